@@ -5,7 +5,7 @@
     run = grace_irl.fit("datasets/babyai-go-to-obj")
     print(run.best.source)
 
-Nothing is imported before it is used: `import grace_irl` costs next to nothing.
+Names are imported on first use, so `import grace_irl` is fast.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`python -m grace_irl`: the command line."""
+"""The command line as `python -m grace_irl`."""
 
 import sys
 

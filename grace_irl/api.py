@@ -1,4 +1,4 @@
-"""The Python interface: fit, score, and what they give."""
+"""The Python interface: `fit` and `score`."""
 
 from __future__ import annotations
 
@@ -41,31 +41,31 @@ def fit(
     max_memory: int | str | None = None,
     **settings: Unpack[FitSettings],
 ) -> Run:
-    """Recovers a reward from demonstrations, and leaves a report (`report.html`) in the run's folder.
+    """Recover a reward from demonstrations, and write a report (`report.html`) into the run's folder.
 
     Args:
-        demos: files, folders or Minari ids, roles from the files; or demonstrations in memory.
-        negatives: more of them, negative whatever they say.
-        out: the run's folder, new; None: `runs/<name of the set>-<time>`.
-        resume: the folder of a run to go on with, in place of `out`.
-        proposer: a registered name, or an object that proposes.
-        config: a TOML file of settings; it names no server, no code and no trust (docs/security.md).
-        sets: `section.key=value` settings, stronger than the file.
-        replay: a recorded run (its folder, or a recording made by export): its search, its answers, no model, on the
-            demonstrations that it was recorded on.
-        listener: called after each answer and each result with where the run stands.
-        note: called with one line where the user should know of something (a server went away, a prompt waits,
-            no report could be written).
-        max_memory: what demonstrations and policies may take, in bytes or as `4G`; None: a share of what is available.
-        **settings: see `FitSettings`; stronger than `config` and `sets`.
+        demos: files, folders or Minari ids, which state the roles; or demonstrations in memory.
+        negatives: files, folders or Minari ids of negatives. The roles that they state are ignored.
+        out: the run's folder, which must be new; None: `runs/<name of the set>-<time>`.
+        resume: the folder of a run to resume, in place of `out`.
+        proposer: a proposer's name, or a `Proposer` object.
+        config: a TOML file of settings. It must not name a server, code or trust (docs/security.md).
+        sets: `section.key=value` settings, which override the file.
+        replay: a recorded run to repeat without a model, on the same demonstrations: its folder, or an exported
+            recording.
+        listener: callback for the state of the run, after each answer and after each result.
+        note: callback for lines to the user, such as "a server went away" or "no report could be written".
+        max_memory: maximum memory for demonstrations and policies, in bytes or as `4G`; None: a share of the available
+            memory.
+        **settings: see `FitSettings`; they override `config` and `sets`.
 
     Returns:
-        The run; `run.best.source` is the program, `run.reward_path` the file.
+        The run. `run.best.source` is the program, and `run.reward_path` its file.
 
     Raises:
         InputError: data, settings or a folder that cannot be used.
         GraceError: no valid program was found.
-        Interrupted: by Ctrl-C (a KeyboardInterrupt); the run is saved and can be resumed.
+        Interrupted: Ctrl-C (a subclass of KeyboardInterrupt). The run is saved and can be resumed.
     """
     base = recorded_config(Path(replay)) if replay and resume is None else None
     file = Path(config) if config else None
@@ -123,7 +123,10 @@ def score(
     allow_weak_sandbox: bool = False,
     max_memory: int | str | None = None,
 ) -> Score:
-    """Scores a reward file on demonstrations, in the sandbox; see `grace_irl.runs.score.score`, and `fit` of memory."""
+    """Score a reward file on demonstrations, in the sandbox.
+
+    The arguments are as for `grace_irl.runs.score.score`, and `max_memory` as for `fit`.
+    """
     if not isinstance(demos, Demonstrations):
         from grace_irl.demos import load
 

@@ -1,4 +1,4 @@
-"""Files that nobody ever sees half of: made beside their place, then moved there."""
+"""Atomic writing of files: a temporary file is written in the same folder, then renamed."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from grace_irl.errors import InputError
 
 
 def part_of(path: Path) -> Path:
-    """The place of a file before it is moved to `path`: beside it, so that moving is atomic; readers pass it over.
+    """The path of the temporary file for `path`. Readers of the folder ignore such files.
 
-    Nobody can guess its name, and put a link there that leads elsewhere.
+    It is in the same folder, so that renaming is atomic. Its name is random, so that nobody can put a link there.
     """
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Writes a file whole or not at all, and makes its folder. Text is UTF-8.
+    """Write a file atomically, and make its folder if missing. Text is UTF-8.
 
     Raises:
-        InputError: it cannot be written there.
+        InputError: the file cannot be written.
     """
     data = content.encode() if isinstance(content, str) else content
     part = part_of(path)

@@ -1,4 +1,4 @@
-"""The configuration of a run: its sections, and their values."""
+"""The configuration of a run: its sections, with their settings and defaults."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import ClassVar, Literal, TypeVar
 from grace_irl.settings import Section, setting
 
 METHOD = "grace"
-"""The method of a run that names none."""
-MOST_STEPS = 10**12  # environment steps of a training: more is a slip
+"""The default method."""
+MOST_STEPS = 10**12  # maximum number of environment steps; a larger one must be a typing error
 
 
 Own = TypeVar("Own", bound=Section)
@@ -289,7 +289,7 @@ class SandboxConfig(Section):
 
 
 class Config(Section):
-    """A whole run. A method's own sections stand beside these, or add to one of them (`config_of`)."""
+    """The configuration of a run. A method adds sections of its own, or settings to one of these (`config_of`)."""
 
     method: str = setting(METHOD, "Method.", flag="method", panel="Search")
     seed: int = setting(
@@ -304,5 +304,5 @@ class Config(Section):
     sandbox: SandboxConfig = SandboxConfig()
 
     def own(self, kind: type[Own]) -> Own:
-        """The values of a section that the method brings."""
+        """The values of one of the method's own sections."""
         return next(value for _, value in self if isinstance(value, kind))

@@ -1,8 +1,8 @@
-"""Contents of folders that somebody else may have filled: files and folders of their own, and no way out.
+"""Protection against links in folders that come from somebody else.
 
-Folders are passed on. A link in the folder of a run would have us write to its target; so would a hard link, which
-archives can hold, too. Whoever names a folder of demonstrations has not seen its links: one of them may lead to any
-file of theirs. Whoever names a link means what it leads to.
+A symbolic or hard link in the folder of a run could make this program write to a file outside it. Archives can contain
+both kinds. A link in a folder of demonstrations could make it read any file of the user. But if the user names a link
+itself, its target is meant.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from pathlib import Path
 from grace_irl.errors import InputError
 
 BESIDE = ("-wal", "-shm")
-"""Suffixes of the files that SQLite keeps beside a run's database."""
+"""Suffixes of the extra files that SQLite makes next to a run's database."""
 
 
 def require_no_links(folder: Path) -> None:
-    """Refuses a folder that holds a link of either kind, a pipe, a socket or a device, however deep.
+    """Refuse a folder that contains a symbolic or hard link, a pipe, a socket or a device, at any depth.
 
     Raises:
-        InputError: it does.
+        InputError: the folder contains one.
     """
     waiting = [str(folder)]
     while waiting:
@@ -32,17 +32,17 @@ def require_no_links(folder: Path) -> None:
                         waiting.append(entry.path)
                     elif not _plain(entry.stat(follow_symlinks=False)):
                         raise _foreign(Path(entry.path))
-        except OSError:  # gone meanwhile, or not ours to read: who opens it will say so
+        except OSError:  # deleted or unreadable: opening it later raises the error
             continue
 
 
 def require_plain_database(path: Path) -> None:
-    """Refuses a database that is no file itself, or has something else than files beside it.
+    """Refuse a database if it or one of SQLite's extra files is a link or not a regular file.
 
-    A rollback journal is refused, too: a run never has one, and SQLite deletes the file that a journal names.
+    A rollback journal is refused, too: a run never has one, and SQLite deletes the file named in a journal.
 
     Raises:
-        InputError: it is.
+        InputError: such a file, or a rollback journal.
     """
     journal = path.with_name(f"{path.name}-journal")
     if os.path.lexists(journal):
@@ -52,10 +52,12 @@ def require_plain_database(path: Path) -> None:
 
 
 def require_own_file(path: Path) -> None:
-    """Refuses what is there under this name and is no file itself; a pipe would be waited for.
+    """Refuse a path that is a link, or something other than a regular file, such as a pipe, which would block.
+
+    A missing file is accepted.
 
     Raises:
-        InputError: it is.
+        InputError: a link, or not a regular file.
     """
     try:
         found = os.lstat(path)
@@ -66,7 +68,7 @@ def require_own_file(path: Path) -> None:
 
 
 def _plain(found: os.stat_result) -> bool:
-    """Whether it is a file, and no other name of another one."""
+    """Whether this is a regular file without further hard links."""
     return stat.S_ISREG(found.st_mode) and found.st_nlink <= 1
 
 
@@ -81,14 +83,14 @@ def _foreign(path: Path) -> InputError:
 
 
 def require_inside(file: Path, folder: Path) -> None:
-    """Refuses a file of a folder that lies elsewhere, through a link to it or to a folder on the way.
+    """Refuse a file in a folder if a link on its path leads out of that folder.
 
     Args:
-        file: below the folder, by its name.
-        folder: as the user named it, which may be a link itself.
+        file: path of the file, below the folder.
+        folder: the folder that the user named, which may itself be a link.
 
     Raises:
-        InputError: it leads out of the folder.
+        InputError: the file is outside the folder.
     """
     there = Path(os.path.realpath(file))
     if not there.is_relative_to(os.path.realpath(folder)):

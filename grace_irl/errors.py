@@ -1,4 +1,4 @@
-"""The few errors of this project. Every message says what was found, what was expected and what to do."""
+"""The errors of this project. Every message gives the problem, the expected input and the remedy."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ from grace_irl.text import line
 
 
 class GraceError(Exception):
-    """A failure that the user should read as one line. The command line exits with `exit_code`.
+    """A failure that is shown to the user as one line. The command line exits with `exit_code`.
 
-    Its text is one line that a terminal can print, whatever the input held that it quotes.
+    The message is a single line with control characters escaped, also in quoted input.
 
     Attributes:
-        says_how_to_go_on: the text ends with the command that goes on with what is saved.
+        exit_code: exit code of the command line.
+        says_how_to_go_on: whether the message ends with the command that resumes the saved run.
     """
 
     exit_code = 1
     says_how_to_go_on = False
 
     def saved(self, again: str) -> GraceError:
-        """The same error with the words that go on with what is saved, unless it has them."""
+        """A copy of the error whose message ends with the arguments that resume the saved run.
+
+        An error with such a message is returned unchanged.
+        """
         if self.says_how_to_go_on:
             return self
         told = type(self)(f"{self}; what was done is saved: go on with {again}")
@@ -36,4 +40,4 @@ class InputError(GraceError):
 
 
 class SandboxError(GraceError):
-    """The sandbox itself failed (not the program inside it), or is too weak on this machine."""
+    """Failure of the sandbox itself, not of a program in it, or a sandbox that is too weak on this machine."""

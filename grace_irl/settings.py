@@ -1,4 +1,4 @@
-"""Settings: one declaration gives the flag, the environment variable, the Python keyword, the TOML key and the help.
+"""Settings. One declaration defines the flag, the environment variable, the Python keyword, the TOML key and the help.
 
 A section is a class of settings, and each of its fields is declared by `setting`:
 
@@ -9,17 +9,22 @@ A section is a class of settings, and each of its fields is declared by `setting
 
         tries: int = setting(10, "Programs to try.", flag="tries", ge=1)
 
-If the section is called `toy`, the TOML key is `toy.tries` (also for `--set toy.tries=20`), the flag `--tries`, the
-environment variable `GRACE_IRL_TRIES` and the keyword of `grace_irl.fit` `tries`. Without `flag` these are
-`--toy-tries`, `GRACE_IRL_TOY_TRIES` and `toy_tries`; in a section that is `short` they lack the section's name.
+If the section's name is `toy`, this setting has
 
-A method adds settings by such classes: its `sections` maps names to them (`grace_irl.methods.method.Method`). They
-belong to the configuration of a run with that method and of no other; `config.own(ToySettings)` gives the values. Its
-`reads` names the settings of all runs that it reads, of those that a method may leave unread. So a run never takes a
-setting that its method does not read.
+- the TOML key `toy.tries`, also for `--set toy.tries=20`;
+- the flag `--tries`;
+- the environment variable `GRACE_IRL_TRIES`;
+- the keyword `tries` of `grace_irl.fit`.
 
-`python docs/settings_page.py` writes what is made from the declarations: docs/settings.md, and the types of
-the keywords, `grace_irl/keywords.py`. A test holds both files to the declarations.
+Without `flag`, the last three are `--toy-tries`, `GRACE_IRL_TOY_TRIES` and `toy_tries`. In a section with `short` set,
+they omit the section's name.
+
+A method (`grace_irl.methods.method.Method`) defines its own settings in such classes, and its `sections` maps names to
+them. Only runs with that method have these settings; `config.own(ToySettings)` gives their values. The method's `reads`
+lists the optional common settings that it reads. A run refuses settings that its method does not read.
+
+`python docs/settings_page.py` generates two files from the declarations: docs/settings.md, and `grace_irl/keywords.py`
+with the types of the keywords. A test checks that both are up to date.
 """
 
 from __future__ import annotations
@@ -40,12 +45,12 @@ OPTIONAL = (Union, types.UnionType)
 
 
 class Section(BaseModel):
-    """Settings that belong together.
+    """A group of settings.
 
     Attributes:
-        panel: heading of their flags in `--help`.
-        short: flags without a name of their own are those of the fields, without that of the section.
-        needs: what they have no effect without, if they name nothing else.
+        panel: heading of the flags in `--help`.
+        short: whether default flags consist of the field's name only, without the section's name.
+        needs: default of the settings' `needs`, see `setting`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -70,16 +75,17 @@ def setting(
     """Declare a field of a section.
 
     Args:
-        default: value without a word of the user.
-        help: one line.
-        flag: without its dashes; None: made of the names of section and field (`Section.short`); "": no flag.
-        shown: the default in words, if the value does not say it.
-        unit: of the value, such as "seconds"; for a text, what it is, such as "file".
+        default: the default value.
+        help: help text in one line.
+        flag: flag without dashes; None: made of the names of section and field (`Section.short`); "": no flag.
+        shown: the default in words, if the value alone is not clear.
+        unit: unit of a number, such as "seconds", or the kind of a text, such as "file".
         panel: heading of the flag in `--help`; "": that of the section.
-        common: `fit --help` shows the flag; `--help-all` shows all.
-        needs: what the setting has no effect without: a name of `grace_irl.runs.effects`; None: the section's.
-        details: further lines for docs/settings.md.
-        **limits: of the value, as for `pydantic.Field`.
+        common: whether `fit --help` shows the flag, which `--help-all` always does.
+        needs: condition without which the setting has no effect, a key of `grace_irl.runs.effects.NEEDS`; "": none;
+            None: the section's.
+        details: further text for docs/settings.md.
+        **limits: limits of the value, as for `pydantic.Field`.
     """
     made = {"flag": flag, "shown": shown, "unit": unit, "panel": panel, "common": common, "needs": needs}
     return Field(default, description=help, json_schema_extra={**made, "details": details}, **limits)
@@ -91,10 +97,10 @@ class Setting:
 
     Attributes:
         key: `section.field`, as in TOML.
-        kind: bool, int, float or str; of the items, if `many`.
-        many: several values, a list in TOML.
-        mirrored: an environment variable sets it, too, if it is one value.
-        choices: all values of a text, if only these fit.
+        kind: type of the value (or of each item, if `many`): bool, int, float or str.
+        many: whether the value is a list.
+        mirrored: whether an environment variable also sets it; never for lists.
+        choices: allowed values of a text; () if any text is allowed.
         default, help, flag, panel, shown, unit, common, needs, details: as declared, see `setting`.
     """
 
@@ -115,12 +121,12 @@ class Setting:
 
     @property
     def keyword(self) -> str:
-        """Argument of `grace_irl.fit`."""
+        """The keyword of `grace_irl.fit`."""
         return self.flag.replace("-", "_")
 
     @property
     def variable(self) -> str:
-        """Environment variable; "" for none."""
+        """The environment variable; "" if there is none."""
         return mirror(self.flag) if self.flag and self.mirrored and not self.many else ""
 
 
@@ -131,7 +137,7 @@ def mirror(flag: str) -> str:
 
 @cache
 def declared(section: type[BaseModel], name: str = "") -> Mapping[str, Setting]:
-    """All settings of a class, those of the sections within it included, by their keys."""
+    """All settings of a class and its sections, by key."""
     found: dict[str, Setting] = {}
     for field, info in section.model_fields.items():
         kind: Any = info.annotation
@@ -159,7 +165,7 @@ Whole = TypeVar("Whole", bound=BaseModel)
 
 @cache
 def with_sections(base: type[Whole], sections: tuple[tuple[str, type[Section]], ...]) -> type[Whole]:
-    """A configuration with further sections, each of which is complete without a word of the user."""
+    """A configuration class with further sections, all of whose settings have defaults."""
     if not sections:
         return base
     fields: dict[str, Any] = {name: (section, section()) for name, section in sections}
@@ -167,10 +173,10 @@ def with_sections(base: type[Whole], sections: tuple[tuple[str, type[Section]], 
 
 
 def by_keyword(known: Mapping[str, Setting], values: Mapping[str, object]) -> dict[str, object]:
-    """Values by key, from values by Python keyword.
+    """Convert values by Python keyword to values by key.
 
     Raises:
-        InputError: a keyword that no setting has; it names the nearest.
+        InputError: an unknown keyword. The message suggests the nearest one.
     """
     keys = {each.keyword: key for key, each in known.items() if each.flag}
     for name in values:
@@ -180,7 +186,7 @@ def by_keyword(known: Mapping[str, Setting], values: Mapping[str, object]) -> di
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Second half of a message about an unknown name: the nearest one."""
+    """The second half of a message about an unknown name, with the nearest known name."""
     candidates = list(known)
     candidates += dict.fromkeys(each.partition(".")[0] for each in candidates)
     last = {each.rpartition(".")[2]: each for each in reversed(candidates)}
@@ -191,7 +197,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def problem_of(error: ValidationError, known: Mapping[str, Setting]) -> str:
-    """The first value that does not fit, in one line."""
+    """An error message about the first invalid value, in one line."""
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"])[:120] or "configuration"
     if first["type"] == "extra_forbidden":

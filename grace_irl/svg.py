@@ -1,4 +1,4 @@
-"""Parts of drawings (SVG): numbers at an axis, letters, and the frame that values are drawn in."""
+"""Parts of SVG drawings: text, axis ticks, and the frame of a plot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from grace_irl.text import line
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-"""Okabe and Ito's, which colour-blind readers tell apart."""
+"""The palette of Okabe and Ito, whose colours colour-blind readers can distinguish."""
 
 Place = tuple[float, float]
 
@@ -19,25 +19,27 @@ Place = tuple[float, float]
 def text(
     x: float, y: float, content: str, *, anchor: str = "middle", fill: str = "black", size: int = 12, name: str = ""
 ) -> str:
-    """Letters at a place, escaped.
+    """An SVG text element with escaped content.
 
     Args:
-        anchor: "start", "middle" or "end": what of them is at `x`.
+        x, y: position of the anchor.
+        content: the text.
+        anchor: part of the text that is at `x`: "start", "middle" or "end".
         fill: colour.
-        size: of the letters.
-        name: class, for a style sheet; "": none.
+        size: font size.
+        name: class for a style sheet; "": none.
     """
     head = f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{fill}" font-size="{size}"'
     return f"{head}{f' class={quoteattr(name)}' if name else ''}>{escape(line(content))}</text>"
 
 
 def points(places: Sequence[Place]) -> str:
-    """Places as the `points` of a line."""
+    """The `points` attribute of an SVG polyline through these places."""
     return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
 
 
 def marks(low: float, high: float, about: int = 5) -> list[float]:
-    """Round numbers between two that differ, `about` of them."""
+    """Round numbers from `low` to `high`, which must differ; roughly `about` of them."""
     rough = (high - low) / about
     power = 10.0 ** np.floor(np.log10(rough))
     step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= rough)
@@ -47,15 +49,15 @@ def marks(low: float, high: float, about: int = 5) -> list[float]:
 
 @dataclass(frozen=True)
 class Frame:
-    """From values to places in a drawing.
+    """The frame of a plot, which maps values to positions in the drawing.
 
     Attributes:
-        width, height: of the drawing.
+        width, height: size of the drawing.
         left, right, top, bottom: margins around the frame.
-        least, most: values at its left and right side, which differ.
-        low, high: values at its bottom and top, which differ.
-        ink: colour of axes and letters.
-        rule: colour of the lines at marks.
+        least, most: values at the left and right edge, which must differ.
+        low, high: values at the bottom and top edge, which must differ.
+        ink: colour of axes and text.
+        rule: colour of the grid lines.
     """
 
     width: int
@@ -72,21 +74,21 @@ class Frame:
     rule: str = "#ddd"
 
     def x(self, value: float) -> float:
-        """Place of a value from left to right."""
+        """The horizontal position of a value."""
         share = (value - self.least) / (self.most - self.least)
         return self.left + (self.width - self.left - self.right) * share
 
     def y(self, value: float) -> float:
-        """Place of a value from bottom to top."""
+        """The vertical position of a value."""
         share = (value - self.low) / (self.high - self.low)
         return self.height - self.bottom - (self.height - self.top - self.bottom) * share
 
     def axes(self, across: str, up: str, *, columns: int = 5, rows: int = 5) -> list[str]:
-        """Both axes with their marks.
+        """Both axes with ticks, grid lines and labels, as SVG elements.
 
         Args:
-            across, up: what they are of.
-            columns, rows: how many marks, about.
+            across, up: labels of the horizontal and vertical axis.
+            columns, rows: approximate number of ticks on the horizontal and vertical axis.
         """
         end, floor = self.width - self.right, self.height - self.bottom
         parts = []

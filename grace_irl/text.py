@@ -1,6 +1,6 @@
-"""Text of others, made harmless for a terminal, a page or a program.
+"""Escaping of untrusted text for a terminal, a page or a program.
 
-What steers a terminal, hides, or reorders what a reader sees becomes an escape; inside a program it is a literal.
+Characters that control a terminal, are invisible, or reorder other text are replaced by escape sequences as in Python.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from typing import Any, TextIO, cast
 
 KEPT = "\n\t"
 FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
-"""Letters and marks of Unicode that show nothing: programs could name things by them."""
+"""Unicode letters and marks that are invisible, but allowed in names of a program."""
 
 _BREAKS = re.compile(r"[\r\n\t]+")
 
 SELECTORS = re.compile("[\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
-"""Variation selectors: they choose the look of the character before them, and show nothing themselves."""
+"""Variation selectors, which are invisible and change the look of the character before them."""
 
 
 def harmless(text: str) -> str:
-    """Text that shows all that it holds; lines and tabs stay, what cannot be seen is written as in a Python literal.
+    """The text with all invisible characters escaped as in a Python literal. Line feeds and tabs stay.
 
-    Printable is what `str.isprintable` says: no control, format, private, unassigned or half character, and of all
-    spaces only the plain one. What is harmless already stays as it is.
+    Visible are the characters of `str.isprintable` except `FILLERS`. So control, format, private and unassigned
+    characters, lone surrogates, and all spaces but the plain one are escaped.
     """
     if text.isprintable() and FILLERS.isdisjoint(text):
         return text
@@ -32,30 +32,30 @@ def harmless(text: str) -> str:
 
 
 def line(text: str) -> str:
-    """The same in one line: a space stands for line ends and tabs."""
+    """The text as for `harmless`, in one line: a space replaces line ends and tabs."""
     return harmless(_BREAKS.sub(" ", text))
 
 
 def shows(sign: str) -> bool:
-    """Whether a reader sees a character as it is."""
+    """Whether a character is visible to a reader."""
     return sign.isprintable() and sign not in FILLERS
 
 
 def escaped(sign: str) -> str:
-    """A character as a Python literal spells it: `\\x1b`, `\\u202e`, `\\U000e0041`."""
+    """A character escaped as in a Python literal, such as `\\x1b`, `\\u202e` or `\\U000e0041`."""
     return ascii(sign)[1:-1]
 
 
 def quoted(text: str) -> str:
-    """A Python string literal in double quotes on one line, with nothing in it that ends it or hides in it."""
+    """A Python string literal on one line, in double quotes, with quotes and invisible characters escaped."""
     inside = json.dumps(text, ensure_ascii=False)[1:-1]
-    # What cannot be seen, or not be written to a file, is spelt out: control and direction marks, lone surrogates.
+    # Invisible characters are escaped, and also lone surrogates, which cannot be written to a file.
     plain = SELECTORS.sub(lambda found: escaped(found[0]), inside)
     return f'"{harmless(plain)}"'
 
 
 def packed(entries: Sequence[str], width: int, indent: str = "    ") -> list[str]:
-    """Lines of entries, each with its comma, as many to a line as fit."""
+    """Lines of entries, each followed by a comma, with as many entries per line as fit."""
     lines: list[str] = []
     for entry in entries:
         if lines and len(lines[-1]) + len(entry) + 2 <= width:
@@ -66,33 +66,33 @@ def packed(entries: Sequence[str], width: int, indent: str = "    ") -> list[str
 
 
 class HarmlessStream:
-    """A text stream that spells out what would steer a terminal: of prints, warnings, logs and libraries alike.
+    """A text stream that escapes invisible characters in all output, including warnings, logs and libraries.
 
-    A console of Rich (`grace_irl.cli.console`) writes past it, since it colours text that it has made harmless itself.
+    A console of Rich (`grace_irl.cli.console`) bypasses it, since it escapes text itself and then adds colours.
 
     Args:
-        stream: where the text goes; everything but writing is its own.
+        stream: the stream for the escaped text. It handles all methods except writing.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
 
     def write(self, text: str) -> int:
-        """Writes a text; returns how many characters were given."""
+        """Write the escaped text, and return the length of the original."""
         self.stream.write(harmless(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Writes several."""
+        """Write several texts."""
         for each in lines:
             self.write(each)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "stream":  # before `__init__`, where a copy is made
+        if name == "stream":  # copying accesses it before `__init__`
             raise AttributeError(name)
         return getattr(self.stream, name)
 
 
 def harmless_stream(stream: TextIO) -> TextIO:
-    """The same stream, made harmless."""
+    """The stream wrapped in a `HarmlessStream`."""
     return cast(TextIO, HarmlessStream(stream))

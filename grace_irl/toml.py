@@ -1,4 +1,4 @@
-"""TOML that nobody vouches for: a table, or one line."""
+"""Reading of untrusted TOML and JSON."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
 
 MAX_BYTES = 4 * 1024 * 1024
-"""Longest file. A recipe has some thousand bytes, a file of goal states some hundred thousand."""
+"""Maximum size of a file in bytes. Recipes have a few thousand, files of goal states a few hundred thousand."""
 
 MAX_DEPTH = 16
-"""Most tables and lists within each other. Ours have three."""
+"""Maximum nesting depth of tables and lists. The files of this project have a depth of three."""
 
 
 def read_toml(path: str | Path, expected: str) -> dict[str, Any]:
     """The content of a TOML file.
 
     Args:
-        path: of the file.
-        expected: what it should be, for messages.
+        path: the file.
+        expected: description of the expected file, for messages.
 
     Raises:
-        InputError: not readable, not UTF-8, not TOML, too long, or nested too deep.
+        InputError: the file is unreadable, not UTF-8, not TOML, too long, or nested too deep.
     """
     try:
         with Path(path).open("rb") as file:
@@ -44,15 +44,15 @@ def read_toml(path: str | Path, expected: str) -> dict[str, Any]:
         raise InputError(f"{path}: not a text in UTF-8; expected {expected}") from None
     except RecursionError:
         raise InputError(f"{path}: nested too deep; expected {expected}") from None
-    except ValueError as error:  # besides what is no TOML, a number of more digits than Python takes
+    except ValueError as error:  # invalid TOML, or a number with more digits than Python accepts
         raise InputError(f"{path}: not TOML ({str(error)[:200]}); expected {expected}") from None
-    if deeper(tree, MAX_DEPTH):  # dotted keys nest without end: what reads them later would recurse
+    if deeper(tree, MAX_DEPTH):  # dotted keys can nest without limit, and later readers recurse
         raise InputError(f"{path}: nested too deep; expected {expected}")
     return tree
 
 
 def deeper(tree: Any, depth: int) -> bool:
-    """Whether there are more tables and lists within each other than this."""
+    """Whether tables and lists are nested deeper than `depth`."""
     level = [tree]
     for _ in range(depth):
         level = [
@@ -68,14 +68,14 @@ T = TypeVar("T")
 
 
 def from_json(kind: type[T], text: str | bytes) -> T:
-    """A dataclass from what `json.dumps(asdict(record))` wrote of it. Keys that it has not are passed over.
+    """A dataclass from the JSON text of `json.dumps(asdict(record))`. Unknown keys are ignored.
 
     Args:
-        kind: the dataclass, or a container of such.
-        text: JSON.
+        kind: the dataclass, or a container of dataclasses.
+        text: the JSON text.
 
     Raises:
-        ValueError: another text, or a field of another type; says which, in one line.
+        ValueError: invalid JSON, or a field of the wrong type, which the one-line message names.
     """
     from pydantic import ValidationError
 
@@ -87,7 +87,7 @@ def from_json(kind: type[T], text: str | bytes) -> T:
 
 
 def problem(error: ValidationError) -> str:
-    """The first problem that pydantic found, in one line, without the value."""
+    """The first problem that pydantic found, as one line without the value."""
     first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(str(part) for part in first["loc"])[:200]
     return f"{place}: {first['msg'][:300]}" if place else str(first["msg"])[:300]

@@ -1,3 +1,3 @@
-"""The version of the distribution, and nothing else, so that the build can read it without importing anything."""
+"""The version of the distribution, in a separate file, so that the build can read it without further imports."""
 
 __version__ = "0.1.0"

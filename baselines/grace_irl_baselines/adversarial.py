@@ -1,4 +1,4 @@
-"""Rounds of learner and discriminator inside one run of the learner: the part that GAIL and AIRL share."""
+"""The shared part of GAIL and AIRL: alternating updates of learner and discriminator in one run of the learner."""
 
 from __future__ import annotations
 
@@ -28,22 +28,29 @@ from grace_irl_baselines.plumbing import as_transitions, logger
 
 @dataclass(frozen=True)
 class Adversarial(ABC):
-    """Settings of the discriminator; the learner's are the problem's.
+    """Settings of the discriminator. Those of the learner are part of the problem.
+
+    `pays` selects the learner's reward:
+
+    - "reward": the method's own reward.
+    - "centred": the method's own reward, shifted to a running mean of 0 and scaled to a standard deviation of 1.
+    - "positive": -log(1 - D), which is GAIL's own reward and positive everywhere.
+    - "auto": "centred" for the label rules "last" and "goal", else "positive". Under these rules an episode can end
+      with success, and a positive reward would be an incentive not to finish. Under the rule "all", experts do not end
+      episodes early.
+
+    All forms but "centred" are scaled like the rewards of the other methods.
 
     Attributes:
-        steps_per_disc_update: environment steps for each gradient step of the discriminator; those of a rollout follow
-            it together.
-        demo_batch_size: experts' transitions in each step, and as many of the learner.
-        disc_learning_rate: of Adam, for the discriminator.
-        disc_weight_decay: of Adam, for the discriminator.
-        buffer_steps: the discriminator draws from this number of the learner's last steps, or from its last rollout if
-            that is longer.
+        steps_per_disc_update: environment steps for each gradient step of the discriminator. The gradient steps of a
+            rollout follow after it.
+        demo_batch_size: number of experts' transitions, and of the learner's, in each gradient step.
+        disc_learning_rate: learning rate of Adam for the discriminator.
+        disc_weight_decay: weight decay of Adam for the discriminator.
+        buffer_steps: number of the learner's last steps from which the discriminator draws. A longer rollout is used
+            whole.
         hidden: units of each hidden layer of the discriminator.
-        pays: the learner's reward: the method's own "reward"; that "centred", shifted to a running mean of 0 with a
-            deviation of 1; or what is "positive" everywhere, -log(1 - D) (GAIL's own). "auto": "centred" if episodes
-            may end with success (label rules "last" and "goal"), so that a positive reward would pay for not
-            finishing, and else "positive": experts do not end episodes early there. All but the centred one are scaled
-            as the rewards of every other method are.
+        pays: form of the learner's reward.
     """
 
     steps_per_disc_update: int = 64
@@ -68,11 +75,11 @@ class Adversarial(ABC):
         """The reward net for a policy and the learner's discount."""
 
     def check(self, problem: PolicyProblem) -> None:
-        """Needs experts with actions."""
+        """See `PolicyMethod.check`. The method needs experts with actions."""
         expert_episodes(problem, self.name)
 
     def train(self, problem: PolicyProblem, seed: int, watch: Watch = unwatched) -> Trained:
-        """Trains learner and discriminator in turns, for the problem's steps; see `PolicyMethod.train`."""
+        """Train learner and discriminator in alternation for the problem's steps; see `PolicyMethod.train`."""
         transitions = as_transitions(expert_episodes(problem, self.name), self.demo_batch_size)
         watching = Watching(problem, watch)
         with learning_venv(problem.make_env, problem.num_envs, seed) as venv, logger(problem) as log:
@@ -85,7 +92,7 @@ class Adversarial(ABC):
                 reward_net=self.net(learner.policy, learner.gamma),
                 disc_opt_kwargs={"lr": self.disc_learning_rate, "weight_decay": self.disc_weight_decay},
                 custom_logger=log,
-                allow_variable_horizon=True,  # `reads_length` says what it means, and the problem's horizon cures it
+                allow_variable_horizon=True,  # see `reads_length`; the problem's horizon avoids it
             )
             pays = self._pays(problem)
             if pays != "reward":
@@ -111,14 +118,14 @@ class Adversarial(ABC):
 
 
 class Rounds(BaseCallback):
-    """Trains the discriminator on each rollout after the learner has learnt from it.
+    """A callback that trains the discriminator on each rollout, after the learner's own update on it.
 
-    `imitation` calls `learn` once for every round instead, which would end the learner's schedules in each of them.
+    `imitation` instead calls `learn` once for every round, so the learner's schedules would end in each round.
 
     Args:
-        trainer: its discriminator is trained.
+        trainer: the trainer of the discriminator.
         updates: gradient steps in each round.
-        capacity: transitions of the learner to draw from.
+        capacity: maximum number of the learner's transitions in the buffer.
     """
 
     def __init__(self, trainer: AdversarialTrainer, updates: int, capacity: int) -> None:
@@ -130,7 +137,7 @@ class Rounds(BaseCallback):
         return True
 
     def _on_rollout_start(self) -> None:
-        """The learner has just learnt from its last rollout; before the first one, there is none."""
+        """Train on the previous rollout, from which the learner has just learnt, if there is one."""
         found, _ = self._trainer.venv_buffering.pop_trajectories()
         if found:
             self._buffer.store(flatten_trajectories_with_rew(found))
@@ -155,6 +162,6 @@ class NetReward:
     def __call__(
         self, state: NDArray[Any], action: NDArray[Any], next_state: NDArray[Any], done: NDArray[np.bool_]
     ) -> NDArray[Any]:
-        """Rewards `(batch,)`, as the net gives them: neither shifted nor scaled."""
+        """Rewards `(batch,)` of the net, without shift or scale."""
         rewards: NDArray[Any] = self.net.predict(state, action, next_state, done)
         return rewards

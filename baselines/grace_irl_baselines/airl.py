@@ -1,4 +1,4 @@
-"""AIRL: the discriminator's logit is a reward less the learner's log-probability."""
+"""AIRL: the discriminator's logit is a reward minus the learner's log-probability."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from grace_irl_baselines.nets import shaped
 
 @dataclass(frozen=True)
 class Airl(Adversarial):
-    """`imitation`'s AIRL (Fu et al. 2018): logit D = g(s, a) + gamma h(s') - h(s) - log pi(a|s).
+    """AIRL of `imitation` (Fu et al. 2018), with logit D = g(s, a) + gamma h(s') - h(s) - log pi(a|s).
 
-    The recovered reward is g.
+    D is the discriminator, h a learnt potential, pi the learner's policy, and gamma its discount. The recovered reward
+    is g.
     """
 
     name: ClassVar[str] = "airl"

@@ -19,16 +19,16 @@ from grace_irl_baselines.plumbing import as_transitions, logger
 
 @dataclass(frozen=True)
 class Bc:
-    """`imitation`'s BC, on the policy network of the problem's learner.
+    """Behaviour cloning of `imitation`, with the policy network of the problem's learner.
 
-    It uses no environment step; its curve is one point, the policy after all updates.
+    It uses no environment steps. Its learning curve has one point, for the policy after all updates.
 
     Attributes:
-        updates: gradient steps.
-        batch_size: transitions in each.
-        learning_rate: of Adam.
+        updates: number of gradient steps.
+        batch_size: transitions in each gradient step.
+        learning_rate: learning rate of Adam.
         ent_weight: weight of the policy's entropy, which is maximised.
-        l2_weight: weight of the sum of squared parameters.
+        l2_weight: weight of the sum of squared parameters, which is minimised.
     """
 
     updates: int = 5_000
@@ -41,11 +41,11 @@ class Bc:
     reads_length: ClassVar[str] = ""
 
     def check(self, problem: PolicyProblem) -> None:
-        """Needs experts with actions."""
+        """See `PolicyMethod.check`. The method needs experts with actions."""
         expert_episodes(problem, self.name, absorbing=False)
 
     def train(self, problem: PolicyProblem, seed: int, watch: Watch = unwatched) -> Trained:
-        """See `Method.train`."""
+        """See `PolicyMethod.train`."""
         transitions = as_transitions(expert_episodes(problem, self.name, absorbing=False), self.batch_size)
         with learning_venv(problem.make_env, problem.num_envs, seed) as venv, logger(problem) as log:
             policy = problem.make_learner(venv, seed).policy
@@ -70,10 +70,9 @@ class Bc:
 
 
 def _acquaint(policy: ActorCriticPolicy, observations: Any) -> None:
-    """Shows the experts' observations to a policy that normalises what it sees.
+    """Set the statistics of a policy that normalises its observations, from the experts' observations.
 
-    Such a policy takes its statistics from the observations that it acts on, from one rollout to the next; cloning
-    lets it act nowhere.
+    Such a policy collects statistics while it acts in rollouts, but cloning has no rollouts.
     """
     seen, _ = policy.obs_to_tensor(observations)
     with torch.no_grad():

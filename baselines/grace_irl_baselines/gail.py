@@ -1,4 +1,4 @@
-"""GAIL: the discriminator pays the learner for looking like the expert."""
+"""GAIL: the reward is high for transitions that the discriminator takes for an expert's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from grace_irl_baselines.nets import StateActionNet
 
 @dataclass(frozen=True)
 class Gail(Adversarial):
-    """`imitation`'s GAIL (Ho and Ermon 2016): r(s, a) = -log(1 - D(s, a))."""
+    """GAIL of `imitation` (Ho and Ermon 2016). The reward is r(s, a) = -log(1 - D(s, a)), with the discriminator D."""
 
     name: ClassVar[str] = "gail"
     trainer: ClassVar[type[GAIL]] = GAIL

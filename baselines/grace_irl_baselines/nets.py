@@ -1,6 +1,6 @@
-"""Rewards of GAIL and AIRL: nets that read observations with the networks of the learner's policy, and the pay.
+"""Reward networks of GAIL and AIRL, and other forms of the learner's reward (`Adversarial.pays`).
 
-The pay is what the learner gets from them in place of the method's own reward.
+The networks use the same kind of feature extractor as the learner's policy.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ from grace_irl.rl.networks import RecordFeatures
 
 
 class Reader(nn.Module):
-    """Features of observations: a new network of the policy's kind; what the policy takes as it is, is normalised.
+    """Features of observations, by a new feature extractor of the same kind as the policy's.
+
+    The output of a `FlattenExtractor`, and the numbers of a record, are normalised with separate running statistics.
 
     Args:
-        policy: whose features extractor is built again, with weights of its own.
+        policy: the policy. Its feature extractor is built again, with separate weights.
     """
 
     def __init__(self, policy: ActorCriticPolicy) -> None:
@@ -47,7 +49,7 @@ class Reader(nn.Module):
 
 
 class StateActionNet(RewardNet):
-    """r(s, a): an MLP on the features of the state and on the action.
+    """A reward r(s, a), as an MLP on the features of the state s and on the action a.
 
     Args:
         policy: see `Reader`.
@@ -67,7 +69,7 @@ class StateActionNet(RewardNet):
 
 
 class Potential(nn.Module):
-    """h(s), `(batch,)`: an MLP on the features of the state."""
+    """A potential h(s), `(batch,)`, as an MLP on the features of the state s."""
 
     def __init__(self, policy: ActorCriticPolicy, hidden: Sequence[int]) -> None:
         super().__init__()
@@ -81,26 +83,29 @@ class Potential(nn.Module):
 
 
 def shaped(policy: ActorCriticPolicy, hidden: Sequence[int], discount: float) -> ShapedRewardNet:
-    """g(s, a) + discount h(s') - h(s), the potential of an episode's end being 0 (Fu et al. 2018, equation 4)."""
+    """The reward g(s, a) + discount * h(s') - h(s) of AIRL (Fu et al. 2018, equation 4).
+
+    g is a `StateActionNet` and h a `Potential`. At the end of an episode, h(s') is 0.
+    """
     return ShapedRewardNet(StateActionNet(policy, hidden), Potential(policy, hidden), discount)
 
 
 def reward_of(trainer: AdversarialTrainer, pays: Literal["centred", "positive"]) -> RewardFn:
-    """The reward of transitions in one of these forms (`Adversarial.pays`)."""
+    """A trainer's reward of transitions, in one of two forms (`Adversarial.pays`)."""
     if pays == "positive":
         return Positive(trainer)
-    # Around what is paid: imitation's GAIL passes by a normalisation inside of the net that it is given.
+    # The normalisation is outermost: imitation's GAIL bypasses one inside its reward net.
     centred = NormalizedRewardNet(trainer.reward_train, RunningNorm).to(trainer.gen_algo.device)
     return centred.predict_processed
 
 
 class Positive:
-    """-log(1 - D(s, a)), above 0 everywhere, of a trainer's discriminator at the time of the call.
+    """The positive reward -log(1 - D), where D is a trainer's discriminator at the time of the call.
 
-    For GAIL that is its reward. AIRL's discriminator has another logit, g(s, a) + gamma h(s') - h(s) - log pi(a|s).
+    For GAIL this is its own reward. For AIRL the logit of D is g(s, a) + gamma h(s') - h(s) - log pi(a|s) (`Airl`).
 
     Args:
-        trainer: of `imitation`.
+        trainer: a trainer of `imitation`.
     """
 
     def __init__(self, trainer: AdversarialTrainer) -> None:

@@ -1,4 +1,4 @@
-"""Plumbing for `imitation`: experts' episodes in its form, and a logger."""
+"""Conversion of experts' episodes to the types of `imitation`, and a logger for it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from grace_irl.rl.method import PolicyProblem
 def as_trajectories(episodes: Sequence[ExpertEpisode]) -> list[Trajectory]:
     """One trajectory per episode.
 
-    `terminal` holds if the episode ended for whatever reason: a vectorised environment says `done` in both cases,
-    and a discriminator must get the same from both sides.
+    `terminal` is also true for an episode that ended by a time limit. A vector environment returns `done` for both
+    kinds of end, and a discriminator must get the same `done` from experts and learner.
     """
     return [Trajectory(each.observations, each.actions, None, each.ended) for each in episodes]
 
 
 def as_transitions(episodes: Sequence[ExpertEpisode], at_least: int = 1) -> Transitions:
-    """All transitions, in order, repeated as a whole until there are `at_least`.
+    """All transitions in order, with the whole sequence repeated until there are `at_least` of them.
 
-    `imitation` draws batches without replacement and refuses fewer transitions than a batch has.
+    `imitation` draws batches without replacement, and refuses fewer transitions than the batch size.
     """
     from imitation.data.rollout import flatten_trajectories
 
@@ -41,7 +41,7 @@ def as_transitions(episodes: Sequence[ExpertEpisode], at_least: int = 1) -> Tran
 
 @contextmanager
 def logger(problem: PolicyProblem) -> Iterator[HierarchicalLogger]:
-    """Writes TensorBoard's files into the problem's folder for logs, or nothing if it has none."""
+    """A logger that writes TensorBoard's files to the problem's folder for logs, or nothing if there is no folder."""
     with TemporaryDirectory() as nowhere:
         found = configure(problem.log or Path(nowhere), ["tensorboard"] if problem.log else [])
         try:

@@ -1,4 +1,4 @@
-"""PPO on the environment's own reward: what the others are measured against."""
+"""PPO on the environment's own reward, as the reference for all other methods."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from grace_irl_baselines.plumbing import logger
 
 @dataclass(frozen=True)
 class PpoTrue:
-    """The problem's learner on the true reward; it reads no demonstration."""
+    """The problem's learner, trained on the true reward. It uses no demonstrations."""
 
     name: ClassVar[str] = "ppo-true"
     reads_length: ClassVar[str] = ""
 
     def check(self, problem: PolicyProblem) -> None:
-        """Nothing to refuse."""
+        """See `PolicyMethod.check`. All problems are accepted."""
 
     def train(self, problem: PolicyProblem, seed: int, watch: Watch = unwatched) -> Trained:
-        """See `Method.train`."""
+        """See `PolicyMethod.train`."""
         with logger(problem) as log:
             return learn_on(problem, seed, true_pay, watch, log)

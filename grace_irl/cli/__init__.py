@@ -1,4 +1,4 @@
-"""The command line: `grace-irl VERB …`. Exit codes: 0 done, 1 failed, 2 bad input, 130 interrupted."""
+"""The command line `grace-irl VERB …`. Exit codes: 0 success, 1 failure, 2 bad input, 130 interruption."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from contextvars import copy_context
 from grace_irl.errors import GraceError
 from grace_irl.text import harmless_stream, line
 
-MANY = ("--demos", "--negatives", "--from")  # options that take several values after one flag
+MANY = ("--demos", "--negatives", "--from")  # options that accept several values after one flag
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; returns the exit code. Prints one line, never a traceback, for whatever goes wrong.
+    """Run one command, and return the exit code. Every error is printed as one line, without a traceback.
 
-    With `GRACE_IRL_DEBUG=1` a defect of ours shows its traceback.
+    With `GRACE_IRL_DEBUG=1`, unexpected errors are printed with a traceback.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    for stream in (sys.stdout, sys.stderr):  # what a terminal's encoding lacks (frames of tables, names) must not fail
+    for stream in (sys.stdout, sys.stderr):  # a character missing from the terminal's encoding must not fail
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace" if stream is sys.stdout else "backslashreplace")
     with redirect_stdout(harmless_stream(sys.stdout)), redirect_stderr(harmless_stream(sys.stderr)):
@@ -36,7 +36,7 @@ def _called(given: Sequence[str]) -> int:
         called = next((word for word in given if not word.startswith("-")), None)
         try:
             command = build((called,) if called else (), method_of(given))
-            # In a context of its own: what its options state holds for this command.
+            # In a copy of the context, so that values set by options hold for this command only.
             code = copy_context().run(command, args=spread(given), prog_name="grace-irl", standalone_mode=False)
         except Exception as error:
             said = misused(error)
@@ -51,7 +51,7 @@ def _called(given: Sequence[str]) -> int:
     except KeyboardInterrupt as error:
         return _say(str(error) or "interrupted", 130)
     except BrokenPipeError:
-        # Whoever read our output has left; nothing may be flushed to them at exit.
+        # The reader of the output has closed the pipe, so nothing may be flushed into it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
@@ -72,7 +72,7 @@ def _say(text: str, code: int) -> int:
 
 
 def spread(arguments: Sequence[str]) -> list[str]:
-    """`--demos a b` as `--demos a --demos b`: what a shell's wildcard gives. A .py file is no such value."""
+    """Expand `--demos a b`, as from a shell's wildcard, to `--demos a --demos b`. A .py file is not a value."""
     result: list[str] = []
     flag = ""
     for place, argument in enumerate(arguments):

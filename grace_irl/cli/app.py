@@ -1,4 +1,4 @@
-"""The commands and the modules that hold them."""
+"""The application: its commands, each loaded from its module on use."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COMMANDS = {
     "serve": "Start a vLLM server with flags for this work.",
     "doctor": "Probe the sandbox with canary attacks, and list what is installed.",
 }
-"""Commands, each in the module of its name, with their lines in help."""
+"""Commands with their lines in help. Each is in the module of the same name."""
 
 GROUPS = {"demos": "Look at demonstrations, choose, convert and scramble them."}
 HELP = "Recover a reward function from demonstrations, as one readable Python file."
@@ -40,8 +40,11 @@ Version = Annotated[bool, typer.Option("--version", callback=_version, is_eager=
 
 
 def misused(error: Exception) -> str | None:
-    """A wrong option, argument or value as one line; "" if help was shown for want of a command; None for others."""
-    # Typer's public BadParameter is a UsageError: of click's, or in later versions of a copy inside typer.
+    """The error line for a wrong option, argument or value; "" if help was shown since no command was given.
+
+    Other errors give None.
+    """
+    # Typer's public BadParameter is a UsageError, of click or (in later versions) of a copy of click inside typer.
     usage_error: type = typer.BadParameter.__mro__[1]
     if not isinstance(error, usage_error):
         return None
@@ -59,13 +62,13 @@ def misused(error: Exception) -> str | None:
 
 
 def build(loaded: Collection[str] = (), method: str = "") -> typer.Typer:
-    """The application. A command that is not loaded has its line in help and nothing else.
+    """The application, with only some commands loaded. The others only have their lines in help.
 
-    So help is quick, and a command imports nothing that only another one needs.
+    So help is fast, and a command does not import modules of other commands.
 
     Args:
-        loaded: names of commands and groups.
-        method: whose settings commands take; "": the default method.
+        loaded: names of the commands and groups to load.
+        method: method whose settings become options; "": the default method.
     """
     app = typer.Typer(
         name="grace-irl",
@@ -102,9 +105,9 @@ def build(loaded: Collection[str] = (), method: str = "") -> typer.Typer:
 
 
 def method_of(arguments: Sequence[str]) -> str:
-    """The method that a command line means, before anything else is read of it; "" for the default.
+    """The method selected by a command line, found before parsing; "" for the default.
 
-    The settings of a method are flags of `fit`.
+    It must be known first, since the method's settings are flags of `fit`.
     """
     words: dict[str, str] = {}
     for flag, after in pairwise([*arguments, ""]):
@@ -122,4 +125,4 @@ def method_of(arguments: Sequence[str]) -> str:
 
 
 def _not_loaded() -> None:
-    """Stands in help for a command that is not called."""
+    """Placeholder for a command that is not loaded."""

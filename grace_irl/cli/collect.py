@@ -62,7 +62,7 @@ def collect(
     require_one_of("--format", format_, get_args(Format))
     path = Path(cast(Path, out))
     require_new(path, force=force)
-    # A place that no writer takes is found out before the episodes are played, and not after.
+    # An invalid output path must be refused before the episodes are played.
     open_writer(path, Metadata(VECTOR.name), cast("Format | None", format_))
     from grace_irl.rl.collect import EpisodeTally
     from grace_irl.rl.collect import collect as play

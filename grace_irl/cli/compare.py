@@ -1,4 +1,4 @@
-"""`grace-irl compare`: GRACE, GAIL, AIRL, BC and PPO on the true reward, trained and measured alike."""
+"""`grace-irl compare`: GRACE, GAIL, AIRL, BC and PPO on the true reward, with equal training and evaluation."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from grace_irl.compare.comparison import Compared
 
 BEGUN_WITH = "expected none of them: a comparison goes on with the settings that it began with"
-AGAIN = ("env", "transfer", "methods", "seeds")  # what --resume takes: named again, further environments, changes
+AGAIN = ("env", "transfer", "methods", "seeds")  # settings allowed with --resume
 FIT = (
     *("data.demos", "data.negatives", "data.kind", "data.label", "data.goals", "data.held_out", "data.field_names"),
     *("expand.rounds", "expand.trust", "model.url", "model.name", "model.images", "model.context"),
     *("proposer.start_from", "sandbox.allow_weak"),
 )
-"""Settings of `fit` that are flags here, too."""
+"""Settings of `fit` that are also flags of this command."""
 COMMON = ("--out", "--resume")
 
 
 def settings(method: str) -> list[Setting]:
-    """The settings that are flags: of a comparison, and of how `grace` recovers its reward."""
+    """The settings that are flags of this command: those of the comparison, and some of `fit`."""
     del method
     fit = dict(declared(Config))
     fit["data.held_out"] = replace(fit["data.held_out"], default=0.0, mirrored=False)
@@ -158,7 +158,7 @@ def _print(compared: Compared, *, as_json: bool) -> None:
 
 
 def _leave(folder: Path) -> NoReturn:
-    """Print what is saved, then exit at once: threads of runs that were stopped may hang."""
+    """Print how to resume, then exit at once, since threads of stopped runs may hang."""
     from grace_irl.cli.console import say
 
     if (folder / "compare.toml").exists():

@@ -1,4 +1,4 @@
-"""The console for tables and lines: text is text here, and never markup."""
+"""Output to the console: tables, lines and JSON. Text is never interpreted as markup."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from grace_irl.text import HarmlessStream, harmless, line
 
 
 class PlainConsole(Console):
-    """A console on which no text steers the terminal, and none is read as Rich's markup.
+    """A console that escapes control characters in all text, and does not interpret Rich's markup.
 
-    Texts become harmless before Rich measures them, so that columns stay straight; whatever comes another way becomes
-    so when it is written. Only what Rich itself adds reaches the terminal as it is: colours, a live line.
+    Text is escaped before Rich measures it, so that columns stay aligned; other text is escaped when it is written.
+    Only Rich's own control sequences, for colours and a live line, reach the terminal unchanged.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -33,7 +33,7 @@ class PlainConsole(Console):
 
     @property
     def file(self) -> IO[str]:
-        """Its stream: past `HarmlessStream`, which would spell colours out, too."""
+        """The output stream without the wrapper `HarmlessStream`, which would also escape colours."""
         found = super().file
         while isinstance(found, HarmlessStream):
             found = found.stream
@@ -44,28 +44,28 @@ class PlainConsole(Console):
         self._file = new
 
     def render_str(self, text: str, **more: Any) -> Text:
-        """A text as it is; Rich calls this for every plain one, those in tables included."""
+        """Escape a string. Rich calls this for every plain string, including those in tables."""
         return super().render_str(harmless(text), **more)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """The text to write: pieces with their colours."""
+        """The segments to write, with escaped text."""
         for part in super().render(renderable, options):
             yield part if part.control else Segment(harmless(part.text), part.style)
 
 
 def console() -> PlainConsole:
-    """Standard output. Without a terminal lines are as long as they are: a log is not wrapped."""
+    """A console on standard output. Without a terminal its width is 200, so that log lines are rarely wrapped."""
     terminal = PlainConsole()
     return terminal if terminal.is_terminal else PlainConsole(width=200)
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """One line to standard output or error, at once."""
+    """Print one line to standard output or error, and flush it."""
     print(line(text), file=sys.stderr if err else sys.stdout, flush=True)
 
 
 def plain(value: object) -> Any:
-    """A value for strict JSON: dataclasses as objects, tuples as lists, what is not finite as null."""
+    """A value for strict JSON: dataclasses as objects, tuples as lists, non-finite numbers as null."""
     if hasattr(value, "__dataclass_fields__"):
         return {name: plain(getattr(value, name)) for name in value.__dataclass_fields__}
     if isinstance(value, dict):
@@ -78,12 +78,12 @@ def plain(value: object) -> Any:
 
 
 def print_json(answer: Mapping[str, object]) -> None:
-    """One JSON object on one line of stdout."""
+    """Print one JSON object on one line of standard output."""
     print(json.dumps(plain(dict(answer)), allow_nan=False), flush=True)
 
 
 def plain_table(*columns: str, title: str = "", numbers: bool = False) -> Table:
-    """A table without lines. With `numbers`, all columns but the first stand to the right."""
+    """A table without lines. With `numbers`, all columns but the first are right-aligned."""
     table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
     for place, name in enumerate(columns):
         table.add_column(name, justify="right" if numbers and place else "left")
@@ -91,7 +91,7 @@ def plain_table(*columns: str, title: str = "", numbers: bool = False) -> Table:
 
 
 def table_of(figures: Figures) -> Table:
-    """A table of a method's figures, one named row each."""
+    """A table of a method's figures."""
     table = plain_table(*figures.head, title=figures.title, numbers=True)
     for row in figures.rows:
         table.add_row(*row)
@@ -99,7 +99,7 @@ def table_of(figures: Figures) -> Table:
 
 
 def print_source(out: PlainConsole, source: str) -> None:
-    """Python source, in colours on a terminal and plain elsewhere; what a reader would not see is spelt out."""
+    """Print Python source, with colours and escaped invisible characters on a terminal, and plain elsewhere."""
     source = canonical(source)
     if out.is_terminal:
         out.print(Syntax(harmless(source), "python", word_wrap=True, background_color="default"))
@@ -108,6 +108,10 @@ def print_source(out: PlainConsole, source: str) -> None:
 
 
 def require_new(path: Path, *, force: bool) -> None:
-    """Raises InputError for a file that exists, unless it may be overwritten."""
+    """Require a new file, or permission to overwrite it.
+
+    Raises:
+        InputError: the file exists, and `force` is not set.
+    """
     if path.is_file() and not force:
         raise InputError(f"{path}: exists already; expected a new file: choose another, or overwrite it with --force")

@@ -1,4 +1,4 @@
-"""`grace-irl demos`: look at demonstrations, choose, convert and scramble them."""
+"""`grace-irl demos`: inspect, select, convert and scramble demonstrations."""
 
 from __future__ import annotations
 
@@ -195,15 +195,15 @@ def _groups(summary: DemosSummary) -> RenderableType:
 
 
 SHOWN = 60
-"""Trajectories in the table; `--json` has all of them."""
+"""Maximum number of trajectories in the table of goal states; `--json` has all of them."""
 
 
 def goal_table(rows: Sequence[GoalRow], unknown: Sequence[str]) -> RenderableType:
-    """A table of expert trajectories, with counts below it.
+    """A table of expert trajectories and their goal states, with counts below it.
 
     Args:
-        rows: one for each expert trajectory.
-        unknown: digests in the file of which there is no expert trajectory.
+        rows: one row per expert trajectory.
+        unknown: digests in the file that match no expert trajectory.
     """
     table = Table(title="Goal states of experts", title_justify="left")
     table.add_column("trajectory", overflow="fold")

@@ -1,4 +1,4 @@
-"""`grace-irl doctor`: what this machine offers, found by trying."""
+"""`grace-irl doctor`: a test of this machine's sandbox, and a list of installed packages."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PACKAGES = {
     "openai": "llm",
     "pillow": "llm",
 }
-"""Packages that a command may ask for, and the extra that installs them."""
+"""Packages that commands may need, with the extra that installs each."""
 
 
 def doctor(
@@ -87,7 +87,7 @@ def _print(tier: Tier, versions: dict[str, str | None]) -> None:
 
 
 def _canaries(tier: Tier) -> Table:
-    """Attacks by layers, each alone and then all; the last column is what programs run under."""
+    """Attacks by sandbox layers, each alone, then all together. Programs run under the layers of the last column."""
     table = plain_table("canary attack", *(" + ".join(each.layers) or "limits only" for each in tier.findings))
     for attack in ATTACKS:
         words = [_word(finding, attack) for finding in tier.findings]

@@ -1,4 +1,4 @@
-"""`grace-irl export`: a program of a run, the functions that its programs share, or its answers, as a file."""
+"""`grace-irl export`: write a program of a run, a library of its shared functions, or its answers into a file."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _target(out: Path | None, program: str, recording: Path | None, *, library: 
     """The file to write.
 
     Raises:
-        InputError: options that do not go together.
+        InputError: incompatible options, or no file.
     """
     wanted = [
         name for name, given in (("--program", program), ("--library", library), ("--recording", recording)) if given

@@ -1,4 +1,4 @@
-"""`grace-irl fit`: from demonstrations to a reward file."""
+"""`grace-irl fit`: recover a reward file from demonstrations."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from grace_irl.runs.config import is_read, settings_of
 from grace_irl.settings import Setting, mirror
 
 COMMON = ("--out", "--resume")
-"""Flags that `--help` shows besides the settings that are declared so."""
+"""Flags in `--help` besides the settings that are declared as `common`."""
 
 
 def settings(method: str) -> Sequence[Setting]:
-    """The settings that a method reads, each of which is a flag."""
+    """The settings that a method reads. Each is a flag of `fit`."""
     method = method or METHOD
     return tuple(each for each in settings_of(method).values() if is_read(each.key, method))
 

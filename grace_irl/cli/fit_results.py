@@ -1,4 +1,4 @@
-"""Results of `grace-irl fit`: what a run found, and estimates."""
+"""Output of `grace-irl fit`: the result of a run, or an estimate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grace_irl.runs.run import Interrupted, Run
 
 
 def print_estimate(estimate: Estimate, *, as_json: bool) -> None:
-    """Tables for people, one object for programs."""
+    """Print an estimate, as tables or as one JSON object."""
     if as_json:
         totals = {name: _object(getattr(estimate, name)) for name in ("typical", "most")}
         label = {"label": estimate.label.rule, "label_reason": estimate.label.reason}
@@ -59,7 +59,7 @@ def _totals(estimate: Estimate) -> Table:
 
 
 def _cap(cap: Cap) -> str:
-    """A cap beside what the run takes of it."""
+    """One line about a limit and the run's use of it."""
     if cap.most <= cap.limit:
         said = f"never reached (at most {cap.most:.4g})"
     elif cap.typical <= cap.limit:
@@ -70,7 +70,7 @@ def _cap(cap: Cap) -> str:
 
 
 def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
-    """Prints what a run found: tables for people, one object for programs."""
+    """Print the result of a run, as tables or as one JSON object."""
     out = console()
     best, account = run.best, method(run.method).account
     if not as_json or out.is_terminal:
@@ -116,7 +116,7 @@ def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
 
 
 def leave(interrupted: Interrupted) -> NoReturn:
-    """Says what is saved and leaves at once: a thread that still computes would hold the exit up."""
+    """Print how to resume, then exit at once, since a thread that still computes would delay the exit."""
     resume = RunPaths(interrupted.folder).resume
     say(f"grace-irl: interrupted; saved. Go on with: grace-irl fit {resume}", err=True)
     if interrupted.best is not None:

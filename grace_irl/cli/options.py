@@ -1,4 +1,4 @@
-"""Options of commands: those made from declared settings, and those that several commands share."""
+"""Options made from declared settings, and options that several commands share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grace_irl.errors import InputError
 from grace_irl.settings import Setting, declared, mirror
 
 PANELS = ("Data", "Search", "Model", "Expansion", "Training", "Stop rules", "Run", "Options")
-"""Order of the headings in help. Those of a method's own stand before `Run`."""
+"""Order of the headings in help. A method's own headings come before `Run`."""
 
 ALL = "grace_irl.help_all"
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
@@ -26,12 +26,12 @@ Given = dict[str, object]
 
 
 def mirrored(name: str, value: object) -> bool:
-    """Whether a value is only that of the option's variable: it is meant for other commands, too."""
+    """Whether a value equals the option's environment variable, which may be meant for other commands."""
     return value is not None and os.environ.get(mirror(name)) == str(value)
 
 
 def with_settings(command: Callable[..., None], settings: Iterable[Setting]) -> Callable[..., None]:
-    """A command that takes settings as options: its parameter `given` gets their values by key."""
+    """A command with settings as options. Its parameter `given` receives their values by key."""
     own = [each for name, each in inspect.signature(command, eval_str=True).parameters.items() if name != "given"]
     flags = {each.keyword: each for each in settings if each.flag}
 
@@ -48,7 +48,7 @@ def with_settings(command: Callable[..., None], settings: Iterable[Setting]) -> 
 
 
 def _option(declared: Setting) -> Any:
-    """The type of an option. Its default shows in help; None means that it was not given."""
+    """The annotated type of a setting's option. Help shows the setting's default; the value None means not given."""
     shown = declared.shown or ("none" if declared.default in (None, "", ()) else str(declared.default))
     flag = f"--{declared.flag}"
     if declared.kind is bool:
@@ -68,16 +68,16 @@ def _option(declared: Setting) -> Any:
 
 
 class Command(TyperCommand):
-    """A command whose help groups options by their panels.
+    """A command whose help groups options by panel.
 
     Attributes:
-        common: flags that `--help` shows; empty: all.
+        common: flags shown by `--help`; empty: all.
     """
 
     common: frozenset[str] = frozenset()
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Writes the options, one section for each panel."""
+        """Write the options, one section per panel."""
         panels: dict[str, list[tuple[str, str]]] = {}
         for each in self.get_params(ctx):
             if self.common and ctx.meta.get(ALL) is None and not self.common.intersection(each.opts):
@@ -93,13 +93,17 @@ class Command(TyperCommand):
 
 
 def require_one_of(option: str, value: str | None, allowed: Collection[str]) -> None:
-    """Raises InputError for a value that is given and none of these."""
+    """Require an allowed value, or None.
+
+    Raises:
+        InputError: another value.
+    """
     if value is not None and value not in allowed:
         raise InputError(f"{option} {value}; expected one of {', '.join(allowed)}")
 
 
 def command_showing(common: Collection[str]) -> type[Command]:
-    """A kind of command whose `--help` shows these flags only; all flags if there are none."""
+    """A class of commands whose `--help` shows only these flags; without flags, it shows all."""
     return (
         Command if not common else type("Command", (Command,), {"common": frozenset({*common, "--help", "--help-all"})})
     )
@@ -118,7 +122,7 @@ HelpAll = Annotated[
 
 
 def _state(value: str | None) -> str | None:
-    """States the limit, for this machine and this command: no run records it."""
+    """Set the memory limit for this command. It depends on the machine, so a run does not record it."""
     if value is not None:
         from grace_irl.demos.memory import state_limit
 

@@ -1,4 +1,4 @@
-"""Pictures of demonstrations: screens as outlines in a terminal, states as picture files."""
+"""Pictures of demonstrations, in a terminal or as PNG files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from grace_irl.states.screen import SCREEN
 
 
 def in_terminal(summary: DemosSummary) -> RenderableType | None:
-    """Some states of the first trajectory of each role for a terminal; None of a kind without such a picture."""
+    """A drawing of some states from the first trajectory of each role; None for kinds of states without drawings."""
     draw = TERMINAL.get(summary.metadata.kind)
     return None if draw is None else draw(summary)
 
@@ -56,7 +56,7 @@ def _title(role: str, trajectory: Trajectory, steps: Sequence[int]) -> Text:
 
 
 def _outlines(summary: DemosSummary) -> RenderableType:
-    """The first and the last screen of the first trajectory of each role, as prompts write them."""
+    """The first and last screen of the first trajectory of each role, as outlines in the form used in prompts."""
     parts: list[RenderableType] = []
     for role, sample in summary.samples.items():
         trajectory = sample.trajectory
@@ -74,18 +74,21 @@ TERMINAL: dict[str, Callable[[DemosSummary], RenderableType]] = {
     IMAGE.name: _pixels,
     SCREEN.name: _outlines,
 }
-"""Drawing of states in a terminal, for the kinds that have such a picture."""
+"""Functions that draw states in a terminal, by kind of state."""
 
 
 def save_pictures(summary: DemosSummary, folder: Path) -> list[Path]:
-    """Writes the first, the middle and the last state of the first trajectory of each role as PNG files.
+    """Write the first, middle and last state of the first trajectory of each role as PNG files.
 
     Args:
-        summary: of states that have pictures.
-        folder: made if it is not there; files of the same names are replaced.
+        summary: summary of demonstrations whose states have pictures.
+        folder: folder for the files, made if missing. Files with the same names are replaced.
+
+    Returns:
+        The paths of the files.
 
     Raises:
-        InputError: states without pictures, no Pillow, a screenshot that is gone, a folder that cannot be written.
+        InputError: states without pictures, Pillow not installed, a missing screenshot, or an unwritable folder.
     """
     first = next(iter(summary.samples.values()), None)
     require_kind(summary.metadata.kind, None if first is None else first.trajectory)

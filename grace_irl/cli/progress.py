@@ -1,4 +1,4 @@
-"""The progress of fits and comparisons: a live line on a terminal, lines in a log."""
+"""Progress displays of fits and comparisons: a live line on a terminal, else lines of a log."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.run import opened
 from grace_irl.text import line
 
-if TYPE_CHECKING:  # what compares needs the extra "rl", which a fit does not
+if TYPE_CHECKING:  # comparisons need the extra "rl", fits do not
     from grace_irl.compare.comparison import ComparisonState
     from grace_irl.compare.folder import Favourite, JobResult, TrainingOutcome
 
 
 class LiveLine:
-    """A live line on stderr if that is a terminal, so that stdout holds only the answer.
+    """A live line on stderr if that is a terminal. Only the result goes to stdout.
 
     Args:
-        columns: of the line, before the time.
-        fields: their first values.
+        columns: columns of the line, before the elapsed time.
+        fields: initial values of their fields.
     """
 
     def __init__(self, *columns: ProgressColumn, **fields: Any) -> None:
@@ -58,12 +58,12 @@ class LiveLine:
         self.close()
 
     def close(self) -> None:
-        """Takes the line away."""
+        """Remove the live line."""
         if self._live is not None:
             self._live.stop()
 
     def note(self, text: str) -> None:
-        """Says one line above the live one."""
+        """Print one line above the live line."""
         if self._live is not None:
             self._live.console.print(line(text), soft_wrap=True)
         else:
@@ -71,7 +71,7 @@ class LiveLine:
 
 
 class FitProgress(LiveLine):
-    """Shows snapshots of a fit."""
+    """The progress display of a fit."""
 
     def __init__(self) -> None:
         number = TextColumn("generation {task.fields[generation]}", markup=False)
@@ -79,7 +79,7 @@ class FitProgress(LiveLine):
         super().__init__(SpinnerColumn(), number, BarColumn(bar_width=20), words, generation=0, said="first programs …")
 
     def __call__(self, snapshot: Snapshot) -> None:
-        """Shows the progress of the run."""
+        """Show the progress of the run."""
         progress = snapshot.progress
         if self._live is not None:
             done = progress.generation
@@ -91,7 +91,7 @@ class FitProgress(LiveLine):
 
 
 def said(snapshot: Snapshot) -> str:
-    """Programs tried and the best so far, in one line."""
+    """One line with the number of programs, the spending and the best score so far."""
     text, live = f"{snapshot.programs} programs", snapshot.live
     if live.tokens:
         text += f", {live.tokens} tokens"
@@ -107,7 +107,7 @@ COLUMNS = (
 
 
 def show_rounds(folder: Path, *, as_json: bool) -> None:
-    """The text of `show` on an expansion."""
+    """Print the output of `show` for an expansion."""
     rounds = rounds_of(folder)
     if as_json:
         print_json({"expansion": str(folder), "rounds": rounds})
@@ -123,7 +123,7 @@ def show_rounds(folder: Path, *, as_json: bool) -> None:
 
 
 def rounds_table(rounds: Sequence[Round]) -> Table:
-    """One row for each round; returns and successes are the environment's own, which no search saw."""
+    """A table with one row per round. Return and success are the environment's own, which no search uses."""
     table = plain_table(*COLUMNS)
     for each in rounds:
         told = each.number > 0
@@ -148,14 +148,14 @@ def _number(value: float | None) -> str:
 
 
 class ComparisonProgress(LiveLine):
-    """Shows the jobs of a comparison. Implements `Listener`."""
+    """The progress display of a comparison. Implements `Listener`."""
 
     def __init__(self) -> None:
         words = TextColumn("{task.fields[said]}", markup=False)
         super().__init__(BarColumn(bar_width=20), MofNCompleteColumn(), words, said="checking …")
 
     def __call__(self, progress: ComparisonState) -> None:
-        """Shows the progress of the comparison."""
+        """Show the progress of the comparison."""
         if progress.ended is not None:
             self.note(f"run {progress.done} of {progress.total}: {ended(progress.ended)}")
         if self._live is not None:
@@ -169,7 +169,7 @@ def _score(played: TrainingOutcome | Favourite) -> str:
 
 
 def ended(result: JobResult) -> str:
-    """One line about a run that has ended."""
+    """One line about a completed run of a comparison."""
     if result.failure:
         return f"{result.method} seed {result.seed} failed: {result.failure}"
     said = [

@@ -1,4 +1,4 @@
-"""`grace-irl report`: what a run did and found, as a page for a browser."""
+"""`grace-irl report`: the report of a run, as an HTML page."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def report(
 
 
 def report_of_fit(folder: Path) -> Path | None:
-    """The report at the end of a fit; trouble is one line of warning."""
+    """Write the report at the end of a fit, and return its path. A failure is one line of warning, and gives None."""
     from grace_irl.report import write
 
     return write.report_of_fit(folder, lambda text: say(f"grace-irl: warning: {text}", err=True))

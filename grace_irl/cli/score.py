@@ -1,4 +1,4 @@
-"""`grace-irl score`: a reward file on demonstrations."""
+"""`grace-irl score`: score a reward file on demonstrations."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ SETTINGS = (
     *("data.demos", "data.negatives", "data.kind", "data.label"),
     *("fitness.log_pi", "sandbox.workers", "sandbox.allow_weak"),
 )
-"""Settings of `fit` that are flags here, too."""
+"""Settings of `fit` that are also flags of this command."""
 
 
 def settings(method: str) -> list[Setting]:
-    """The settings that are flags."""
+    """The settings that are flags of this command."""
     del method
     known = settings_of()
     return [known[key] for key in SETTINGS]

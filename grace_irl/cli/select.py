@@ -1,4 +1,4 @@
-"""`grace-irl demos select`: choose trajectories from any demo files and write them to files of their own."""
+"""`grace-irl demos select`: select trajectories from files of demonstrations, and write them to new files."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _report(chosen: Sequence[Selected], *, written: bool, as_json: bool) -> None
 
 
 def _table(one: Selected) -> Table:
-    """The numbers that met each condition, of those before it."""
+    """A table with the number of trajectories left after each condition."""
     table = Table(title=one.selection.out, title_justify="left", box=None, pad_edge=False)
     table.add_column("condition", overflow="fold")
     table.add_column("left", justify="right")

@@ -1,4 +1,4 @@
-"""`grace-irl serve`: a model on this machine, through vLLM."""
+"""`grace-irl serve`: serve a model on this machine with vLLM."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def serve(
             say(f"ready at {command.url}; Ctrl-C stops it. To use it:", err=True)
             say(command.fit)
             server.wait()
-        except KeyboardInterrupt:  # the usual way to end it
+        except KeyboardInterrupt:  # the usual way to stop the server
             say("stopping", err=True)
 
 

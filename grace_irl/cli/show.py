@@ -1,4 +1,4 @@
-"""`grace-irl show`: what a run did, and why each candidate was kept or dropped."""
+"""`grace-irl show`: the programs and progress of a run, and the fate of each candidate."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def show(
 
 
 def find(store: Store, folder: Path, prefix: str) -> Record:
-    """The program whose id starts so.
+    """The program whose id starts with a prefix.
 
     Raises:
-        InputError: none, or several.
+        InputError: no such program, or several.
     """
     found = [record for name, record in store.records().items() if name.startswith(prefix)]
     if len(found) != 1:
@@ -171,7 +171,7 @@ def _show_run(
 
 
 def _spent(spent: Spending) -> str:
-    """Sums and means, in one line."""
+    """One line with the totals of a run's spending, and the means per call."""
     each = spent.per_call()
     words = [f"{spent.calls} calls brought {spent.answers} answers"]
     if spent.tokens_in or spent.tokens_out:
@@ -251,7 +251,7 @@ def _generation_object(row: Generation, account: Account) -> dict[str, Any]:
 
 
 def _outcome(evaluation: Evaluation) -> dict[str, Any]:
-    """The facts of every evaluation, whatever its method."""
+    """The fields of an evaluation that are common to all methods, as a JSON object."""
     names = ("status", "message", "traceback", "seconds", "complete")
     return {name: getattr(evaluation, name) for name in names} | {"metrics": dict(evaluation.metrics)}
 
@@ -280,7 +280,7 @@ def _fate_object(row: FateRow) -> dict[str, Any]:
 
 
 def goals_found(answers: Sequence[GoalAnswer]) -> dict[str, Any]:
-    """Figures of a run's goal states; {} if it did not need them."""
+    """Figures about the goal states of a run, as a JSON object; {} if the run did not need them."""
     if not answers:
         return {}
     last = {answer.digest: answer for answer in answers if answer.indices is not None}
@@ -297,7 +297,7 @@ def goals_found(answers: Sequence[GoalAnswer]) -> dict[str, Any]:
 
 
 def goals_line(found: dict[str, Any], path: Path) -> str:
-    """The same in one line."""
+    """One line with the figures of `goals_found`."""
     by = ", ".join(f"{count} by {origin}" for origin, count in found["by"].items())
     text = (
         f"goal states: {found['states']} in {found['with_goals']} of {found['trajectories']} expert trajectories "

@@ -1,1 +1,4 @@
-"""Comparisons: GRACE, GAIL, AIRL, BC and PPO on the true reward, trained and measured alike (docs/compare.md)."""
+"""Comparisons of GRACE, GAIL, AIRL, BC and PPO on the true reward, with equal training and evaluation.
+
+See docs/compare.md.
+"""

@@ -1,4 +1,4 @@
-"""Compares methods: begins a comparison in a folder, goes on with one, and writes its tables."""
+"""Start and resumption of a comparison of methods, and its tables."""
 
 from __future__ import annotations
 
@@ -41,19 +41,20 @@ MAY_CHANGE = (
     *("data.demos", "data.negatives", "proposer.start_from", "proposer.recording", "model.url", "model.context"),
     *(key for key in DROPPED if key != "data.goals"),
 )
-"""Settings that may change on resume: paths (demonstrations are compared), and those that change no result."""
+"""Settings that may change on resume: paths, and settings without effect on results. If a path changes, its
+demonstrations must still be the same."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A comparison that has ended.
+    """The result of a comparison.
 
     Attributes:
-        folder: its place.
-        results: of all jobs, failed ones among them.
-        standings: of the methods, by environment.
-        notes: what a reader of the tables should know.
-        label: the rule for which expert states are positive, and why it was chosen.
+        folder: the folder of the comparison.
+        results: results of all jobs, including failed ones.
+        standings: standings of the methods, by environment.
+        notes: remarks for readers of the tables.
+        label: the label rule, which selects the positive expert states, and the reason for its choice.
     """
 
     folder: Path
@@ -70,18 +71,19 @@ def start(
     listener: Listener | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> Compared:
-    """Begins a comparison and works on it to its end.
+    """Start a comparison, and run all of its jobs.
 
     Args:
-        settings: of everything.
-        out: a new folder.
-        workers: jobs at once; None: one per core.
-        listener: gets the state of the comparison when it changes.
-        note: gets one line that names the server of prompts and key.
+        settings: settings of the comparison.
+        out: the folder to create.
+        workers: number of jobs in parallel; None: one per core.
+        listener: callback with the state of the comparison when it changes.
+        note: callback with single lines for the user, such as the label rule and the server that receives prompts and
+            key.
 
     Raises:
-        InputError: settings, data, methods or environments that cannot be used; nothing is written then.
-        KeyboardInterrupt: it can be resumed.
+        InputError: settings, data, methods or environments are invalid; no file is written then.
+        KeyboardInterrupt: the user pressed Ctrl-C. The comparison can be resumed.
     """
     require_absent(out)
     contest = Contest.of(settings, new=True)
@@ -116,23 +118,24 @@ def resume(
     listener: Listener | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> Compared:
-    """Goes on with a comparison; jobs that failed are done again.
+    """Resume a comparison. Failed jobs are repeated.
 
-    One that this user did not make on this machine keeps no path, address, code or trust: they are named again.
+    If another user or another machine started the comparison, its paths, addresses, code and trust are not used. The
+    arguments must then name them again.
 
     Args:
-        folder: of the comparison.
-        methods, seeds: other ones than it began with; None: the same.
-        transfer: further environments that rewards are carried to. A program is carried as it was recovered; a network
-            is learnt again, since loading one runs what its file says.
-        env: the environment named again; another one would be another comparison.
-        sets, flags: other settings named again, as for `grace_irl.runs.config.resolve`.
+        folder: folder of the comparison.
+        methods, seeds: new methods and new number of seeds; None: unchanged.
+        transfer: further environments for training on the recovered rewards. A recovered program is reused. A network
+            is trained again, because loading its file would run code from it.
+        env: the environment of the comparison, if it must be named again.
+        sets, flags: other settings that must be named again, as for `grace_irl.runs.config.resolve`.
         workers, listener, note: as for `start`.
 
     Raises:
-        InputError: no comparison, one with links in it, one that a live process works on, settings that nobody answers
-            for or that changed, or demonstrations that changed.
-        KeyboardInterrupt: as `start`.
+        InputError: the folder holds no comparison, or contains links, or another process works on it. Also if
+            demonstrations or settings changed, or settings must be named again.
+        KeyboardInterrupt: as in `start`.
     """
     require_no_links(folder)
     found = read_settings(folder)
@@ -162,7 +165,11 @@ def _say_server(contest: Contest, note: Callable[[str], None]) -> None:
 
 
 def _require_same(found: Settings, settings: Settings, words: Mapping[str, object]) -> None:
-    """Refuses settings that would make it another comparison."""
+    """Refuse changes of settings that affect the results.
+
+    Raises:
+        InputError: such a change.
+    """
     before, after = found.comparison.env, settings.comparison.env
     if after != before and not (names_code(before) and names_code(after)):
         began = before or "the environment that its demonstrations name"
@@ -174,7 +181,7 @@ def _require_same(found: Settings, settings: Settings, words: Mapping[str, objec
 
 
 def _with_own_reward(settings: Settings, out: Path) -> Settings:
-    """With a copy of the reward file, so that all runs have the same one, whenever they begin."""
+    """Copy the reward file to the folder, so that later changes of the file do not affect the runs."""
     own = (out / "reward.py").absolute()
     write_atomically(own, read_reward(Path(settings.comparison.reward)))
     return Settings(settings.comparison.model_copy(update={"reward": str(own)}), settings.fit)
@@ -200,7 +207,7 @@ def _work(
 def _written(
     place: ComparisonFolder, contest: Contest, results: tuple[JobResult, ...], warned: Sequence[str]
 ) -> Compared:
-    """Tables and plots of the jobs that have ended so far."""
+    """Write tables and plots of the jobs that have ended so far."""
     oracle = Oracle.of(contest.demonstrations)
     found = standings(results, contest.settings.comparison.methods, oracle)
     notes = (*warned, *_notes(results, found))
@@ -217,7 +224,7 @@ def _written(
 
 
 def _notes(results: Sequence[JobResult], found: Sequence[Standing]) -> list[str]:
-    """Notes of jobs and standings, each line once."""
+    """Notes of jobs and standings, without duplicates."""
     failures = [f"{each.method} seed {each.seed} failed: {each.failure}" for each in results if each.failure]
     jobs: dict[tuple[str, str], list[int]] = {}
     for each in results:
@@ -228,7 +235,11 @@ def _notes(results: Sequence[JobResult], found: Sequence[Standing]) -> list[str]
 
 
 def _checked(contest: Contest) -> tuple[str, ...]:
-    """Refuses what cannot be done, and returns the notes on lengths of episodes."""
+    """Check the problems and methods before training. Return notes on the environment, search and episode lengths.
+
+    Raises:
+        InputError: a method, an environment or the data cannot be used.
+    """
     try:
         from grace_irl.rl.matching import told
         from grace_irl.rl.problems import length_warnings
@@ -260,7 +271,7 @@ def _require_playable(contest: Contest, environment: str) -> str:
 
 TASK = "grace_irl.compare.job:work"
 POLL_S = 0.2
-"""Between two looks at the learning curves."""
+"""Seconds between two reads of the learning curves."""
 
 Entry = tuple[str, int]
 """A method and a seed."""
@@ -271,9 +282,9 @@ class ComparisonState:
     """State of a comparison.
 
     Attributes:
-        total, done, failed: jobs.
-        running: the jobs at work, with the environment steps that their curves tell of.
-        ended: the job that has just ended, if one has.
+        total, done, failed: numbers of all jobs, of those that ended, and of those that failed.
+        running: method, seed and environment steps of each running job. The steps are those of its learning curves.
+        ended: result of the job that has just ended; None otherwise.
     """
 
     total: int
@@ -289,18 +300,18 @@ Listener = Callable[[ComparisonState], None]
 def run_jobs(
     folder: Path, jobs: Sequence[Entry], transfer: Sequence[str], workers: int, listener: Listener, settings: str = ""
 ) -> None:
-    """Does jobs; each leaves a result in its folder, whatever becomes of it.
+    """Run jobs in parallel processes. Each writes a result to its folder, even if it fails.
 
     Args:
-        folder: of the comparison.
-        jobs: to be done, in this order.
-        transfer: environments that rewards are carried to.
-        workers: processes at once.
-        listener: gets the state at each end, and now and then in between.
-        settings: digest of those that the user answers for (`Settings.digest`); a job does no other.
+        folder: folder of the comparison.
+        jobs: the jobs to run, in this order.
+        transfer: environments for training on the recovered rewards.
+        workers: number of processes.
+        listener: callback with the state after each job, and repeatedly in between.
+        settings: digest of the settings that the user confirmed (`Settings.digest`). A job with other settings fails.
 
     Raises:
-        KeyboardInterrupt: the jobs at work were stopped; what had ended is kept.
+        KeyboardInterrupt: the user pressed Ctrl-C. Running jobs were stopped; results of finished jobs stay.
     """
     share = max(1, (os.cpu_count() or 1) // workers)
     waiting = list(jobs)
@@ -327,14 +338,14 @@ def _submitted(executor: Executor, folder: Path, job: Entry, share: int, setting
     if found is not None and found.outcomes:
         write_result(place.result, replace(found, failure=""))
     else:
-        place.result.unlink(missing_ok=True)  # of a failure that is tried again
+        place.result.unlink(missing_ok=True)  # of a failed attempt
     method, seed = job
     arguments = {"folder": str(folder), "method": method, "seed": seed, "workers": share, "digest": settings}
     return executor.submit(Job(TASK, arguments, place.log, {**memory.environment(), "OMP_NUM_THREADS": "1"}))
 
 
 def _ended(place: JobFolder, job: Entry, transfer: Sequence[str], error: BaseException | None) -> JobResult:
-    """The result that a job left; if it left none, why."""
+    """The result of a job. If the job wrote none, a result with the reason is written."""
     found = read_result(place.result) or JobResult(*job)
     if found.failure or found.ended(transfer):
         return found

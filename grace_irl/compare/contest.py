@@ -1,4 +1,4 @@
-"""The problem that all methods of a comparison are set, its cleaning, and the methods."""
+"""The problem and the methods of a comparison, and the goal states of its demonstrations."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 
 def require_cleanable(config: Config, demonstrations: Demonstrations) -> Config:
-    """Looks, before anything is written, at all that `clean` needs.
+    """Check the inputs of `clean` before anything is written.
 
     Returns:
-        The configuration with what a server was asked, for `clean`.
+        The configuration for `clean`, with the facts that the model's server returned.
 
     Raises:
-        InputError: a file of goal states that cannot be used, or nobody who can be asked for what it leaves out.
+        InputError: the file of goal states is invalid, or goal states are missing and no model is available.
     """
     return _checked(config, new_labelling(config, demonstrations))
 
@@ -46,19 +46,19 @@ def require_cleanable(config: Config, demonstrations: Demonstrations) -> Config:
 def clean(
     config: Config, folder: Path, demonstrations: Demonstrations, parts: Parts, checked: Config | None = None
 ) -> Demonstrations:
-    """Demonstrations with their goal states as marks; asks for what nobody said, and goes on where it was ended.
+    """Mark the goal states in demonstrations. A model names the missing ones. An interrupted call is resumed.
 
     Args:
-        config: of the runs that share them; their search does not matter.
-        folder: of a run that is made, or that is there already: its goal states count, and no file any more.
-        demonstrations: as loaded.
-        parts: the listeners, and the command that resumes.
-        checked: what `require_cleanable` gave; None: a server is asked here.
+        config: configuration of the runs that share the goal states. Its search settings have no effect.
+        folder: folder of the run that stores the goal states. If it exists, they come from it and not from a file.
+        demonstrations: the demonstrations as loaded.
+        parts: listeners, and the command to resume.
+        checked: result of `require_cleanable`; None: the check is made here.
 
     Raises:
-        InputError: as `require_cleanable`; no expert has a goal state.
-        GraceError: answers that cannot be read, or nobody answers any more; what was answered is saved.
-        Interrupted: by Ctrl-C; what was answered is saved.
+        InputError: as in `require_cleanable`, or no expert has a goal state.
+        GraceError: the model's answers are unreadable, or the model stopped answering. Earlier answers are saved.
+        Interrupted: the user pressed Ctrl-C. Earlier answers are saved.
     """
     paths = RunPaths(folder)
     if not paths.database.exists():
@@ -74,7 +74,11 @@ def clean(
 
 
 def _checked(config: Config, labelling: Labelling) -> Config:
-    """The configuration with what its proposer found out, where somebody has to be asked."""
+    """The configuration, with the facts that the proposer found out if goal states are missing.
+
+    Raises:
+        InputError: goal states are missing and no model is available.
+    """
     config = proposers.settled(config)
     if not labelling.silent:
         return config
@@ -84,13 +88,13 @@ def _checked(config: Config, labelling: Labelling) -> Config:
 
 @dataclass(frozen=True)
 class Contest:
-    """Settings with their demonstrations.
+    """The settings of a comparison with their demonstrations.
 
     Attributes:
-        settings: of the comparison.
-        demonstrations: as loaded, with the label rule that every method goes by. For the rule "goal" also with goal
-            states as marks, once they are known (`cleaned`).
-        choice: of that rule.
+        settings: settings of the comparison.
+        demonstrations: the demonstrations with the label rule, which is the same for all methods. Under the rule
+            "goal", `cleaned` also marks the goal states.
+        choice: the label rule, and the reason for its choice.
     """
 
     settings: Settings
@@ -99,16 +103,16 @@ class Contest:
 
     @classmethod
     def of(cls, settings: Settings, workers: int | None = None, *, new: bool = False) -> Contest:
-        """Loads the demonstrations.
+        """Load the demonstrations, and choose the label rule.
 
         Args:
-            settings: of the comparison.
-            workers: of the sandbox of each search, if the settings do not say.
-            new: it begins now. One that began without a label rule in its settings is of an earlier version, and keeps
-                the rule of that.
+            settings: settings of the comparison.
+            workers: number of sandbox processes of each search, if the settings have no number.
+            new: whether the comparison starts now. An older one without a label rule in its settings comes from an
+                earlier version, and keeps the rule of that version.
 
         Raises:
-            InputError: they cannot be read.
+            InputError: the demonstrations cannot be read.
         """
         fit = settings.fit
         if workers is not None and fit.sandbox.workers is None:
@@ -123,27 +127,27 @@ class Contest:
 
     @property
     def labels(self) -> Config:
-        """Settings of the run that knows the goal states: as the search's, nothing held out."""
+        """Settings of the run that stores the goal states: those of the search, but without held-out trajectories."""
         fit = self.settings.fit
         return fit.model_copy(update={"data": fit.data.model_copy(update={"held_out": 0.0})})
 
     @property
     def needs_goals(self) -> bool:
-        """Whether some method learns from experts whose goal states count."""
+        """Whether the label rule is "goal" and a method learns from the demonstrations."""
         comparison = self.settings.comparison
         idle = {ORACLE, *((Grace.name,) if comparison.reward else ())}
         return self.demonstrations.metadata.label == "goal" and not set(comparison.methods) <= idle
 
     def cleaned(self, folder: Path, note: Callable[[str], None], checked: Config | None = None) -> Contest:
-        """With the goal states of the experts; a model names the missing ones, once for all jobs.
+        """A copy with the goal states of the experts. A model names the missing ones, once for all jobs.
 
         Args:
-            folder: of the comparison; goes on with what is there.
-            note: gets a line for each question and answer.
+            folder: folder of the comparison. Goal states found there are reused.
+            note: callback with a line for each question and answer.
             checked: as for `grace_irl.compare.contest.clean`.
 
         Raises:
-            InputError, GraceError, Interrupted: as `grace_irl.compare.contest.clean`.
+            InputError, GraceError, Interrupted: as in `grace_irl.compare.contest.clean`.
         """
         if not self.needs_goals:
             return self
@@ -152,32 +156,32 @@ class Contest:
         return replace(self, demonstrations=clean(self.labels, place, self.demonstrations, parts, checked))
 
     def marked(self, folder: Path) -> Contest:
-        """With the goal states that the comparison in a folder knows already (`cleaned`)."""
+        """A copy with the goal states that `cleaned` has stored in the folder of a comparison."""
         if not self.needs_goals:
             return self
         return replace(self, demonstrations=marked(self.demonstrations, ComparisonFolder(folder).goals, lambda _: None))
 
     def drawn(self, seed: int) -> Contest:
-        """With the demonstrations of one seed: its draw, if the settings ask for one, else all.
+        """A copy with the demonstrations of one seed: a random draw if the settings have `draw_demos`, else all.
 
         Raises:
-            InputError: too few to draw from.
+            InputError: there are fewer demonstrations than the draw needs.
         """
         count = self.settings.comparison.draw_demos
         return replace(self, demonstrations=draw(self.demonstrations, count, seed)) if count else self
 
     def problem(self, seed: int, environment: str = "") -> PolicyProblem:
-        """The problem that every method solves.
+        """The problem for all methods.
 
-        All methods learn from the same side of the split, which is the search's own.
+        All methods learn from the same training side, under the split of GRACE's search.
 
         Args:
-            seed: of the split, if some demonstrations are held out.
-            environment: another one than the settings'.
+            seed: seed of the split, if some demonstrations are held out.
+            environment: an environment instead of that in the settings.
 
         Raises:
-            InputError: an environment that cannot be had, or shows other states than the demonstrations, or settings
-                that do not go together.
+            InputError: the environment cannot be made, its states differ from those of the demonstrations, or settings
+                contradict each other.
         """
         from grace_irl.rl.problems import make_problem
 
@@ -202,11 +206,11 @@ class Contest:
 
         Args:
             name: `grace`, or one of `offered()`.
-            folder: the place of `grace`'s search.
-            note: gets lines about the search.
+            folder: folder of `grace`'s search.
+            note: callback with lines about the search.
 
         Raises:
-            InputError: no such method, or packages that it needs are missing.
+            InputError: the method is unknown, its settings are invalid, or a package is missing.
         """
         settings = tuned(self.settings.comparison, name)
         if name == Grace.name and settings:
@@ -222,7 +226,7 @@ class Contest:
             return load_method(name, **settings)
         comparison, fit = self.settings.comparison, self.settings.fit
         expand: ExpandConfig = fit.expand.model_copy(update={"steps": comparison.steps, "env": comparison.env})
-        data = fit.data.model_copy(update={"goals": ""})  # which the demonstrations are marked with
+        data = fit.data.model_copy(update={"goals": ""})  # already marked in the demonstrations
         return Grace(
             fit.model_copy(update={"expand": expand, "data": data}),
             folder,
@@ -232,19 +236,19 @@ class Contest:
         )
 
     def label(self, problem: PolicyProblem, environment: str = "") -> str:
-        """The name of a problem's environment in tables: as made, or `file.py:function` for one of the user's own."""
+        """The name of a problem's environment in tables: its id, or `file.py:function` for a user's adapter."""
         asked = environment or self.settings.comparison.env
         return Path(asked).name if is_adapter(asked) else str(_metadata(problem).environment)
 
     def deterministic(self, problem: PolicyProblem) -> bool:
-        """Whether policies of a problem are evaluated by their likeliest actions."""
+        """Whether evaluations of a problem's policies use the most probable actions."""
         from grace_irl.rl.hyperparameters import hyperparameters
 
         metadata = _metadata(problem)
         return hyperparameters(metadata.environment, metadata.kind).deterministic
 
     def interface(self, problem: PolicyProblem) -> str:
-        """The interface of a reward network: the shape of observations, and the actions."""
+        """The interface of a reward network, as text: the shape of observations, and the action space."""
         with closing(problem.make_env()) as environment:
             return f"observations of shape {environment.observation_space.shape} and {environment.action_space}"
 

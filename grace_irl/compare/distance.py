@@ -1,4 +1,4 @@
-"""The EPIC distance of a recovered reward from the true one, on the same transitions for every method of a seed."""
+"""The EPIC distance between a recovered reward and the true one, on the same transitions for all methods of a seed."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ StateReward = Callable[[Floats, Floats, Floats], Floats]
 
 @dataclass(frozen=True)
 class Locomotion:
-    """The true reward of a body: forward velocity, less the cost of control, and a bonus for being healthy.
+    """The true reward of a MuJoCo body: forward velocity, minus the cost of control, plus a bonus of 1 if healthy.
 
     Attributes:
-        size: numbers of a state, positions left out.
-        velocity: which of them is the velocity forward.
-        control: cost of a squared action.
-        heights: between which the torso is healthy, in metres; None: there is no bonus.
-        angles: between which its angle is, in radians.
-        largest: all but the height must be smaller than this to be healthy.
+        size: number of components of a state, without positions.
+        velocity: index of the forward velocity in a state.
+        control: cost per squared action component.
+        heights: limits of the torso's height in a healthy state, in metres; None: there is no bonus.
+        angles: limits of the torso's angle in a healthy state, in radians.
+        largest: limit of the absolute value of all components but the height, in a healthy state.
     """
 
     size: int
@@ -61,29 +61,29 @@ TABLE: dict[str, Locomotion] = {
     "HalfCheetah-v5": Locomotion(17, 8, 0.1),
     "Walker2d-v5": Locomotion(17, 8, 1e-3, (0.8, 2.0), (-1.0, 1.0)),
 }
-"""By Gymnasium id, with the defaults of Gymnasium's documentation of each."""
+"""True rewards by Gymnasium id, with the defaults in Gymnasium's documentation."""
 
 
 def true_reward(environment: str, size: int) -> StateReward | None:
-    """The true reward of an environment, by the size of its states; None if it is unknown."""
+    """The true reward of an environment; None if it is unknown, or if its states have another size."""
     name = split_id(environment)[0]
     found = TABLE.get(f"{name}-v5")
     return found if found is not None and found.size == size else None
 
 
 TRANSITIONS, DRAWS = 512, 64
-"""Transitions that rewards are compared on, and draws for each mean."""
+"""Number of transitions on which rewards are compared, and number of samples for each mean."""
 DISCOUNT = 0.99
 
 
 def distance(problem: PolicyProblem, reward: TransitionReward) -> float | None:
-    """EPIC distance from 0 to 1; None if the true reward has no closed form (`true_rewards`).
+    """EPIC distance from 0 to 1; None if the true reward is unknown (`true_reward`) or no expert has actions.
 
-    Half of the transitions are experts', half of random actions, so that none of the methods chooses them.
+    Half of the transitions come from experts, and half from random actions, so they do not depend on the methods.
 
     Args:
-        problem: whose environment and experts.
-        reward: on the problem's observations; a `ProgramReward` on states.
+        problem: the problem, for its environment and experts.
+        reward: a reward on the problem's observations, or a `ProgramReward` on states.
 
     Raises:
         GraceError: the reward fails.
@@ -104,7 +104,7 @@ def distance(problem: PolicyProblem, reward: TransitionReward) -> float | None:
 
 @dataclass(frozen=True)
 class _Closed:
-    """A closed form as a reward of observations, whose first `size` numbers are the state."""
+    """A `StateReward` as a reward on observations, whose first `size` components are the state."""
 
     reward: StateReward
     size: int
@@ -121,7 +121,7 @@ class _Closed:
 
 @dataclass(frozen=True)
 class _OfStates:
-    """A program as a reward of observations."""
+    """A program as a reward on observations, whose first `size` components are the state."""
 
     reward: TransitionReward
     size: int
@@ -151,7 +151,7 @@ def _transitions(problem: PolicyProblem) -> Transitions | None:
 def _drawn(
     episodes: list[tuple[NDArray[Any], NDArray[Any]]], count: int, generator: np.random.Generator
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Transitions of episodes, as many as there are or `count` by chance."""
+    """At most `count` randomly drawn transitions of episodes."""
     before = np.concatenate([observations[:-1] for observations, _ in episodes])
     after = np.concatenate([observations[1:] for observations, _ in episodes])
     actions = np.concatenate([taken for _, taken in episodes])
@@ -160,7 +160,7 @@ def _drawn(
 
 
 def _random(problem: PolicyProblem, steps: int) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-    """Episodes of random actions, with a given number of steps in all; without terminal and absorbing states."""
+    """Episodes with `steps` random actions in total. Transitions to terminal and absorbing states are left out."""
     episodes, left = [], steps
     with closing(problem.make_env()) as environment:
         environment.action_space.seed(0)
@@ -180,5 +180,5 @@ def _random(problem: PolicyProblem, steps: int) -> list[tuple[NDArray[Any], NDAr
 
 
 def _is_flagged(problem: PolicyProblem, observation: NDArray[Any]) -> bool:
-    """Whether a vector is the absorbing state's of the fixed-horizon form."""
+    """Whether a vector is the observation of the absorbing state in the fixed-horizon form."""
     return bool(problem.horizon and observation[-1] == 1)

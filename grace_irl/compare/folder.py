@@ -1,4 +1,4 @@
-"""The folder of a comparison, and the outcome of each job in it: a method with one seed, wherever it was measured."""
+"""The folder of a comparison, and the results of its jobs. A job is a method with one seed."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class ComparisonFolder:
     """Paths inside a comparison's folder (docs/compare.md).
 
     Attributes:
-        csv: one row for each job and environment.
-        table: the table, with its notes, in Markdown.
-        lock: held by the process that works on the comparison.
-        goals: the run that knows the goal states of all jobs, for the label "goal".
+        csv: CSV file with one row for each job and environment.
+        table: Markdown file with the tables and their notes.
+        lock: lock file of the process that works on the comparison.
+        goals: folder of the run that stores the goal states for all jobs, under the label rule "goal".
     """
 
     def __init__(self, path: Path) -> None:
@@ -45,10 +45,10 @@ class JobFolder:
     """Files of one job.
 
     Attributes:
-        result: written last: the job has ended.
-        log: the output of its process.
-        fit: the run, or the expansion, that recovers `grace`'s reward.
-        program, net: a recovered reward that is a program, or a network.
+        result: result of the job so far.
+        log: output of the job's process.
+        fit: folder of the run or expansion that recovers `grace`'s reward.
+        program, net: the recovered reward, as a program or as a network.
     """
 
     def __init__(self, path: Path) -> None:
@@ -68,17 +68,17 @@ class JobFolder:
         return self.path / f"policy-{slug(environment)}.pt"
 
     def favourite(self, environment: str) -> Path:
-        """The policy that the training's own signal pays most, if that is not the last one."""
+        """The favourite of the training in one environment (`grace_irl.rl.choice`), if it is not the last policy."""
         return self.path / f"favourite-{slug(environment)}.pt"
 
 
 def slug(environment: str) -> str:
-    """An environment's name as part of a file's name."""
+    """An environment's name in a form for file names."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", environment).strip("-.")
 
 
 def read_curve(path: Path) -> list[dict[str, Any]]:
-    """The points of a learning curve so far; none if there is no file."""
+    """The points of a learning curve so far; [] if the file is missing or invalid."""
     try:
         text = path.read_bytes()
         looks = from_json(list[_Look], text)
@@ -90,7 +90,7 @@ def read_curve(path: Path) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class _Look:
-    """Fields that a drawn point must have."""
+    """Fields of a point that the plot needs."""
 
     steps: float
     mean: float
@@ -98,19 +98,21 @@ class _Look:
 
 
 PLAYED = ("mean", "deviation", "success", "length", "components")
-"""Names of what the episodes of an evaluation say, in `TrainingOutcome`, `Favourite` and `grace_irl.rl.curve.Point`."""
+"""Results of an evaluation: the shared fields of `TrainingOutcome`, `Favourite` and `grace_irl.rl.curve.Point`."""
 
 
 @dataclass(frozen=True)
 class Favourite:
-    """The policy, of those kept along a training, that the training's own signal pays most (`choice`).
+    """The favourite: the policy of a training with the highest mean reward by the training's signal.
+
+    The candidates are the kept policies and the last one (`grace_irl.rl.choice`).
 
     Attributes:
-        trained: environment steps of training that it has had.
-        paid: what the signal pays an episode of each policy that was kept, in order, the last policy's at the end; ()
-            if there was one policy only.
-        choosing: environment steps that were played to choose, which are none of training.
-        mean, deviation, success, length, components: as in `TrainingOutcome`, of the same episodes.
+        trained: environment steps of training of the favourite.
+        paid: mean signal of an episode of each candidate, in order, the last policy at the end; () if there was only
+            one candidate, or no signal.
+        choosing: environment steps of the choice, which do not count as training.
+        mean, deviation, success, length, components: as in `TrainingOutcome`, with the same episode seeds.
     """
 
     trained: int
@@ -125,21 +127,21 @@ class Favourite:
 
 @dataclass(frozen=True)
 class TrainingOutcome:
-    """A training's last policy as it was evaluated at the end, on the environment's own reward, and its favourite.
+    """The final evaluation of a training's last policy, on the environment's own reward, and of its favourite.
 
     Attributes:
-        environment: the one of training and evaluation.
-        transfer: whether its reward was recovered elsewhere.
-        episodes: that were played.
-        mean, deviation: of their returns.
-        success: share that reached the goal; None if there is none.
+        environment: environment of training and evaluation.
+        transfer: whether the reward was recovered in another environment.
+        episodes: number of episodes of the evaluation.
+        mean, deviation: mean and standard deviation of their returns.
+        success: share of episodes that reached the goal; None if the environment has no goal.
         length: mean steps of an episode.
-        components: mean sums of the components of the reward that the environment names.
+        components: mean sums of the reward components that the environment names.
         steps: environment steps of training.
-        seconds: wall seconds of training, without evaluations and without the search for a reward; None: not known.
-        epic: EPIC distance of the recovered reward from the true one; None if there is not both.
-        favourite: the policy that the training's own signal pays most, maybe the last one; None if the signal failed,
-            or if an earlier version did the job.
+        seconds: wall seconds of training, without evaluations and without the search for a reward; None if unknown.
+        epic: EPIC distance between the recovered reward and the true one; None if either is missing.
+        favourite: the favourite, which may be the last policy. None if the signal failed, or if an earlier version ran
+            the job.
     """
 
     environment: str
@@ -157,23 +159,23 @@ class TrainingOutcome:
 
     @property
     def rate(self) -> float | None:
-        """Environment steps a second."""
+        """Environment steps of training per second; None if unknown."""
         return self.steps / self.seconds if self.seconds and self.steps else None
 
 
 @dataclass(frozen=True)
 class JobResult:
-    """Progress of a job.
+    """The result of a job so far.
 
     Attributes:
-        method, seed: which job.
-        outcomes: in the environment first, then in those that its reward was carried to.
-        notes: what a reader should know of it.
-        failure: why it failed, in one line; "" if it did not.
-        carried: the environments, as the settings name them, in which its reward was tried, or found not to be for.
-        form: in which policies are paid a recovered program (`grace_irl.rewards.scale`); "" if there is none.
-        data: digest of the demonstrations that it learnt from (`grace_irl.compare.settings.digest_of`), the same for
-            all methods of a seed.
+        method, seed: method and seed of the job.
+        outcomes: outcome in the comparison's environment, then those in the transfer environments.
+        notes: remarks for readers of the results.
+        failure: reason of a failure, in one line; "" if the job did not fail.
+        carried: finished transfer environments, as named in the settings, including those that the reward does not fit.
+        form: form of a recovered program's reward for policies (`grace_irl.rewards.scale`); "" without a program.
+        data: digest of the job's demonstrations (`grace_irl.compare.settings.digest_of`), the same for all methods of
+            a seed.
     """
 
     method: str
@@ -186,21 +188,21 @@ class JobResult:
     data: str = ""
 
     def ended(self, transfer: Iterable[str]) -> bool:
-        """Whether nothing is left to do, the environments being these that the reward is carried to."""
+        """Whether the job is complete, including training in these transfer environments."""
         return not self.failure and bool(self.outcomes) and set(transfer) <= set(self.carried)
 
 
 def write_result(path: Path, result: JobResult) -> None:
-    """Keeps a result, whole or not at all.
+    """Write a result atomically.
 
     Raises:
-        InputError: it cannot be written.
+        InputError: the file cannot be written.
     """
     write_atomically(path, json.dumps(asdict(result), indent=1) + "\n")
 
 
 def read_result(path: Path) -> JobResult | None:
-    """A result that was kept; None if there is none of this version: the job is then done again."""
+    """Read a result; None if there is none, or if its format is unknown. The job is then repeated."""
     try:
         found = from_json(JobResult, path.read_bytes())
         return found if path.parent.name == f"{found.method}-{found.seed}" else None

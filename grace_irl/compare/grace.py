@@ -1,6 +1,6 @@
-"""GRACE as one of the methods: it recovers a reward from the demonstrations and runs the problem's learner on it.
+"""GRACE as a method of a comparison: it recovers a reward from demonstrations and trains the problem's learner on it.
 
-The recovered reward pays policies, and chooses among them.
+The recovered reward is also the signal for the choice of the favourite policy (`grace_irl.rl.choice`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from grace_irl.runs.expand.round import episodes
 from grace_irl.runs.run import Run
 
 REASON = "as the comparison has it"
-"""Reason for the label rule of a search."""
+"""The recorded reason for the label rule of a search inside a comparison."""
 
 if TYPE_CHECKING:
     from grace_irl.rewards.scale import Form
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ProgramReward:
-    """The file that `grace` recovered. Implements `TransitionReward`, for environments without instructions.
+    """The reward file that `grace` recovered. Implements `TransitionReward`, for environments without instructions.
 
     Attributes:
-        path: of the file.
-        trust: whether policies are trained on it in this process.
-        allow_weak: of the sandbox.
-        form: in which policies get it.
+        path: the reward file.
+        trust: whether the program runs in this process during training.
+        allow_weak: whether to accept tier E (docs/sandbox.md).
+        form: form of the learner's reward.
     """
 
     path: Path
@@ -57,7 +57,7 @@ class ProgramReward:
 
     @property
     def file(self) -> RewardFile:
-        """For training."""
+        """The loaded reward file."""
         return load_reward(self.path, trust=self.trust)
 
     def __call__(
@@ -67,7 +67,7 @@ class ProgramReward:
         next_state: NDArray[Any],
         done: NDArray[np.bool_],  # noqa: ARG002
     ) -> NDArray[np.float64]:
-        """Rewards `(batch,)`; each transition is an episode of its own: two states, in order."""
+        """Rewards `(batch,)` of transitions. Each transition is treated as an episode of two states."""
         taken = action if read(self.file.source).takes_action else None
         episodes = [
             Trajectory(np.stack(pair), None if taken is None else taken[number : number + 1])
@@ -82,15 +82,15 @@ class Recovered:
     """The reward that a method recovered.
 
     Attributes:
-        reward: None if it recovers none.
-        paid: the form in which policies are paid it, if it is a network.
+        reward: the reward; None if the method recovers none.
+        paid: form of the learner's reward, for a network.
     """
 
     reward: TransitionReward | None
     paid: Paid = "reward"
 
     def pay(self, form: Paid | None = None) -> Pay:
-        """Pays it to learners; a program in its own form, a network in `form` or, if that is None, in `paid`."""
+        """The `Pay` of this reward. A program keeps its own form; a network uses `form`, or `paid` if that is None."""
         from grace_irl.rl.learning import NetPay, ProgramPay
 
         assert self.reward is not None
@@ -99,7 +99,7 @@ class Recovered:
         return NetPay(self.reward, form or self.paid)
 
     def signal(self, method: str) -> Signal | None:
-        """The signal that the method's learner had; None if it recovers no reward, so that nothing chooses."""
+        """The signal of the method's learner, for the choice of the favourite; None if no reward was recovered."""
         from grace_irl.rl.choice import Signal
         from grace_irl.rl.learning import true_pay
 
@@ -116,7 +116,7 @@ class GraceTrained(Trained):
     """GRACE's result: a reward and its policies.
 
     Attributes:
-        search_seconds: wall seconds before the learner began; None if search and training take turns.
+        search_seconds: wall seconds of the search before training; None if search and training alternate.
     """
 
     search_seconds: float | None = 0.0
@@ -124,17 +124,17 @@ class GraceTrained(Trained):
 
 @dataclass(frozen=True)
 class Grace:
-    """Recovers a reward by a search as `fit` does it, then trains as PPO on the true reward is trained.
+    """GRACE: recover a reward by the search of `fit`, then train the problem's learner on it.
 
-    With expansion the environment steps are those of all rounds together, as many as every other method has, and the
-    policies that are kept are those of the rounds.
+    With expansion, all rounds together have the environment steps of every other method. The kept policies are those
+    of the rounds.
 
     Attributes:
-        config: of the search, of the form of the reward, of the sandbox and of expansion.
-        folder: of the run, or of the expansion; goes on with what is there.
-        demonstrations: as they were loaded.
-        reward: a reward file instead of a search; None: search.
-        note: gets lines about the search.
+        config: settings of the search, the form of the reward, the sandbox and expansion.
+        folder: folder of the run or of the expansion, which is resumed if it exists.
+        demonstrations: the demonstrations as loaded.
+        reward: a reward file to use instead of a search; None: search.
+        note: callback with lines about the search; None: no lines.
     """
 
     config: Config
@@ -151,13 +151,13 @@ class Grace:
 
     @property
     def reads_length(self) -> str:
-        """Rewards of goals are low off the goal; one that marks all of an expert's states may pay for each step."""
+        """See `PolicyMethod`. Only rewards under the rule "all" can be positive at each step of an expert."""
         if self._rule != "all":
             return ""
         return "its reward may be positive wherever an expert goes, so that long episodes pay"
 
     def check(self, problem: PolicyProblem) -> None:
-        """Needs experts, for the rule "all" also negatives; or a reward file."""
+        """See `PolicyMethod.check`. Without a reward file, experts are needed, and negatives for the rule "all"."""
         if self.config.expand.rounds and problem.horizon:
             raise InputError(
                 "--expand with --horizon: rounds of expansion play episodes as the environment ends them; expected "
@@ -171,7 +171,7 @@ class Grace:
             read_reward(self.reward)
 
     def train(self, problem: PolicyProblem, seed: int, watch: Watch = unwatched) -> GraceTrained:
-        """See `Method.train`."""
+        """See `PolicyMethod.train`."""
         config = self.config.model_copy(update={"seed": seed})
         if config.expand.rounds:
             return self._expanded(self._run(config), config, watch)
@@ -186,11 +186,11 @@ class Grace:
         return GraceTrained(trained.policy, reward, trained.steps, kept=trained.kept, search_seconds=took)
 
     def _run(self, config: Config) -> Run:
-        """Searches, or resumes a search that was killed."""
+        """Start a search, or resume one that was killed."""
         parts = fits.Parts(demonstrations=self.demonstrations, note=self.note, reason=REASON)
         first = place_of(self.folder, 0) / "run" if config.expand.rounds else self.folder
         if not first.exists():
-            shutil.rmtree(self.folder, ignore_errors=True)  # killed before it was whole
+            shutil.rmtree(self.folder, ignore_errors=True)  # killed before it was complete
             return expansion.start(config, self.folder, parts)
         workers = {"sandbox.workers": config.sandbox.workers}
         return expansion.resume(self.folder, workers, parts=parts, vouched=config)
@@ -212,7 +212,7 @@ class Grace:
         return GraceTrained(last.policy, reward, steps, (note,), kept=tuple(before), search_seconds=None)
 
     def _reward(self, config: Config, run: Run | None) -> ProgramReward:
-        """The reward of a run, or the file that was given."""
+        """The reward of a run, or the given reward file if there is no run."""
         path = self.reward if run is None else run.reward_path
         assert path is not None
         form = form_of(config.expand, self._rule, reshaped=run is not None and run.reshaped)
@@ -220,5 +220,5 @@ class Grace:
 
 
 def _played(run: Run) -> int:
-    """Environment steps of the episodes that an expansion played."""
+    """Environment steps of the episodes that an expansion added as negatives."""
     return sum(played.num_steps for each in run.rounds[1:] for played in episodes(run.folder, each.number))

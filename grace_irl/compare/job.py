@@ -1,4 +1,4 @@
-"""One job of a comparison: one method with one seed. `work` is the task that an executor does in a process."""
+"""One job of a comparison: one method with one seed. `work` is the task for an executor's process."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ if TYPE_CHECKING:
 
 
 EVALUATION = 7919
-"""Added to the seed of a job for the seed of its last evaluation: the same episodes for every method."""
+"""Offset of the last evaluation's seed from the job's seed. So all methods with this seed have the same episodes."""
 
 
 class Looks:
-    """Evaluates a policy on the way and keeps the learning curve. Implements `Watch`.
+    """Evaluations of a policy during training, written to a file as a learning curve. Implements `Watch`.
 
     Args:
-        problem: whose environments it plays in.
-        path: of the curve.
-        episodes: of each look.
-        seed: of the job.
-        deterministic: take each state's likeliest action.
+        problem: the problem, for its environments.
+        path: file of the learning curve.
+        episodes: number of episodes of each evaluation.
+        seed: seed of the job.
+        deterministic: whether to use the most probable action in each state.
 
     Attributes:
-        seconds: that it took.
+        seconds: wall seconds of all evaluations so far.
     """
 
     def __init__(self, problem: PolicyProblem, path: Path, episodes: int, seed: int, *, deterministic: bool) -> None:
@@ -56,7 +56,7 @@ class Looks:
         self._seed, self._deterministic = seed, deterministic
         self._points: list[Point] = []
         self.seconds = 0.0
-        write_atomically(path, "[]")  # of a job that is done again, the old one goes
+        write_atomically(path, "[]")  # replaces the curve of an earlier attempt
 
     def __call__(self, steps: int, policy: Policy) -> None:
         """See `Watch`."""
@@ -64,7 +64,7 @@ class Looks:
         from grace_irl.rl.evaluation import evaluate
 
         begun = time.monotonic()
-        number = self._seed + (len(self._points) + 2) * EVALUATION  # never the episodes of the last one
+        number = self._seed + (len(self._points) + 2) * EVALUATION  # other episodes than the last evaluation
         found = evaluate(policy, self._problem.make_env, self._episodes, number, deterministic=self._deterministic)
         self._points.append(found.point(steps))
         write_atomically(self._path, to_json(self._points))
@@ -72,19 +72,19 @@ class Looks:
 
 
 CHOICE = 104_729
-"""Added to the seed of a job for the seed of the episodes that are played to choose: none of an evaluation."""
+"""Offset of the seed for the choice of the favourite from the job's seed. No evaluation uses the same episodes."""
 
 LOCK_TRIES, LOCK_WAIT_S = 20, 0.5
 
 
 def run_job(folder: Path, method: str, seed: int, workers: int | None = None, digest: str = "") -> JobResult:
-    """Does one job and keeps what it gave, failures included.
+    """Run one job, and write its result, also for a failure.
 
     Args:
-        folder: of the comparison.
-        method, seed: which job.
-        workers: of the sandbox in the search; None: as the settings say.
-        digest: of the settings that the user answers for; "" takes those that are there.
+        folder: folder of the comparison.
+        method, seed: method and seed of the job.
+        workers: number of sandbox processes of the search, if the settings have no number; None: as in the settings.
+        digest: digest of the settings that the user confirmed; "" accepts any settings.
     """
     place = ComparisonFolder(folder).job(method, seed)
     place.path.mkdir(parents=True, exist_ok=True)
@@ -99,29 +99,29 @@ def run_job(folder: Path, method: str, seed: int, workers: int | None = None, di
             result = _Job(contest, place, method, seed).result()
         except GraceError as error:
             result = _failed(place, method, seed, str(error))
-        except Exception as error:  # one job's defect is not the others'
+        except Exception as error:  # a defect of one job must not stop the others
             traceback.print_exc()
             result = _failed(place, method, seed, f"{type(error).__name__}: {error}")
     return result
 
 
 def work(tell: Tell, folder: str, method: str, seed: int, workers: int, digest: str) -> None:  # noqa: ARG001
-    """See `run_job`: the task of an executor, which leaves its result in the folder of the job."""
+    """Task of an executor: `run_job`, which writes its result to the folder of the job."""
     run_job(Path(folder), method, seed, workers, digest)
 
 
 def _failed(place: JobFolder, method: str, seed: int, why: str) -> JobResult:
-    """Keeps why a job failed, beside what it had done before."""
+    """Add the reason of a failure to the job's earlier result, and write it."""
     result = replace(read_result(place.result) or JobResult(method, seed), failure=" ".join(why.split()))
     write_result(place.result, result)
     return result
 
 
 def _lock(path: Path) -> RunLock:
-    """Takes a job's lock; a process whose comparison was killed may need a moment to let go of it.
+    """Acquire a job's lock. After a comparison was killed, its process may hold the lock for a moment longer.
 
     Raises:
-        InputError: a live process holds it.
+        InputError: another process still holds the lock.
     """
     for _ in range(LOCK_TRIES):
         try:
@@ -141,10 +141,10 @@ class _Job:
     seed: int
 
     def result(self) -> JobResult:
-        """Learns, evaluates, and carries the reward to where it is to be tried; what is done is kept at once.
+        """Train and evaluate; then train on the recovered reward in the transfer environments. Save each result.
 
         Raises:
-            GraceError: what stopped it.
+            GraceError: the job failed.
         """
         from grace_irl.rl.learning import one_thread
 
@@ -160,24 +160,24 @@ class _Job:
         return result
 
     def _before(self) -> tuple[Recovered, JobResult] | None:
-        """The result of an earlier process of this job, if its reward can be carried on from here.
+        """The reward and the result of an earlier process of this job, if the transfer can continue from them.
 
-        A network cannot: loading one runs what its file says.
+        It cannot continue from a network, because loading its file would run code from it.
         """
         found = read_result(self.place.result)
         if found is None or not found.outcomes or self.place.net.exists():
             return None
         if not self.place.program.exists():
-            return Recovered(None), found  # it recovers no reward
+            return Recovered(None), found  # the method recovers no reward
         if not found.form:
             return None
         fit = self.contest.settings.fit
-        # Trust is for what this process recovers, and not for whatever file lies there by now.
+        # Trust applies only to a reward that this process recovered. The file may have changed since.
         program = ProgramReward(self.place.program, False, fit.sandbox.allow_weak, found.form)
         return Recovered(program), found
 
     def _learnt(self, method: PolicyMethod, problem: PolicyProblem) -> tuple[Recovered, JobResult]:
-        """Learns in the comparison's own environment."""
+        """Train and evaluate in the comparison's own environment."""
         trained, outcome = self._measured(problem, lambda watch: method.train(problem, self.seed, watch))
         recovered = Recovered(trained.reward, trained.paid)
         outcome, unchosen = self._with_favourite(problem, trained, recovered, outcome)
@@ -192,7 +192,7 @@ class _Job:
     def _with_transfer(
         self, result: JobResult, method: PolicyMethod, recovered: Recovered, here: PolicyProblem, environment: str
     ) -> JobResult:
-        """The result, and what a fresh policy learns elsewhere."""
+        """The result with the outcome of a new policy, trained on the recovered reward in another environment."""
         there = self.contest.problem(self.seed, environment)
         learn = self._carried(method, recovered, here, there)
         result = replace(result, carried=(*result.carried, environment))
@@ -205,7 +205,7 @@ class _Job:
     def _measured(
         self, problem: PolicyProblem, learn: Callable[[Watch], Trained], carried_to: str = ""
     ) -> tuple[Trained, TrainingOutcome]:
-        """Trains, with a learning curve on the way, and evaluates at the end."""
+        """Train with a learning curve, and evaluate at the end."""
         environment = self.contest.label(problem, carried_to)
         episodes, deterministic = self.contest.settings.comparison.look_episodes, self.contest.deterministic(problem)
         looks = Looks(problem, self.place.curve(environment), episodes, self.seed, deterministic=deterministic)
@@ -228,7 +228,7 @@ class _Job:
         return trained, outcome
 
     def _evaluated(self, problem: PolicyProblem, policy: Policy, steps: int) -> Point:
-        """The episodes of the last evaluation, played by a policy after a given number of steps of training."""
+        """Evaluate a policy on the episodes of the last evaluation, after `steps` environment steps of training."""
         from grace_irl.rl.evaluation import evaluate
 
         episodes, deterministic = self.contest.settings.comparison.episodes, self.contest.deterministic(problem)
@@ -238,7 +238,7 @@ class _Job:
     def _with_favourite(
         self, problem: PolicyProblem, trained: Trained, recovered: Recovered, outcome: TrainingOutcome
     ) -> tuple[TrainingOutcome, list[str]]:
-        """The outcome with that of the policy that the training's own signal pays most."""
+        """The outcome with the favourite of the training, and notes on a failed choice."""
         from grace_irl.rl.choice import Chosen, choose
 
         last, signal = Kept(trained.steps, trained.policy), recovered.signal(self.name)
@@ -252,7 +252,7 @@ class _Job:
                 return outcome, [f"{outcome.environment}: no favourite: {error}"]
         place = self.place.favourite(outcome.environment)
         if chosen.policy is last:
-            place.unlink(missing_ok=True)  # of a job that is done again
+            place.unlink(missing_ok=True)  # of an earlier attempt
             of = {name: getattr(outcome, name) for name in PLAYED}
         else:
             self._keep(chosen.policy.policy, place)
@@ -268,7 +268,7 @@ class _Job:
     def _with_reward(
         self, problem: PolicyProblem, reward: TransitionReward | None, outcome: TrainingOutcome
     ) -> tuple[TrainingOutcome, list[str]]:
-        """Keeps the reward, and says how far it is from the true one."""
+        """Save the reward. Return the outcome with its EPIC distance from the true reward, and notes on a failure."""
         from grace_irl.compare.distance import distance
         from grace_irl.rl.problems import save_net
 
@@ -286,7 +286,7 @@ class _Job:
     def _carried(
         self, method: PolicyMethod, recovered: Recovered, here: PolicyProblem, there: PolicyProblem
     ) -> Callable[[Watch], Trained] | str:
-        """Learning of a fresh policy in another environment; a text if it cannot."""
+        """A function that trains a new policy in another environment, or a text with the reason why none can learn."""
         from grace_irl.rl.learning import learn_on
 
         reward = recovered.reward

@@ -1,4 +1,4 @@
-"""Settings of a comparison: `compare.toml` beside the results, and `fit.toml` for how `grace` recovers its reward."""
+"""Settings of a comparison: `compare.toml`, and `fit.toml` for the search of `grace`, both in its folder."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 ALL = ("grace", "gail", "airl", "bc", "ppo-true")
 KEEP = 5
-"""Policies kept along a training without expansion."""
+"""Default number of policies kept during a training without expansion."""
 MOST_KEPT = 100
 
 
 class Comparison(Section):
-    """Methods, environments and measures of a comparison."""
+    """Methods, environments and evaluations of a comparison."""
 
     panel: ClassVar[str] = "Training"
     short: ClassVar[bool] = True
@@ -101,19 +101,21 @@ class Comparison(Section):
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything about a comparison.
+    """All settings of a comparison.
 
     Attributes:
-        comparison: what is compared.
-        fit: demonstrations, how `grace` searches, in which form and where its reward is run, and whether it expands.
+        comparison: settings of the comparison itself.
+        fit: settings of the demonstrations, and of `grace`: its search, form of reward, sandbox and expansion.
     """
 
     comparison: Comparison
     fit: Config
 
     def write(self, folder: Path) -> None:
-        """Keeps both files, `compare.toml` last, which says that the folder is whole; from then on this user answers
-        for it on this machine."""
+        """Write both files, with `compare.toml` last as the mark of a complete folder.
+
+        This also records on this machine that the user confirmed the settings (`grace_irl.runs.acting`).
+        """
         token = folder / "token"
         write_atomically(folder / "fit.toml", to_toml(self.fit))
         write_atomically(token, acting.new_token() + "\n")
@@ -121,13 +123,14 @@ class Settings:
         write_atomically(folder / "compare.toml", to_toml(self.comparison))
 
     def keeps(self) -> tuple[int, ...]:
-        """Environment steps after which each method keeps its policy, besides the last one: where rounds of expansion
-        end, as long as `expand.growth` makes them.
+        """Environment steps after which each method keeps its policy, without the last policy.
+
+        They are the ends of the rounds of expansion, whose lengths depend on `expand.growth`.
 
         Raises:
-            InputError: another number of policies than rounds, or too many rounds.
+            InputError: the number of kept policies differs from that of rounds, or there are too many rounds.
         """
-        from grace_irl.runs.expand.round import ends  # not above: it imports NumPy, and help reads this file
+        from grace_irl.runs.expand.round import ends  # here, because it imports NumPy, which `--help` does not need
 
         asked, expand = self.comparison.keep, self.fit.expand
         if expand.rounds > MOST_KEPT:
@@ -149,17 +152,17 @@ class Settings:
         return hashlib.sha256((to_toml(self.comparison) + to_toml(self.fit)).encode()).hexdigest()[:16]
 
     def acting(self) -> dict[str, object]:
-        """The settings that act for the user (`grace_irl.runs.acting`), as JSON has them."""
+        """The settings that act for the user (`grace_irl.runs.acting`), as JSON values."""
         named = {"env": self.comparison.env, "transfer": [*filter(runs_code, self.comparison.transfer)]}
         own = {key: value for key, value in named.items() if value and (key != "env" or runs_code(str(value)))}
         return plain_acting(self.fit) | {f"compare.{key}": value for key, value in own.items()}
 
 
 def comparison_of(values: dict[str, object]) -> Comparison:
-    """Settings from values that were given; None stands for the default.
+    """Settings from given values; None means the default.
 
     Raises:
-        InputError: a value that does not fit, or a method that is named twice or not at all.
+        InputError: a value is invalid, a method is named more than once, or there is no method.
     """
     try:
         found = Comparison.model_validate({key: value for key, value in values.items() if value is not None})
@@ -174,20 +177,20 @@ def comparison_of(values: dict[str, object]) -> Comparison:
 
 
 OVERRULED = {"expand.env": "--env", "expand.steps": "--steps", "seed": "--seeds"}
-"""Settings of a search that a comparison sets itself, and how the user sets them."""
+"""Settings of a search that a comparison sets itself, and the flags for the user to set them."""
 
 
 def require_effect_on_grace(settings: Settings, given: Mapping[str, str]) -> None:
-    """Refuse settings of a search that change nothing in this comparison.
+    """Refuse settings of a search without effect on this comparison.
 
-    A comparison without `grace` keeps them: `--resume --methods` may add it.
+    In a comparison without `grace` they are accepted, because `--resume --methods` may add `grace` later.
 
     Args:
-        settings: of the comparison.
-        given: settings of the search that the user gives, by key, and how (`grace_irl.runs.effects.words`).
+        settings: settings of the comparison.
+        given: the user's words for each setting of the search, by key (`grace_irl.runs.effects.words`).
 
     Raises:
-        InputError: such a setting.
+        InputError: there is such a setting.
     """
     comparison, fit = settings.comparison, settings.fit
     for key, flag in OVERRULED.items():
@@ -201,7 +204,7 @@ def require_effect_on_grace(settings: Settings, given: Mapping[str, str]) -> Non
         raise InputError(
             f"{', '.join(idle)}: no effect, since --reward takes the place of the search; expected one of both"
         )
-    always = ("expand.form", "expand.trust")  # of every training on a recovered reward
+    always = ("expand.form", "expand.trust")  # affect every training on a recovered reward
     require_effect(fit, {key: how for key, how in given.items() if key not in always})
 
 
@@ -209,7 +212,7 @@ def tuned(comparison: Comparison, method: str) -> dict[str, Any]:
     """The settings of one method.
 
     Raises:
-        InputError: one that is not `method.key=value`, or is of none of the methods.
+        InputError: a setting is not of the form `method.key=value`, or names an unknown method.
     """
     found = {}
     for text in comparison.tuned:
@@ -227,10 +230,10 @@ def tuned(comparison: Comparison, method: str) -> dict[str, Any]:
 
 
 def read_settings(folder: Path) -> Settings:
-    """Settings that `Settings.write` wrote.
+    """Read the settings that `Settings.write` wrote.
 
     Raises:
-        InputError: the folder is none of a comparison.
+        InputError: the folder holds no comparison.
     """
     path = folder / "compare.toml"
     if not path.is_file():
@@ -247,17 +250,18 @@ def authorised_settings(
     sets: tuple[str, ...],
     flags: Mapping[str, object],
 ) -> Settings:
-    """Settings of a folder, with only those acting settings that somebody answers for: the user who made it on this
-    machine, or this command's words.
+    """The settings of a folder, after a check that the user confirmed all acting settings (`grace_irl.runs.acting`).
+
+    A setting is confirmed if this user started the comparison with it on this machine, or if the command names it.
 
     Args:
-        folder: of the comparison.
-        settings: as it holds them.
-        env, transfer: environments that this command names.
-        sets, flags: its other words, as for `grace_irl.runs.config.resolve`.
+        folder: folder of the comparison.
+        settings: settings in the folder.
+        env, transfer: environments that the command names.
+        sets, flags: other settings that the command names, as for `grace_irl.runs.config.resolve`.
 
     Raises:
-        InputError: settings that nobody answers for; it names the flags.
+        InputError: a setting is not confirmed. The message names the flags.
     """
     try:
         token = (folder / "token").read_text(encoding="ascii").strip()
@@ -280,14 +284,14 @@ def authorised_settings(
             f"{folder}: this user did not make it on this machine, or not with these settings, so that what it names "
             f"does not count; expected it on the command line: {', '.join(missing)} (docs/security.md)"
         )
-    if comparison.reward:  # the folder's own copy
+    if comparison.reward:  # the copy in the folder
         comparison = comparison.model_copy(update={"reward": str((folder / "reward.py").absolute())})
     fit = authorised(settings.fit, str(folder), kept, sets, flags)
     return Settings(comparison, resolve(sets=sets, flags=flags, base=fit))
 
 
 def located(settings: Settings) -> Settings:
-    """Paths made absolute, so that a comparison can be resumed from anywhere; other names stay as they are."""
+    """Make paths absolute, so that a comparison can be resumed from any directory. Other names stay unchanged."""
     comparison = settings.comparison
     places = {
         "env": _function(comparison.env),
@@ -298,12 +302,12 @@ def located(settings: Settings) -> Settings:
 
 
 def _function(name: str) -> str:
-    """Of `file.py:function`."""
+    """Make the path in `file.py:function` absolute."""
     where, colon, function = name.rpartition(":")
     return f"{located_path(where)}:{function}" if colon and where.endswith(".py") else name
 
 
 def digest_of(demonstrations: Demonstrations) -> str:
-    """SHA-256 (16 hex digits) of what the demonstrations are, in any order."""
+    """SHA-256 (16 hex digits) of the demonstrations, independent of their order."""
     lines = sorted(f"{item.role} {item.task} {item.split} {item.trajectory.digest}" for item in demonstrations)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Standings of methods over their seeds: with the last policy of each training, and with its favourite."""
+"""Standings: scores of methods over their seeds, for the last policies and for the favourites."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from grace_irl.errors import InputError
 from grace_irl.rl.matching import split_id
 
 RETURNS = {"Hopper": 2_000.0, "Walker2d": 2_000.0, "HalfCheetah": 1_000.0}
-"""Mean returns that the oracle must pass. A Hopper or Walker2d that stands still earns about 1,000 in 1,000 steps for
-being alive; a HalfCheetah that does not move earns 0."""
+"""Minimum mean returns of the oracle, by environment. A Hopper or Walker2d that stands still earns about 1,000 in 1,000
+steps for being alive. A HalfCheetah that does not move earns 0."""
 SUCCESS = 0.5
-"""Success rate that the oracle must reach if there is a goal."""
+"""Minimum success rate of the oracle, if the environment has a goal."""
 OF_EXPERTS = 0.5
-"""Share of the experts' mean return that it must reach elsewhere."""
+"""Minimum return of the oracle in other environments, as a share of the experts' mean return."""
 
 
 @dataclass(frozen=True)
 class Oracle:
-    """Rule by which PPO on the true reward counts as having learnt.
+    """The rule for whether PPO on the true reward, the oracle, has learnt its environment.
 
     Attributes:
-        experts: mean return of the experts whose rewards were recorded; None if none were.
+        experts: mean return of the experts with recorded rewards; None if there are none.
     """
 
     experts: float | None = None
 
     @classmethod
     def of(cls, demonstrations: Demonstrations) -> Oracle:
-        """From demonstrations."""
+        """The rule with the experts of demonstrations."""
         experts = [item.trajectory for item in demonstrations.select(role="expert")]
         totals = [float(each.rewards.sum()) for each in experts if each.rewards is not None]
         return cls(float(np.mean(totals)) if totals else None)
 
     def doubt(self, environment: str, score: float, *, success: bool) -> str:
-        """The reason why no fraction of an oracle's mean score is quoted, in one line; "" if one is.
+        """The reason to omit fractions of the oracle's mean score, in one line; "" if the oracle has learnt.
 
         Args:
-            environment: the one of its training.
-            score: its mean over runs.
-            success: whether that is a success rate and no return.
+            environment: environment of the training.
+            score: mean score of the oracle over its runs.
+            success: whether the score is a success rate instead of a return.
         """
         if success:
             least, why = SUCCESS, "success"
@@ -75,9 +75,9 @@ CONFIDENCE = 0.95
 TRIM = 0.25
 """Share of the runs that the interquartile mean cuts from each end."""
 IQM_RUNS = 4
-"""Runs below which `TRIM` cuts nothing, so that the interquartile mean is the mean."""
+"""Minimum number of runs for an interquartile mean. With fewer runs `TRIM` cuts none, so the mean would be the same."""
 UNKNOWN: Interval = (float("nan"), float("nan"))
-"""The interval of a single run, or of equal ones: they say nothing of how far another run may be."""
+"""The interval for a single run or for equal scores, which contain no information on the spread of further runs."""
 ANYWHERE: Interval = (-float("inf"), float("inf"))
 
 
@@ -87,10 +87,10 @@ class SeedSummary:
 
     Attributes:
         runs: number of runs.
-        mean: of their scores.
-        deviation: standard deviation between runs (n - 1); NaN for one run.
-        interval: Student t interval of the mean over runs; `UNKNOWN` for one run and for equal ones.
-        iqm: interquartile mean; None for fewer than `IQM_RUNS` runs, of which it is the mean.
+        mean: mean score.
+        deviation: standard deviation between runs, with the divisor runs - 1; NaN for one run.
+        interval: Student t interval of the mean over runs; `UNKNOWN` for one run and for equal scores.
+        iqm: interquartile mean; None for fewer than `IQM_RUNS` runs.
     """
 
     runs: int
@@ -103,15 +103,15 @@ class SeedSummary:
 def summarise(
     scores: Sequence[float] | Floats, *, confidence: float = CONFIDENCE, within: Interval = ANYWHERE
 ) -> SeedSummary:
-    """Sums up the scores of one method, or the differences between two methods, seed by seed.
+    """Summarise the scores of one method over its runs, or the differences between two methods over their seeds.
 
     Args:
-        scores: one for each run.
-        confidence: of the interval.
-        within: least and largest mean that there can be, such as 0 and 1 for success rates; the interval ends there.
+        scores: one score for each run.
+        confidence: confidence level of the interval.
+        within: minimum and maximum of the mean, such as 0 and 1 for success rates. The interval is clipped to them.
 
     Raises:
-        InputError: no scores, or scores that are not finite.
+        InputError: there are no scores, or a score is not finite.
     """
     values = np.asarray(scores, np.float64)
     if values.ndim != 1 or not len(values):
@@ -129,13 +129,13 @@ def summarise(
 
 
 def interquartile_mean(scores: Floats, axis: int = -1) -> Any:
-    """Mean of what is left when a quarter of the scores is cut from each end; of 5 scores, one from each end."""
+    """Mean of the scores without the lowest and the highest quarter. Of 5 scores, one is cut from each end."""
     return stats.trim_mean(scores, TRIM, axis=axis)
 
 
 def _student(values: Floats, confidence: float, within: Interval) -> Interval:
     error = float(stats.sem(values))
-    if error == 0:  # of scores whose differences no float can hold
+    if error == 0:  # the differences are too small for a float
         return UNKNOWN
     low, high = stats.t.interval(confidence, len(values) - 1, loc=values.mean(), scale=error)
     least, largest = within
@@ -147,21 +147,22 @@ OURS = "grace"
 
 Played = TrainingOutcome | Favourite
 Runs = Mapping[int, Played]
-"""Of one method in one environment, by seed."""
+"""Evaluations of one method in one environment, by seed."""
 
 
 @dataclass(frozen=True)
 class Scores:
-    """One policy of each run: the last ones, or the favourites.
+    """Scores of a method with one policy of each run: either the last policies or the favourites.
 
     Attributes:
-        success: success rates over the runs; None if the environment has no goal.
-        returns: mean returns over the runs.
-        of_success, of_returns: the mean of either as a fraction of that of PPO on the true reward, by the same choice
-            of policies; None if that has not learnt, is not there, or is not positive.
-        ahead: by how much `grace` is ahead in the score, seed by seed; None for `grace`, or without common seeds.
+        success: summary of the success rates; None if the environment has no goal.
+        returns: summary of the mean returns.
+        of_success, of_returns: mean success rate and mean return, as fractions of those of PPO on the true reward with
+            the same kind of policies. None if PPO is missing, has not learnt, or has no positive mean.
+        ahead: summary of the score of `grace` minus this method's score, over common seeds; None for `grace`, or
+            without common seeds.
         length: mean steps of an episode.
-        components: means over the runs of each component of the environment's reward.
+        components: mean of each component of the environment's reward, by name.
     """
 
     success: SeedSummary | None
@@ -174,26 +175,27 @@ class Scores:
 
     @property
     def score(self) -> SeedSummary:
-        """The scores: success rates, or returns if there is no goal."""
+        """Summary of the score: the success rate, or the return if there is no goal."""
         return self.success or self.returns
 
 
 @dataclass(frozen=True)
 class Standing:
-    """One method in one environment.
+    """Results of one method in one environment.
 
     Attributes:
-        method, environment: which.
-        transfer: whether its reward was recovered elsewhere.
-        seeds: of the runs that ended well.
-        failed: number of runs that did not.
-        success: whether the score is of success rates, else of returns.
-        last: with the last policy of each run; None if all failed.
-        favourite: with the policy that each training's own signal pays most; None if one of the runs has none.
-        choosing: mean environment steps played to choose, which are none of training; None as `favourite`.
-        epic: mean EPIC distance over the runs that have one.
-        rate: mean environment steps a second.
-        note: a remark for the tables; "" for none.
+        method, environment: names of both.
+        transfer: whether the reward was recovered in another environment.
+        seeds: seeds of the runs with a result.
+        failed: number of failed runs.
+        success: whether the score is the success rate. If not, it is the return.
+        last: scores of the last policies; None if all runs failed.
+        favourite: scores of the favourites; None if a run has no favourite.
+        choosing: mean environment steps of the choice of the favourite, which do not count as training; None if
+            `favourite` is None.
+        epic: mean EPIC distance over the runs that have one; None if no run has one.
+        rate: mean environment steps of training per second; None if unknown.
+        note: a remark for the tables; "" if there is none.
     """
 
     method: str
@@ -211,12 +213,12 @@ class Standing:
 
 
 def standings(results: Sequence[JobResult], methods: Sequence[str], oracle: Oracle) -> tuple[Standing, ...]:
-    """Sums results up, environment by environment, methods in their order.
+    """Standings for each environment and method, with the methods in the given order.
 
     Args:
-        results: of the jobs that have ended.
-        methods: that are compared.
-        oracle: says when PPO on the true reward has learnt.
+        results: results of the jobs so far.
+        methods: names of the methods of the comparison.
+        oracle: the rule for whether PPO on the true reward has learnt.
     """
     places: dict[str, bool] = {}
     for result in results:
@@ -244,12 +246,12 @@ def _runs(results: Sequence[JobResult], method: str, environment: str) -> dict[i
 
 
 class _Table:
-    """All methods in one environment.
+    """The runs of all methods in one environment.
 
     Args:
-        environment: which.
-        runs: of each method that has any.
-        oracle: says when PPO on the true reward has learnt.
+        environment: name of the environment.
+        runs: outcomes by seed, for each method with at least one.
+        oracle: the rule for whether PPO on the true reward has learnt.
     """
 
     def __init__(self, environment: str, runs: Mapping[str, Mapping[int, TrainingOutcome]], oracle: Oracle) -> None:
@@ -268,7 +270,7 @@ class _Table:
         self._success = all(one.success is not None for one in played)
 
     def standing(self, method: str, transfer: bool, failed: int) -> Standing:
-        """Of one method."""
+        """The standing of one method."""
         runs = self._runs.get(method, {})
         known = [each.favourite.choosing for each in runs.values() if each.favourite is not None]
         favourite = self._scores(method, self._favourites)
@@ -288,7 +290,7 @@ class _Table:
         )
 
     def _scores(self, method: str, chosen: Mapping[str, Runs]) -> Scores | None:
-        """Of one method, all methods' policies being chosen alike."""
+        """Scores of one method. `chosen` holds the same kind of policies, last ones or favourites, for all methods."""
         runs = chosen.get(method)
         if not runs:
             return None
@@ -308,14 +310,14 @@ class _Table:
         )
 
     def _note(self) -> str:
-        """Reasons why fractions of the oracle are not quoted."""
+        """The reason why fractions of the oracle's score are omitted; "" if they are not."""
         last, favourites = self._doubt(self._last), self._doubt(self._favourites)
         if bool(last) == bool(favourites) or ORACLE not in self._favourites:
             return last
         return f"{last} for last policies" if last else f"{favourites} for favourites"
 
     def _doubt(self, chosen: Mapping[str, Runs]) -> str:
-        """The reason why no fraction of the oracle is quoted; "" if one is, or if there is no oracle."""
+        """The reason to omit fractions of the oracle's score, for one kind of policies; "" if there is none."""
         best = chosen.get(ORACLE, {})
         if not best:
             return ""
@@ -339,12 +341,12 @@ def _returns(runs: Runs) -> list[float]:
 
 
 def _fraction(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
-    """Of means; None if the other one is not positive."""
+    """The mean of `ours` as a fraction of the mean of `theirs`; None if that is not positive."""
     whole = float(np.mean(theirs))
     return float(np.mean(ours)) / whole if whole > 0 else None
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """Of those that are known."""
+    """The mean of the known values; None if there are none."""
     known = [value for value in values if value is not None]
     return float(np.mean(known)) if known else None

@@ -1,6 +1,6 @@
-"""Results and standings as tables (CSV for programs, Markdown for people), and learning curves as a drawing (SVG).
+"""Tables of results (CSV) and of standings (Markdown), and plots of learning curves (SVG).
 
-A curve is the mean of a method over its seeds, with the range between them.
+A plotted curve is the mean of a method over its seeds, with the range from the lowest to the highest seed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from grace_irl.text import line
 
 PLAYED = ("success", "return", "return_deviation", "length")
 MEASURED = ("seconds", "steps_per_second")
-"""Columns of the CSV file that the machine decides and not the seed."""
+"""Columns of the CSV file with measured times, which differ between runs with the same seed."""
 
 KEY = (
     f"mean ± standard deviation over seeds [{CONFIDENCE:.0%} interval of the mean over seeds, Student t; '-': one seed "
@@ -34,7 +34,7 @@ Row = list[str]
 
 
 def csv_text(results: Sequence[JobResult]) -> str:
-    """One row for each method, seed and environment, and one for each failure."""
+    """The CSV table, with one row for each method, seed and environment, and one for each failure."""
     names = sorted({name for each in results for outcome in each.outcomes for name in outcome.components})
     head = ["method", "seed", "environment", "transfer", "episodes", *PLAYED]
     chosen = [f"favourite_{name}" for name in ("steps", *PLAYED)]
@@ -70,7 +70,7 @@ def _favourite(one: Favourite | None) -> list[str]:
 
 
 def markdown(settings: Settings, found: Sequence[Standing], notes: Sequence[str]) -> str:
-    """The tables, one for each environment, and their notes."""
+    """The Markdown tables of each environment, and the notes."""
     comparison, fit = settings.comparison, settings.fit
     form = f"episodes of {comparison.horizon} steps" if comparison.horizon else "episodes as the environment ends them"
     expansion = f"; grace expands in {fit.expand.rounds} rounds" if fit.expand.rounds else ""
@@ -105,7 +105,7 @@ def markdown(settings: Settings, found: Sequence[Standing], notes: Sequence[str]
 
 
 def rows_of(part: Sequence[Standing]) -> tuple[Row, list[Row]]:
-    """Head and rows of one environment's table, as text (`KEY` says what its cells are)."""
+    """Head and rows of one environment's table, as text. `KEY` explains the cells."""
     success = part[0].success
     what = "success" if success else "return"
     names = sorted({name for each in part if each.last for name in each.last.components})
@@ -132,7 +132,7 @@ def rows_of(part: Sequence[Standing]) -> tuple[Row, list[Row]]:
 
 
 def differences_of(part: Sequence[Standing]) -> tuple[Row, list[Row]]:
-    """Head and rows of what `grace` is ahead of each other method by, seed by seed; no rows if there is nothing."""
+    """Head and rows of the differences between `grace` and each other method over common seeds; no rows without any."""
     what = "success" if part[0].success else "return"
     head = ["grace ahead of", "common seeds", f"{what}, last policies", f"{what}, favourites"]
     rows = [
@@ -156,7 +156,7 @@ def _scored(scores: Scores | None) -> str:
 
 
 def _interval(summary: SeedSummary | None) -> str:
-    """Mean, deviation and interval."""
+    """Mean, standard deviation and interval as text; "-" without a summary."""
     if summary is None:
         return "-"
     low, high = summary.interval
@@ -165,13 +165,13 @@ def _interval(summary: SeedSummary | None) -> str:
 
 
 def _pair(standing: Standing, value: Callable[[Scores], float | None]) -> str:
-    """A number of the last policies, and of the favourites."""
+    """A number for the last policies and one for the favourites, as text; "-" if both are missing."""
     found = [None if one is None else value(one) for one in (standing.last, standing.favourite)]
     return "-" if all(each is None for each in found) else " / ".join(map(_number, found))
 
 
 def _number(value: float | None) -> str:
-    """Three decimals for shares, one for what is larger."""
+    """A number as text, with three decimals below 10 and one decimal otherwise."""
     if value is None or math.isnan(value):
         return "-"
     return f"{value:.3f}" if abs(value) < 10 else f"{value:,.1f}"
@@ -190,7 +190,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _said(text: str) -> str:
-    """A text of others in Markdown: one line, without elements, pictures or links."""
+    """A foreign text for Markdown: one line, with HTML elements, images and links escaped."""
     return re.sub(r"([<\[])", r"\\\1", line(text))
 
 
@@ -202,23 +202,23 @@ Point = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Line:
-    """The curves of one method.
+    """The learning curves of one method.
 
     Attributes:
-        name: of the method.
-        curves: points of each seed, with `steps`, `mean` and `success`.
+        name: name of the method.
+        curves: one list of points for each seed, with the keys `steps`, `mean` and `success`.
     """
 
     name: str
     curves: Sequence[Sequence[Point]]
 
     def measure(self) -> str:
-        """`success` if every point has one, else `mean`, which is the return."""
+        """The key to plot: `success` if all points have a success rate, else `mean`, the return."""
         known = [point.get("success") is not None for curve in self.curves for point in curve]
         return "success" if known and all(known) else "mean"
 
     def band(self, measure: str) -> list[tuple[float, float, float, float]]:
-        """Steps, and mean, least and largest value over the seeds, at each look that all seeds have had."""
+        """Steps, and mean, minimum and maximum over the seeds, at each point that all seeds have reached."""
         curves = [curve for curve in self.curves if curve]
         looks = min((len(curve) for curve in curves), default=0)
         found = []
@@ -230,7 +230,7 @@ class Line:
 
 
 def plot(title: str, lines: Sequence[Line]) -> str:
-    """The drawing. A method that takes no step (BC) is a dashed line across."""
+    """The plot as SVG. A method without environment steps (BC) is a horizontal dashed line."""
     measure = "success" if lines and all(line.measure() == "success" for line in lines if any(line.curves)) else "mean"
     bands = [(line.name, line.band(measure)) for line in lines]
     looks = [point for _, band in bands for point in band]
@@ -253,7 +253,7 @@ def plot(title: str, lines: Sequence[Line]) -> str:
 
 
 def _drawn(frame: Frame, band: Sequence[tuple[float, float, float, float]], colour: str) -> list[str]:
-    """Range and mean of one method."""
+    """SVG elements for the range and the mean of one method."""
     if not band:
         return []
     if len(band) == 1 and band[0][0] == 0:

@@ -1,4 +1,4 @@
-"""Conditions on demonstrations: which are chosen, and how many come as far as each condition."""
+"""Conditions that select demonstrations, and the number of demonstrations left after each condition."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from grace_irl.demos.trajectory import Demonstration, Role
 from grace_irl.errors import InputError
 
 SEARCH_S = 10.0
-"""For one text. Backtracking may take longer than anybody waits, and no thread can stop it."""
+"""Time limit in seconds for the search in one text. Backtracking can take very long, and no thread can stop it."""
 
 SEARCH_BYTES = 1 << 30
-"""Of address space: backtracking takes memory, too."""
+"""Limit of the search process's address space in bytes, because backtracking also uses memory."""
 
 CHILD = f"""
 import json, re, resource, sys, warnings
@@ -35,35 +35,35 @@ for line in sys.stdin:
 
 
 class TextPattern:
-    """A regular expression of Python's; case is ignored.
+    """A Python regular expression that ignores case.
 
-    Its process begins with the first search, and ends with the object.
+    A child process runs the searches. It starts with the first search and ends with the object.
 
     Args:
         text: the expression.
-        name: of the option or key that gives it, for messages.
+        name: name of the option or key that holds the expression, for messages.
 
     Raises:
-        InputError: it is none.
+        InputError: no valid expression.
     """
 
     def __init__(self, text: str, name: str) -> None:
         self._text, self._name = text, name
         self._process: subprocess.Popen[bytes] | None = None
         try:
-            with warnings.catch_warnings():  # of what a later Python reads otherwise
+            with warnings.catch_warnings():  # about syntax that a later Python will read differently
                 warnings.simplefilter("ignore")
                 re.compile(text, re.IGNORECASE)
-        except (re.error, OverflowError, RecursionError, ValueError) as error:  # ValueError: of flags
+        except (re.error, OverflowError, RecursionError, ValueError) as error:  # ValueError: invalid flags
             raise InputError(
                 f"{name} {reprlib.repr(text)}: no regular expression ({str(error)[:200]}); expected one of Python's"
             ) from None
 
     def found(self, text: str) -> bool:
-        """Whether the expression is found in a text.
+        """Whether the expression matches somewhere in a text.
 
         Raises:
-            InputError: the search takes too long, or too much memory.
+            InputError: the search takes too much time or memory.
         """
         process = self._process = self._process or self._begun()
         assert process.stdin is not None
@@ -72,7 +72,7 @@ class TextPattern:
             process.stdin.write(json.dumps(text).encode() + b"\n")
             process.stdin.flush()
             said = process.stdout.read(1) if wait([process.stdout.fileno()], SEARCH_S) else b""
-        except BrokenPipeError:  # it ended at the expression
+        except BrokenPipeError:  # the process ended while it compiled the expression
             said = b""
         if not said:
             process.kill()
@@ -109,20 +109,20 @@ Check = Callable[[Demonstration], bool]
 
 @dataclass(frozen=True)
 class Conditions:
-    """Conditions on a demonstration: it is chosen if it meets every one that is given.
+    """Conditions on a demonstration. It is chosen if it meets all of them; None and () set no condition.
 
     Attributes:
         from_role: role that the source states.
         from_task: task that the source states.
         success: whether the episode succeeded (`succeeded`).
-        min_states, max_states: states of the trajectory, both ends included.
-        goal: a regular expression, searched in the instruction; case is ignored.
-        not_goal: one that must not be found there.
-        package: patterns of packages (`*`, `?`, `[…]`); some screen must show a node of one of them.
-        not_package: patterns; no screen may show a node of any of them.
+        min_states, max_states: smallest and largest number of states in the trajectory.
+        goal: regular expression that must match somewhere in the instruction, ignoring case.
+        not_goal: regular expression that must not match anywhere in the instruction, ignoring case.
+        package: patterns of app packages (`*`, `?`, `[…]`). At least one screen must show a node of such a package.
+        not_package: patterns of app packages. No screen may show a node of such a package.
 
     Raises:
-        InputError: an expression that is none, or lengths below 1 or the wrong way round.
+        InputError: no valid expression, a length below 1, or `min_states` above `max_states`.
     """
 
     from_role: Role | None = None
@@ -149,7 +149,7 @@ class Conditions:
             )
 
     def checks(self) -> Iterator[tuple[str, Check]]:
-        """The given conditions, each as its name and a test, the cheap ones first: screens are parsed last."""
+        """Name and test of each condition. Cheap tests come first; those that parse screens come last."""
         if self.from_role is not None:
             yield f"role {self.from_role}", lambda item: item.role == self.from_role
         if self.from_task is not None:
@@ -175,11 +175,12 @@ class Conditions:
 
 @dataclass
 class Funnel:
-    """The number of demonstrations that met each condition, of those that met the ones before it.
+    """Counts of the demonstrations that are left after each condition.
 
     Attributes:
-        seen: all of them.
-        left: by condition, in the order of `Conditions.checks`, how many were left after it.
+        conditions: the conditions.
+        seen: number of all demonstrations.
+        left: number of demonstrations left after each condition, in the order of `Conditions.checks`.
     """
 
     conditions: Conditions
@@ -191,7 +192,7 @@ class Funnel:
         self.left = {name: 0 for name, _ in self._checks}
 
     def passes(self, demonstration: Demonstration) -> bool:
-        """Whether a demonstration meets every condition; counts how far it comes."""
+        """Whether a demonstration meets every condition. The counts are updated."""
         self.seen += 1
         for name, check in self._checks:
             if not check(demonstration):
@@ -200,7 +201,7 @@ class Funnel:
         return True
 
     def emptied_by(self) -> str:
-        """The condition that nothing met, and what came to it; "" if something met them all."""
+        """A message about the first condition that no demonstration met, or "" if every condition was met."""
         before = self.seen
         for name, count in self.left.items():
             if count == 0:
@@ -210,8 +211,10 @@ class Funnel:
 
 
 def succeeded(demonstration: Demonstration) -> bool:
-    """Whether the episode reached its goal: its true rewards add up to more than 0, or, if the source has none,
-    the environment ended it (`terminated`)."""
+    """Whether the episode succeeded: its true rewards sum to more than 0.
+
+    Without rewards, an episode succeeded if the environment ended it (`terminated`).
+    """
     trajectory = demonstration.trajectory
     if trajectory.rewards is not None:
         return float(trajectory.rewards.sum()) > 0
@@ -219,10 +222,10 @@ def succeeded(demonstration: Demonstration) -> bool:
 
 
 def shows(demonstration: Demonstration, patterns: Sequence[str]) -> bool:
-    """Whether some screen has a node of a package that fits one of the patterns.
+    """Whether a screen of the demonstration has a node whose package matches one of the patterns.
 
     Raises:
-        InputError: states that are no screens, or a screen that cannot be read.
+        InputError: states that are not screens, or a screen that cannot be read.
     """
     from grace_irl.states.ui.markup import parse
 
@@ -230,7 +233,7 @@ def shows(demonstration: Demonstration, patterns: Sequence[str]) -> bool:
     where = trajectory.source or "trajectory"
     if not trajectory.state_kind.annotated:
         raise InputError(f"{where}: {trajectory.kind} states show no app; expected screens (kind ui) for --package")
-    met: dict[str, bool] = {}  # screens of an episode share their packages
+    met: dict[str, bool] = {}  # match by package, because the screens of an episode mostly share packages
     for step, state in enumerate(trajectory.states):
         for node in parse(bytes(state), f"{where}, screen {step}").iter("node"):
             package = str(node.get("package", ""))

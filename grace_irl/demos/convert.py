@@ -1,4 +1,4 @@
-"""Copies files and folders of demonstrations, to another format or scrambled, one trajectory at a time."""
+"""Copies of files and folders of demonstrations, in another format or scrambled, one trajectory at a time."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ MAP_NAME = "scramble.json"
 
 @dataclass(frozen=True)
 class Stated:
-    """The user's facts about data that do not state them; None leaves what is there.
+    """The user's facts about the data. They replace those in the file; None keeps the file's own.
 
     Attributes:
-        role: of every episode.
-        task: of every episode.
+        role: role of every episode.
+        task: task of every episode.
         environment: Gymnasium id.
-        label: rule that fits the data.
+        label: label rule of the data.
         fields: names of a vector's components.
-        kind: name of the kind that states are read as: if the source does not say one, or if their form leaves it.
+        kind: name of the kind of the states. It replaces a stated kind only if shape and dtype of the states allow it.
     """
 
     role: Role | None = None
@@ -41,13 +41,13 @@ class Stated:
 
 @dataclass(frozen=True)
 class Copied:
-    """One file that was written.
+    """A record of one copied file.
 
     Attributes:
-        source: what was read.
-        path: what was written.
-        trajectories: how many.
-        states: how many.
+        source: file that was read.
+        path: file that was written.
+        trajectories: number of trajectories.
+        states: number of states.
     """
 
     source: str
@@ -63,19 +63,19 @@ def convert(
     stated: Stated | None = None,
     screenshots: Keep = "embed",
 ) -> list[Copied]:
-    """Writes demonstrations again in another format, without holding more than a part in memory.
+    """Copy demonstrations to another format, one trajectory in memory at a time.
 
-    A folder becomes a folder, each file keeping its name.
+    A folder becomes a folder. Each file keeps its name, except for the suffix.
 
     Args:
         source: file, folder or Minari id.
-        target: file, Minari id, or for a folder a folder.
-        format: of the files written; follows the target's suffix, Parquet in a folder.
-        stated: what to put in the metadata.
-        screenshots: what the files written have of them.
+        target: file or Minari id; a folder if the source is a folder.
+        format: format of the written files. By default, it follows the target's suffix, and is Parquet in a folder.
+        stated: facts for the metadata of the written files.
+        screenshots: whether the written files embed screenshots, refer to them or leave them out.
 
     Raises:
-        InputError: for data that cannot be used, or a target that cannot be written.
+        InputError: data that cannot be used, or a target that cannot be written.
     """
     pairs, stated = _targets([source], target, format), stated or Stated()
     files = SetOfFiles([each for each, _ in pairs], stated.kind or "", restated=True)
@@ -89,21 +89,21 @@ def scramble(
     map_path: str | Path | None = None,
     kind: str = "",
 ) -> tuple[list[Copied], Path]:
-    """Writes scrambled copies of files or folders, all by one map, and the map beside them.
+    """Write scrambled copies of files or folders with one common map, and the map beside them.
 
     Args:
         sources: files, folders or Minari ids.
-        target: a file for one file, else a folder.
-        seed: of a new map.
-        map_path: a map to use again instead.
-        kind: as for `grace_irl.demos.load`.
+        target: file or folder for one source file, else a folder.
+        seed: seed of a new map.
+        map_path: existing map to use instead of a new one.
+        kind: name of the kind of the states, as for `grace_irl.demos.load`.
 
     Returns:
-        What was written, and the path of the map: `scramble.json` in a folder, `NAME.scramble.json` beside a
+        A record of each copy, and the path of the map: `scramble.json` in a folder, `NAME.scramble.json` beside a
         file.
 
     Raises:
-        InputError: for data that cannot be used, or that the map does not fit.
+        InputError: data that cannot be used, or a map for another kind of state.
     """
     pairs = _targets(sources, target, None)
     files = SetOfFiles([each for each, _ in pairs], kind)
@@ -124,7 +124,7 @@ def scramble(
 def _targets(
     sources: Sequence[str | Path], target: str | Path, format: Format | None
 ) -> list[tuple[str | Path, str | Path]]:
-    """The target of each file: one takes the target's name, those of a folder go into the target."""
+    """Pairs of source and target file. A single file takes the target's name; files of a folder go into the target."""
     files = [(source, file) for source in sources for file in expand(source)]
     if len(sources) == 1 and files == [(sources[0], sources[0])]:
         if not Path(target).is_dir():
@@ -140,7 +140,7 @@ def _targets(
     suffix = SUFFIX[format or "parquet"]
     pairs: list[tuple[str | Path, str | Path]] = []
     for source, file in files:
-        # Files of several folders may share names: each folder keeps its own.
+        # Files of different folders may share a name, so each source folder gets its own subfolder.
         inner = Path(source).name if len(sources) > 1 and source != file else "."
         pairs.append((file, folder / inner / (Path(file).stem + suffix)))
     twice = {str(path) for _, path in pairs if sum(path == other for _, other in pairs) > 1}

@@ -1,4 +1,4 @@
-"""Opens, loads and saves demonstrations: which path is which format, and which role it plays."""
+"""Functions that open, load and save demonstrations. They find the format and the role of each path."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ from grace_irl.states import kind_named
 from grace_irl.states.kind import KindChoice, States
 
 Format = Literal["parquet", "npz", "imitation", "minari", "minari-arrow", "androidcontrol"]
-"""Formats to write. `imitation` is an npz in that library's layout; `minari` is hdf5; `androidcontrol` a TFRecord."""
+"""Formats for writing. `imitation` is an npz file in the layout of the library imitation, `minari` is HDF5, and
+`androidcontrol` is a TFRecord."""
 
 SUFFIX: dict[Format, str] = {
     "parquet": ".parquet",
@@ -38,7 +39,7 @@ SUFFIX: dict[Format, str] = {
     "imitation": ".npz",
     "androidcontrol": shard.SUFFIX,
 }
-"""Endings of file names, by which files are read again."""
+"""Suffix of the file name by format. Readers recognise the format by it."""
 
 PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".joblib", ".npy")
 PICKLE_REASON = (
@@ -58,23 +59,24 @@ SCREENS = {
 }
 SHARDS = "ui.androidcontrol:AndroidControlSource"
 READERS = {**ARRAYS, **SCREENS}
-"""By the end of a file's name, what opens it: a module here, which is imported when such a file is met, and a name."""
+"""Reader by the ending of a file name, as `module:name`. The module is imported when the first such file is opened."""
 
 TEXTS = (".json", ".json.gz", "ui_element.txt", "utg.yaml")
-"""Names that stand for demonstrations in a folder if nothing else does: recipes and cards end in the like."""
+"""Endings of text files that may hold screens. A folder's text files are read only if it has no other demonstrations,
+because recipes and cards have similar names."""
 
 
 def open_source(path: str | Path, memory: Memory | None = None, kind: str = "") -> Source:
-    """Opens one demo file, Minari folder or Minari id.
+    """Open one demo file, Minari folder or Minari id.
 
     Args:
-        path: of it.
-        memory: of the set that it is read for; None: of a set of its own.
-        kind: name of the kind that states are read as, if the file may hold several and does not say; "" leaves it to
+        path: file, folder or Minari id.
+        memory: memory limit of the set that the file belongs to; None for a limit of its own.
+        kind: name of the kind of the states, for a Minari file that states no kind; "" leaves the choice to
             `choose_kind`.
 
     Raises:
-        InputError: missing, of an unknown format, a pickle, not usable, or larger than the memory.
+        InputError: a file that is missing, of an unknown format, a pickle, damaged or larger than the memory.
     """
     require_utf8(path)
     with enough_memory(path):
@@ -108,10 +110,10 @@ def _open(path: str | Path, memory: Memory, kind: str) -> Source:
 
 
 def require_utf8(path: str | Path) -> None:
-    """Refuses names that are not UTF-8: they could be written neither to a run's database nor to a report.
+    """Check that a file name is UTF-8. Another name cannot be written to a run's database or a report.
 
     Raises:
-        InputError: such a name.
+        InputError: a name that is not UTF-8.
     """
     try:
         str(path).encode()
@@ -120,14 +122,15 @@ def require_utf8(path: str | Path) -> None:
 
 
 def expand(path: str | Path) -> list[str | Path]:
-    """The demo files that a path stands for: itself, or what lies in a folder, sorted by name.
+    """The demo files at a path: the path itself, or the files in the folder, sorted by name.
 
-    Texts that may be screens (`TEXTS`) count if a folder has nothing else: elsewhere they are cards and recipes.
+    Text files that may be screens (`TEXTS`) are included only if the folder has no other demonstrations. In other
+    folders they are cards and recipes.
 
     Raises:
-        InputError: a folder without demonstrations, with a pickle among them, or with a link out of it.
+        InputError: an empty path, a folder without demonstrations, or a folder with a link to a file outside it.
     """
-    if str(path) == "":  # a variable that is not set, most likely: it would name the current folder
+    if str(path) == "":  # probably an unset shell variable; Path("") would be the current folder
         raise InputError("a path is empty; expected a file, a folder or a Minari id: check how it is given")
     folder = Path(path)
     if not folder.is_dir() or dataset_folder(path) is not None or is_episode(folder):
@@ -155,10 +158,10 @@ def _is_minari(file: Path) -> bool:
 
 
 def role_of(header: Header, path: str | Path) -> Role | None:
-    """The role that the file's metadata give to all episodes, or else its name; None if each has its own.
+    """The role of all episodes of a file, from its metadata or else from its name. None if each episode has its own.
 
     Raises:
-        InputError: neither says.
+        InputError: neither the metadata nor the name gives a role.
     """
     stated = header.role
     if stated == "mixed":
@@ -183,17 +186,18 @@ def load(
     kind: str = "",
     max_memory: int | str | None = None,
 ) -> Demonstrations:
-    """Reads files, folders and Minari ids as one set.
+    """Read files, folders and Minari ids as one set.
 
     Args:
-        paths: roles from the files' metadata, else from names that start with expert or negative.
-        negatives: more of them, negative whatever they say.
-        role: the role of everything in `paths`, whatever the files say.
-        kind: name of the kind of the states, if the files do not say it; "" decides by the data (`choose_kind`).
-        max_memory: what the set may take, in bytes or as `4G`; None: see `Memory`.
+        paths: files, folders and Minari ids. Roles come from their metadata, else from file names that start with
+            "expert" or "negative".
+        negatives: more paths. All their trajectories are negative, even if the files state another role.
+        role: role of all trajectories in `paths`, even if the files state another one; None uses the files' roles.
+        kind: name of the kind of the states, if the files do not state it; "" decides by the data (`choose_kind`).
+        max_memory: memory limit of the set, in bytes or as a size such as `4G`; None uses the default of `Memory`.
 
     Raises:
-        InputError: for data that cannot be used; see `open_source`, `expand`, `role_of`, `choose_kind`, `merge`.
+        InputError: data that cannot be used; see `open_source`, `expand`, `role_of`, `choose_kind` and `merge`.
     """
     if isinstance(paths, str | Path) or isinstance(negatives, str | Path):
         raise TypeError("load() takes lists of paths: load([path])")
@@ -221,7 +225,12 @@ def load(
 
 
 def _gathered(sources: Iterable[tuple[Source, Role | None]], memory: Memory) -> Iterator[Demonstration]:
-    """Reads sources, each with the role of its episodes, into one region; nobody writes to it any more."""
+    """Read sources into one memory region. The arrays are read-only.
+
+    Args:
+        sources: pairs of a source and the role of its episodes (None if each episode has its own).
+        memory: memory of the set.
+    """
     region = Region()
     texts: set[int] = set()
 
@@ -238,15 +247,16 @@ def _gathered(sources: Iterable[tuple[Source, Role | None]], memory: Memory) -> 
                     if array is not None:
                         array.flags.writeable = False
                 yield item
-    if "pyarrow" in sys.modules:  # it keeps memory for its next batch
+    if "pyarrow" in sys.modules:  # pyarrow keeps memory for its next batch
         sys.modules["pyarrow"].default_memory_pool().release_unused()
 
 
 def _beside(item: Demonstration, known: set[int]) -> int:
-    """Bytes of a demonstration besides its states and actions; of a text that several of them share, once.
+    """Bytes of a demonstration without its states and actions. A text that several demonstrations share counts once.
 
     Args:
-        known: texts that are counted, by their identity; those of the demonstration join them.
+        item: the demonstration.
+        known: identities (`id`) of the texts counted so far. Those of this demonstration are added.
     """
     trajectory = item.trajectory
     nbytes = EPISODE_BYTES + SCREENSHOT_BYTES * len(trajectory.screenshots)
@@ -258,12 +268,12 @@ def _beside(item: Demonstration, known: set[int]) -> int:
 
 
 class SetOfFiles:
-    """The files of a set, each opened when it is needed, with the kind of the set's states in its header.
+    """The files of a set. A file is opened when it is needed, and its header then holds the kind of the set.
 
     Args:
         files: demo files, Minari folders and Minari ids.
-        kind: as for `load`.
-        restated: files may state another kind, if the form of their states allows this one.
+        kind: name of the kind of the states, as for `load`.
+        restated: whether `kind` may replace a kind that a file states, if shape and dtype of the states allow it.
     """
 
     def __init__(self, files: Sequence[str | Path], kind: str = "", *, restated: bool = False) -> None:
@@ -276,7 +286,10 @@ class SetOfFiles:
         return (self.opened(place) for place in range(len(self.files)))
 
     def opened(self, place: int) -> Source:
-        """A source with a memory of its own.
+        """Open one file as a source with its own memory limit.
+
+        Args:
+            place: index of the file.
 
         Raises:
             InputError: see `open_source` and `choose_kind`.
@@ -287,14 +300,19 @@ class SetOfFiles:
         return source
 
     def demonstrations(self, place: int, role: Role | None) -> Iterator[Demonstration]:
-        """The demonstrations of a file, one at a time."""
+        """The demonstrations of a file, one at a time.
+
+        Args:
+            place: index of the file.
+            role: role of every demonstration; None uses the file's role.
+        """
         source = self.opened(place)
         with enough_memory(self.files[place]):
             yield from source.demonstrations(role or role_of(source.header, self.files[place]), Memory().empty)
 
     @cached_property
     def choice(self) -> KindChoice | None:
-        """The kind of all states, if their form leaves several."""
+        """The chosen kind of all states, if they fit several kinds by shape and dtype; else None."""
         headers = [self._opened(place).header for place in range(len(self.files))]
         return choose_kind(headers, self.files, self._states, self._kind)
 
@@ -310,7 +328,13 @@ class SetOfFiles:
 
 
 def iter_trajectories(path: str | Path, *, role: Role | None = None, kind: str = "") -> Iterator[Demonstration]:
-    """The demonstrations of a file, folder or Minari id, one at a time, for data larger than memory."""
+    """The demonstrations of a file, folder or Minari id, one at a time, for data larger than memory.
+
+    Args:
+        path: file, folder or Minari id.
+        role: role of every demonstration; None uses the files' roles.
+        kind: name of the kind of the states, as for `load`.
+    """
     files = SetOfFiles(expand(path), kind)
     for place in range(len(files.files)):
         yield from files.demonstrations(place, role)
@@ -319,16 +343,16 @@ def iter_trajectories(path: str | Path, *, role: Role | None = None, kind: str =
 def open_writer(
     path: str | Path, metadata: Metadata, format: Format | None = None, screenshots: Keep = "embed"
 ) -> SetWriter:
-    """A writer for this path. Unless it is named, the format follows the suffix; a Minari id has none.
+    """A writer for this path.
 
     Args:
-        path: of the file, or a Minari id.
-        metadata: of the set.
-        format: of the file.
-        screenshots: what the set has of the screenshots of screens.
+        path: path of the file, or a Minari id.
+        metadata: metadata of the set.
+        format: format of the file. None derives it from the suffix; a path that ends in `-vN` is a Minari id.
+        screenshots: whether the file embeds screenshots, refers to them or leaves them out.
 
     Raises:
-        InputError: an unknown format, or a path that the format does not take.
+        InputError: an unknown format, or a path that does not match the format.
     """
     require_utf8(path)
     is_shard = shard.is_name(path)
@@ -364,10 +388,10 @@ def open_writer(
 def save(
     demonstrations: Demonstrations, path: str | Path, format: Format | None = None, screenshots: Keep = "embed"
 ) -> None:
-    """Writes a set to one file, atomically. See `open_writer`.
+    """Write a set to one file, atomically. The arguments are those of `open_writer`.
 
     Raises:
-        InputError: an empty set, or one that the format cannot hold.
+        InputError: an empty set, or data that the format cannot hold.
     """
     with open_writer(path, demonstrations.metadata, format, screenshots) as writer:
         for demonstration in demonstrations:

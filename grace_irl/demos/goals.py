@@ -1,7 +1,7 @@
-"""Goal states of expert trajectories in a text file that a person can edit (docs/runs.md, "Goal states").
+"""Goal states of expert trajectories, in a text file that the user can edit (docs/runs.md, "Goal states").
 
-TOML: one line per trajectory, its digest and the 1-based indices of the states that reach the goal, possibly
-none. A comment above each says which trajectory it is.
+The file is TOML. Each line holds a trajectory's digest (a hash of its content) and the 1-based indices of its goal
+states, possibly none. A comment above the line identifies the trajectory.
 
     # datasets/expert.parquet: episode 0; task go to obj; 12 states
     3f2a9c0d11e8b745 = [11, 12]
@@ -22,7 +22,7 @@ from grace_irl.text import shows
 from grace_irl.toml import read_toml
 
 Goals = Mapping[str, tuple[int, ...]]
-"""From a trajectory's digest to the 1-based indices of its goal states."""
+"""Map from a trajectory's digest to the 1-based indices of its goal states."""
 
 HEAD = """\
 # Goal states of expert trajectories, for --label goal: the trajectory's digest and the numbers of the states that
@@ -36,11 +36,11 @@ class GoalRow:
     """Known goal states of one expert trajectory.
 
     Attributes:
-        digest: of the trajectory.
-        source: its origin.
-        task: its task.
-        states: how many it has.
-        goals: 1-based indices, () for none, or None if nobody said.
+        digest: digest of the trajectory.
+        source: origin of the trajectory.
+        task: name of its task.
+        states: number of its states.
+        goals: 1-based indices of its goal states, () for none, or None if they are not marked.
     """
 
     digest: str
@@ -51,7 +51,7 @@ class GoalRow:
 
 
 def goals_of(demonstration: Demonstration, goals: Goals | None = None) -> tuple[int, ...] | None:
-    """1-based goal states of an expert: from `goals`, else those that the data mark; None if neither says.
+    """1-based goal states of an expert, from `goals` or else from the data. None if neither marks them.
 
     Raises:
         InputError: an index outside the trajectory.
@@ -72,7 +72,7 @@ def goals_of(demonstration: Demonstration, goals: Goals | None = None) -> tuple[
 
 
 def with_goals(demonstrations: Demonstrations, goals: Goals) -> Demonstrations:
-    """The demonstrations with these goal states as their own marks; what `goals` does not name stays as it is.
+    """A copy of the set whose experts carry these goal states. Trajectories that `goals` does not list stay the same.
 
     Raises:
         InputError: an index outside its trajectory.
@@ -106,10 +106,10 @@ def goal_rows(demonstrations: Iterable[Demonstration], goals: Goals | None = Non
 
 
 def load_goals(path: str | Path) -> dict[str, tuple[int, ...]]:
-    """Reads what `save_goals` wrote, or a person.
+    """Read a file of goal states, from `save_goals` or from the user.
 
     Raises:
-        InputError: no such file, not TOML, or an entry that is not a digest with whole numbers from 1 on.
+        InputError: no such file, not TOML, or an entry that is not a digest with whole numbers of at least 1.
     """
     table = read_toml(path, "goal states: one line for each trajectory, such as 3f2a9c0d11e8b745 = [11, 12]")
     goals: dict[str, tuple[int, ...]] = {}
@@ -127,9 +127,9 @@ def load_goals(path: str | Path) -> dict[str, tuple[int, ...]]:
 
 
 def save_goals(path: str | Path, goals: Goals, demonstrations: Iterable[Demonstration]) -> None:
-    """Writes goal states, atomically; one entry for each expert trajectory that they or the data speak of.
+    """Write goal states atomically, one entry for each expert trajectory that `goals` or the data mark.
 
-    Equal trajectories share an entry, and a comment names each of them.
+    Equal trajectories share an entry. A comment names each of them.
 
     Raises:
         InputError: an index outside its trajectory, or a folder that cannot be written.
@@ -146,5 +146,5 @@ def save_goals(path: str | Path, goals: Goals, demonstrations: Iterable[Demonstr
 
 
 def _plain(text: str) -> str:
-    """On one line, with nothing that a TOML comment may not hold."""
+    """The text on one line, without characters that a TOML comment forbids."""
     return "".join(char if shows(char) else " " for char in text).strip() or "-"

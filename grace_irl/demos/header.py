@@ -1,4 +1,4 @@
-"""The header of a demo file: one JSON object about the set, the same in every format that has a place for it."""
+"""The header of a demo file: one JSON object about the set, the same in every format that can store it."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from grace_irl.states.kind import PartLayout, StateKind
 from grace_irl.toml import from_json
 
 KEY = "grace_irl"
-"""Name of the object: Parquet's key-value metadata, an npz member, an entry of Minari's metadata."""
+"""Name of the object in Parquet's key-value metadata, in an npz archive and in Minari's metadata."""
 
 FORMAT_VERSION = 1
 
 
 NOTHING = Metadata("")
-"""Metadata of a set that states nothing."""
+"""Metadata of a set without any stated facts."""
 
 TYPES = frozenset(np.dtype(code).name for code in np.typecodes["AllInteger"] + np.typecodes["AllFloat"])
-"""Names of the types of numbers."""
+"""Names of NumPy's integer and float dtypes."""
 
 StatedRole = Literal["expert", "negative", "mixed"] | None
 
@@ -37,14 +37,14 @@ class Header:
 
     Attributes:
         metadata: kind, fields, environment, view and label of the set.
-        role: of every episode, "mixed" if each states its own, or None if the file does not say.
+        role: role of every episode, "mixed" if each episode states its own, or None if the file states no role.
         tasks: task names in order of first appearance.
-        shape: of a state; None for a side that varies between trajectories.
-        dtype: numpy name of the states' dtype; "str" for screens, which have shape ().
-        action_shape: of one action, () for a number, or None without actions.
-        parts: of a state that has named parts, in the order of their names; else ().
-        kinds: names of the kinds that the states may be of, if the file does not say which and their form leaves
-            several; else (). The kind of `metadata` is then one of them (`grace_irl.demos.kind_rule`).
+        shape: shape of one state, with None for a side that varies between trajectories.
+        dtype: NumPy name of the states' dtype; "str" for screens, which have shape ().
+        action_shape: shape of one action, () for a number, or None without actions.
+        parts: layouts of the named parts of a state, sorted by name; () if a state has no named parts.
+        kinds: names of the possible kinds, if the file states none and the states fit several; else (). The kind of
+            `metadata` is then provisional, one of these names (`grace_irl.demos.kind_rule`).
         format: version of the object.
     """
 
@@ -60,14 +60,14 @@ class Header:
 
     @property
     def rivals(self) -> tuple[str, ...]:
-        """Names of the kinds that states of this type and shape may be of; () if it does not say them."""
+        """Names of the kinds that this dtype and shape allow; () if the header does not hold both."""
         if self.kinds or self.parts or self.dtype not in TYPES:
             return self.kinds
         shape = tuple(1 if side is None else side for side in self.shape)
         return tuple(kind.name for kind in kinds_of_parts([PartLayout("", np.dtype(self.dtype).str, shape)]))
 
     def to_json(self) -> str:
-        """The object, with sorted keys, so that equal headers are equal bytes."""
+        """The JSON object with sorted keys, so that equal headers give equal bytes."""
         about = {**asdict(self), **asdict(self.metadata)}
         del about["metadata"], about["kinds"]
         if not self.parts:
@@ -76,10 +76,10 @@ class Header:
 
     @classmethod
     def from_json(cls, text: str | bytes, where: str) -> Header:
-        """Reads what `to_json` wrote; unknown keys are ignored, so that others may add theirs.
+        """Read the JSON object of `to_json`. Unknown keys are ignored, so other programs may add keys.
 
         Raises:
-            InputError: not such an object, or written by a newer version.
+            InputError: not such an object, or an object from a newer version.
         """
         try:
             header = replace(from_json(cls, text), metadata=from_json(Metadata, text), kinds=())
@@ -106,7 +106,7 @@ class Header:
 
 
 def require_numbers(kind: StateKind, where: str, format: str) -> None:
-    """Refuses states that are texts in a format whose states are arrays of one shape.
+    """Check that states are numbers, for a format that can only store arrays of numbers.
 
     Raises:
         InputError: a kind whose states are texts.
@@ -119,7 +119,7 @@ def require_numbers(kind: StateKind, where: str, format: str) -> None:
 
 
 class HeaderBuilder:
-    """Gathers a header while demonstrations go by, for writers that see each of them once."""
+    """A header under construction, for writers that see each demonstration once."""
 
     def __init__(self, metadata: Metadata) -> None:
         self._metadata = metadata
@@ -132,7 +132,11 @@ class HeaderBuilder:
         self._first: Trajectory | None = None
 
     def add(self, demonstration: Demonstration) -> None:
-        """Takes note of one demonstration."""
+        """Update the header from one demonstration.
+
+        Raises:
+            InputError: the named parts of its states differ from those of the first demonstration.
+        """
         trajectory = demonstration.trajectory
         self._roles.add(demonstration.role)
         self._tasks[demonstration.task] = None
@@ -151,7 +155,7 @@ class HeaderBuilder:
             self._action_shape = trajectory.actions.shape[1:]
 
     def header(self) -> Header:
-        """The header of what was added so far."""
+        """The header of all demonstrations so far."""
         role: StatedRole = "mixed" if self._roles else None
         if len(self._roles) == 1:
             (role,) = self._roles
@@ -161,17 +165,18 @@ class HeaderBuilder:
 
 
 def merge(headers: Sequence[Header], names: Sequence[str]) -> Metadata:
-    """The metadata of several files read as one set.
+    """The common metadata of several files that are read as one set.
 
-    Kinds must agree, and field names if both files have them. An environment or view that differs is left
-    out, as several tasks are one set. The label comes from the first file that states one and holds experts.
+    Kinds must agree, and field names must agree among the files that have them. An environment or view that differs
+    between files is dropped, because a set may hold several tasks. The label comes from the first file that states
+    one; files with only negative trajectories come last.
 
     Args:
-        headers: one for each file.
-        names: of the files, for messages.
+        headers: one header per file.
+        names: names of the files, for messages.
 
     Raises:
-        InputError: kinds or field names differ.
+        InputError: different kinds or different field names.
     """
     first = headers[0].metadata
     for header, name in zip(headers, names, strict=True):

@@ -1,4 +1,7 @@
-"""The kind of state of a set whose form leaves several, decided in one way for every file format."""
+"""The choice of the state kind (vector, grid, …) for a set whose states fit several kinds by shape and dtype.
+
+The choice is the same for every file format.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from grace_irl.errors import InputError
 from grace_irl.states import kind_named
 from grace_irl.states.kind import KindChoice, StateKind, States, ValueTally
 
-MOST_NAMED = 2
+MOST_NAMED = 2  # file names in a message
 
 
 def choose_kind(
@@ -21,24 +24,24 @@ def choose_kind(
     states: Callable[[int], Iterable[States]],
     asked: str = "",
 ) -> KindChoice | None:
-    """Decides of which kind the states of a set are, if the form of some file's states leaves several.
+    """Choose the kind of the states of a set, if the states of some file fit several kinds by shape and dtype.
 
-    The first of these that says something decides:
+    The first criterion that applies decides:
 
-    1. the metadata of a file, or the form of its states;
-    2. the user (`--kind`);
-    3. the values: a grid has few different ones a channel, over all files that do not state their kind.
+    1. the metadata of a file, or states that fit one kind only;
+    2. the user's choice (`--kind`);
+    3. the values in all files without a stated kind: a grid has few different values per channel.
 
-    For the last two these files are read once more than otherwise, up to the first value that decides.
+    Files without a stated kind are read one extra time, up to the first value that decides.
 
     Args:
-        headers: of the files.
-        names: of the files.
-        states: gives the states of the trajectories of a file, by its place.
-        asked: name of the user's choice, or "".
+        headers: headers of the files.
+        names: names of the files.
+        states: function from a file's index to the states of its trajectories.
+        asked: name of the kind that the user chose, or "".
 
     Returns:
-        The choice; None if the form of the states leaves one kind only, or if files differ, which `merge` refuses.
+        The choice. None if the states fit one kind only, or if files state different kinds (`merge` then raises).
 
     Raises:
         InputError: a choice that the states do not allow, or two files that contradict each other.
@@ -78,11 +81,11 @@ def _expected(certain: Collection[str], left: Sequence[str]) -> str:
 
 
 def of_values(trajectories: Iterable[States], kinds: Sequence[str]) -> KindChoice:
-    """The kind among several, by the values of states of one set; reads on only while these may change it.
+    """Choose among several kinds by the values of the states. Reading stops when no further value can change it.
 
     Args:
-        trajectories: the states of each.
-        kinds: names of the kinds; the last one has whatever no other has.
+        trajectories: states of each trajectory.
+        kinds: names of the kinds. The last one is chosen if no other fits.
     """
     values, rivals = ValueTally(), [kind_named(kind) for kind in kinds]
     for states in trajectories:
@@ -96,13 +99,13 @@ def of_values(trajectories: Iterable[States], kinds: Sequence[str]) -> KindChoic
 def choose_observed(
     trajectories: Iterable[States], kinds: Sequence[str], name: str, asked: str = ""
 ) -> KindChoice | None:
-    """The kind of states that an environment gave.
+    """Choose the kind of the states from an environment. None if only one kind is possible and none is asked.
 
     Args:
-        trajectories: the states of each.
-        kinds: names of the kinds that the environment leaves.
-        name: of the environment.
-        asked: name of the user's choice, or "".
+        trajectories: states of each trajectory.
+        kinds: names of the kinds that the environment allows.
+        name: name of the environment.
+        asked: name of the kind that the user chose, or "".
 
     Raises:
         InputError: a choice that the states do not allow.
@@ -117,19 +120,19 @@ def choose_observed(
 
 
 def with_kind(header: Header, choice: KindChoice | None) -> Header:
-    """The header of a file with the kind that was chosen for the set, if it states none."""
+    """The header of a file. If it states no kind, a copy with the kind that was chosen for the set."""
     if choice is None or not header.kinds:
         return header
     return replace(header, metadata=of_kind(header.metadata, choice.kind), kinds=())
 
 
 def of_kind(metadata: Metadata, kind: StateKind) -> Metadata:
-    """Metadata that call the states by another kind."""
+    """A copy of the metadata with another kind for the states."""
     return replace(metadata, kind=kind.name, view=kind.name if metadata.view == metadata.kind else metadata.view)
 
 
 def _objection(kind: StateKind, trajectories: Iterable[States]) -> str:
-    """The reason why states cannot be of this kind, or ""."""
+    """The reason why the states cannot be of this kind, or ""."""
     values = ValueTally()
     for states in trajectories:
         values.add(states)
@@ -148,7 +151,7 @@ def _require_asked(asked: str, certain: dict[str, str], headers: Sequence[Header
 
 
 def _stated(headers: Sequence[Header], names: Sequence[str | Path]) -> KindChoice | None:
-    """The kind that all files state, if their form left others, too."""
+    """The kind that all files state. None if the states fit no other kind, so that no choice was made."""
     if not headers or len(headers[0].rivals) < 2:
         return None
     named = ", ".join(Path(name).name for name in names[:MOST_NAMED])

@@ -1,4 +1,7 @@
-"""The label rule that fits a set of demonstrations, decided in one way for every file format."""
+"""The choice of the label rule for a set of demonstrations, the same for every file format.
+
+A label rule decides which expert states are positive: "all", the "last" one, or marked "goal" states.
+"""
 
 from __future__ import annotations
 
@@ -12,32 +15,32 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule,
 from grace_irl.errors import InputError
 from grace_irl.states import kind_named
 
-# Names of environments without namespace and version, in lower case: Farama's Gymnasium, Gymnasium-Robotics, MiniGrid
-# and BabyAI, and the data sets of D4RL and Minari.
+# Environment names in lower case, without namespace and version. They come from Farama's Gymnasium,
+# Gymnasium-Robotics, MiniGrid and BabyAI, and from the data sets of D4RL and Minari.
 GOAL_REACHING = (
     *("babyai", "minigrid", "miniworld", "fetch", "antmaze", "pointmaze", "maze2d", "handreach", "handmanipulate"),
     *("adroidhand", "frankakitchen", "kitchen", "mountaincar", "acrobot", "frozenlake", "cliffwalking", "taxi"),
     "android",
 )
-"""Beginnings of the names of environments whose episodes are for reaching a goal."""
+"""Name prefixes of environments in which the agent must reach a goal."""
 CONTINUING = (
     *("hopper", "halfcheetah", "walker2d", "ant", "humanoid", "humanoidstandup", "swimmer", "inverted", "reacher"),
     *("invertedpendulum", "inverteddoublependulum", "pusher", "cartpole", "pendulum", "bipedalwalker", "cheetah"),
 )
-"""First words of the names of environments in which every state of an expert is a good one."""
+"""First words of the names of environments in which every expert state is a good state."""
 GOAL_FIELD = "desired_goal"
-"""Name of the part of an observation that says what is to be reached, in Gymnasium's goal environments."""
+"""Name of the goal part of an observation in Gymnasium's goal environments."""
 
-MOST_NAMED = 2
+MOST_NAMED = 2  # file or environment names in a message
 
 
 @dataclass(frozen=True)
 class RuleChoice:
-    """A label rule with the reason for it.
+    """A label rule with the reason for its choice.
 
     Attributes:
-        rule: which expert states are positive.
-        reason: in a few words.
+        rule: label rule, which decides the positive expert states.
+        reason: reason in a few words.
     """
 
     rule: LabelRule
@@ -45,19 +48,19 @@ class RuleChoice:
 
     @property
     def line(self) -> str:
-        """Rule, reason and how to choose otherwise."""
+        """One line for the user: the rule, the reason and the other rules."""
         others = ", ".join(rule for rule in ("all", "last", "goal") if rule != self.rule)
         return f"label rule {self.rule}: {self.reason} (--label chooses otherwise: {others})"
 
 
 @dataclass(frozen=True)
 class _Vote:
-    """The rule that one file calls for.
+    """The rule that one file supports.
 
     Attributes:
         rule: the rule.
-        by: whether the file states it, or its environment is known.
-        name: of the file, or of the environment.
+        by: "file" if the file states the rule, "environment" if the rule follows from a known environment.
+        name: name of the file or of the environment.
     """
 
     rule: LabelRule
@@ -70,15 +73,17 @@ class _Vote:
 
 @dataclass
 class RuleEvidence:
-    """Evidence for the label rule of a set, gathered in one pass.
+    """Evidence for the label rule of a set, collected in one pass.
 
     Attributes:
         kind: name of the kind of the states.
         origins: name and metadata of each file that may hold experts.
-        experts, negatives: trajectories.
-        ended, cut: experts whose episode the environment ended, or a time limit.
-        negatives_cut: negatives whose episode a time limit ended.
-        marked, with_goals: experts whose goal states are marked, and those that have some.
+        experts, negatives: number of expert and of negative trajectories.
+        ended: number of expert trajectories that the environment ended.
+        cut: number of expert trajectories that a time limit ended.
+        negatives_cut: number of negative trajectories that a time limit ended.
+        marked: number of expert trajectories with marked goal states, including those marked as having none.
+        with_goals: number of expert trajectories with at least one goal state.
     """
 
     kind: str
@@ -93,14 +98,14 @@ class RuleEvidence:
 
     @classmethod
     def of(cls, demonstrations: Demonstrations) -> RuleEvidence:
-        """All that a set says."""
+        """The evidence from a whole set."""
         found = cls(demonstrations.metadata.kind, demonstrations.origins or (("", demonstrations.metadata),))
         for item in demonstrations:
             found.add(item)
         return found
 
     def add(self, demonstration: Demonstration) -> None:
-        """Counts one demonstration."""
+        """Count one demonstration."""
         trajectory = demonstration.trajectory
         cut = trajectory.truncated and not trajectory.terminated
         if demonstration.role == "negative":
@@ -114,10 +119,10 @@ class RuleEvidence:
         self.with_goals += bool(demonstration.goals)
 
     def choice(self) -> RuleChoice:
-        """The rule that fits; see `choose_rule`.
+        """The label rule for this evidence; `choose_rule` lists the order of the criteria.
 
         Raises:
-            InputError: two files or environments call for different rules.
+            InputError: two files or environments support different rules.
         """
         votes = [vote for name, metadata in self.origins if (vote := _vote(name, metadata)) is not None]
         _require_one_rule(votes)
@@ -144,10 +149,11 @@ class RuleEvidence:
         return f"episodes of {_listed(names)} are for reaching a goal; the environment ended {ended}"
 
     def _by_endings(self) -> RuleChoice | None:
-        """The rule by who ended the episodes.
+        """The rule from the way the episodes ended, or None if the endings do not decide.
 
-        That the environment ended the experts' episodes says nothing by itself: a fall ends them, too, and many data
-        sets of others mark a time limit in the same way. So it counts only beside negatives which a time limit ended.
+        Rule "last" needs a contrast: the environment ended all expert episodes, and a time limit all negative ones.
+        The experts' endings alone are no evidence, because a fall also ends an episode, and because many data sets
+        mark a time limit as an end by the environment.
         """
         if self.experts and self.cut == self.experts:
             return RuleChoice("all", f"a time limit ended all {self.experts} expert trajectories, so none shows a goal")
@@ -162,39 +168,40 @@ class RuleEvidence:
 
 
 def choose_rule(demonstrations: Demonstrations, asked: LabelRule | Literal[""] = "") -> RuleChoice:
-    """Decides which expert states are positive.
+    """Choose the label rule, which decides the positive expert states.
 
-    The first of these that says something decides:
+    The first criterion that applies decides:
 
-    1. the user (`--label`);
-    2. what the files with expert trajectories state;
-    3. goal states, if every expert trajectory has its own marked;
-    4. the environments that the files name, if they are known ones, or observations with a desired goal;
-    5. how episodes ended: the environment ended the experts' and a time limit the negatives', or a time limit ended
-       all of the experts';
-    6. the kind of state.
+    1. the user's choice (`--label`);
+    2. the rule that the files with expert trajectories state;
+    3. goal states, if they are marked in every expert trajectory;
+    4. the environments of the files, if they are known or if their observations have a desired goal;
+    5. the endings, in two cases: the environment ended all expert episodes and a time limit all negative ones, or a
+       time limit ended all expert episodes;
+    6. the kind of the states.
 
-    True rewards are never looked at: the search must not learn from them, and a set without them has the same rule.
+    True rewards are not a criterion: the search must not learn from them, and a set without rewards must get the same
+    rule.
 
     Args:
         demonstrations: the set.
         asked: the user's choice, or "".
 
     Raises:
-        InputError: two files or environments call for different rules.
+        InputError: two files or environments support different rules.
     """
     return RuleChoice(asked, "chosen with --label") if asked else RuleEvidence.of(demonstrations).choice()
 
 
 def rule_of(metadata: Metadata) -> LabelRule | Literal[""]:
-    """The rule that metadata state, or else that of their environment; "" if neither says one."""
+    """The rule that the metadata state, else the rule for their environment, else ""."""
     vote = _vote("", metadata)
     return vote.rule if vote is not None else ""
 
 
 def earlier_rule(demonstrations: Demonstrations) -> LabelRule:
-    """The rule that earlier versions chose if nobody stated one, for recordings and comparisons that they began."""
-    from grace_irl.demos.minari.source import dataset_folder  # what else is here needs no reader
+    """The stated rule, else the default rule of earlier versions. Recordings and comparisons of that time need it."""
+    from grace_irl.demos.minari.source import dataset_folder  # only this function needs the Minari reader
 
     stated = demonstrations.metadata.label
     minari = any(name and dataset_folder(name) is not None for name, _ in demonstrations.origins)
@@ -202,17 +209,18 @@ def earlier_rule(demonstrations: Demonstrations) -> LabelRule:
 
 
 def with_rule(demonstrations: Demonstrations, rule: LabelRule) -> Demonstrations:
-    """The set with a rule in its metadata, which every later stage goes by."""
+    """A copy of the set with this rule in its metadata. Every later stage uses that rule."""
     return replace(demonstrations, metadata=replace(demonstrations.metadata, label=rule))
 
 
 def require_roles_for(choice: RuleChoice, demonstrations: Demonstrations) -> None:
-    """Refuses a set without what the rule needs: experts, and for "all" also negative trajectories.
+    """Check that a set has the trajectories that the rule needs.
 
-    For "last" and "goal" the other states of the experts are negative.
+    Every rule needs expert trajectories. Rule "all" also needs negative ones; the other rules take their negative
+    states from the experts.
 
     Raises:
-        InputError: no expert trajectory, or none that is negative for rule "all".
+        InputError: no expert trajectory, or no negative trajectory for rule "all".
     """
     if not demonstrations.select(role="expert"):
         raise InputError("demonstrations: no expert trajectory; expected at least one: name a file with --demos")
@@ -225,10 +233,10 @@ def require_roles_for(choice: RuleChoice, demonstrations: Demonstrations) -> Non
 
 
 def untested(demonstrations: Demonstrations) -> str:
-    """The warning of what a set without negative trajectories leaves untested, in one line; "" if it has some.
+    """A one-line warning about what a set without negative trajectories leaves untested; "" for other sets.
 
     Args:
-        demonstrations: split.
+        demonstrations: the set, already split.
     """
     if demonstrations.select(role="negative") or not demonstrations.items:
         return ""
@@ -241,10 +249,10 @@ def untested(demonstrations: Demonstrations) -> str:
 
 
 def environment_rule(name: str) -> LabelRule | Literal[""]:
-    """The rule that fits a known environment, whatever its namespace and version; "" for others.
+    """The rule for a known environment, or "". Namespace and version of the name are ignored.
 
     Args:
-        name: Gymnasium id, such as "D4RL/antmaze-umaze-v2"; a function in a file of the user's own is not known.
+        name: Gymnasium id, such as "D4RL/antmaze-umaze-v2". A function in the user's own file is never known.
     """
     if ".py" in name:
         return ""

@@ -1,4 +1,4 @@
-"""Labels of states (S_e, the positive ones): the label rules (docs/fitness.md)."""
+"""Labels of states: a label rule marks each state as positive (set S_e) or negative (set S_n). See docs/fitness.md."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from grace_irl.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """A demonstration whose states are marked.
+    """A demonstration with a label for each state.
 
     Attributes:
-        positive: `(T+1,)` True if the state belongs to S_e, False if it belongs to S_n.
+        demonstration: the demonstration.
+        positive: `(T+1,)` booleans, True for a state in S_e and False for a state in S_n.
     """
 
     demonstration: Demonstration
@@ -35,12 +36,14 @@ class Labelled:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Everything a fit is about: labelled demonstrations, train and held out. Labels never leave the host.
+    """The input of a fit: labelled demonstrations, train and held out.
+
+    Labels never leave the host process, so programs in the sandbox cannot see them.
 
     Attributes:
-        metadata: of the set.
-        rule: the rule that marked the states.
-        items: every labelled demonstration, in the order of the demonstrations.
+        metadata: metadata of the set.
+        rule: label rule of the set.
+        items: labelled demonstrations, in the order of the set.
     """
 
     metadata: Metadata
@@ -48,17 +51,17 @@ class Problem:
     items: tuple[Labelled, ...]
 
     def split(self, split: Split) -> tuple[Labelled, ...]:
-        """The items of one split, in order; what states none is for training."""
+        """The items of one split, in order. An item without a stated split belongs to "train"."""
         return tuple(item for item in self.items if item.demonstration.side == split)
 
     @property
     def train(self) -> tuple[Labelled, ...]:
-        """The side that searches and proposers may see."""
+        """The training side, which searches and proposers may see."""
         return self.split("train")
 
     @property
     def held_out(self) -> tuple[Labelled, ...]:
-        """The side that only the host sees."""
+        """The held-out side, which only the host sees."""
         return self.split("held_out")
 
     def __iter__(self) -> Iterator[Labelled]:
@@ -66,17 +69,19 @@ class Problem:
 
 
 def positive_states(demonstration: Demonstration, rule: LabelRule, goals: Goals | None = None) -> NDArray[np.bool_]:
-    """Marks the states of one demonstration; shape `(T+1,)`.
+    """Label the states of one demonstration: a `(T+1,)` boolean array, True for positive states.
 
-    "all": every expert state is positive. "last": only an expert's final state is. "goal": the states that
-    `goals` lists, else those that the data mark; every other state of an expert is negative then. A negative
-    trajectory has no positive state.
+    Rule "all": every state of an expert is positive. Rule "last": only the final state of an expert is positive. Rule
+    "goal": only the goal states of an expert are positive. They come from `goals`, or from the data if `goals` does
+    not list the trajectory. A negative trajectory has no positive state.
 
     Args:
-        goals: from a trajectory's digest to 1-based indices, possibly none; for rule "goal".
+        demonstration: the demonstration.
+        rule: the label rule.
+        goals: 1-based indices of goal states by a trajectory's digest, () for none. Only rule "goal" uses them.
 
     Raises:
-        InputError: rule "goal" for an expert without goals, or goals outside the trajectory.
+        InputError: rule "goal" for an expert without marked goal states, or an index outside the trajectory.
     """
     trajectory = demonstration.trajectory
     positive = np.zeros(len(trajectory.states), dtype=np.bool_)
@@ -98,24 +103,26 @@ def positive_states(demonstration: Demonstration, rule: LabelRule, goals: Goals 
 
 
 def unmarked(demonstration: Demonstration) -> Labelled:
-    """A demonstration of which nobody knows yet which states are positive: none is marked."""
+    """A labelled demonstration without positive states, for data whose labels are not known yet."""
     nothing = np.zeros(len(demonstration.trajectory.states), dtype=np.bool_)
     return Labelled(replace(demonstration, split=demonstration.side), nothing)
 
 
 def label(demonstrations: Demonstrations, rule: LabelRule, *, goals: Goals | None = None) -> Problem:
-    """Marks every state of every demonstration by one rule.
+    """Label every state of every demonstration by one rule.
 
     Args:
-        goals: goal states of expert trajectories by digest, 1-based, () for none; only for rule "goal". Where
-            they are silent of a trajectory, the data's own marks count.
+        demonstrations: the set.
+        rule: the label rule.
+        goals: 1-based goal states of expert trajectories by digest, () for none; only for rule "goal". A trajectory
+            that is not listed keeps the goal states that its data mark.
 
     Raises:
-        InputError: as `positive_states`; goals for another rule; no expert trajectory with a goal state.
+        InputError: the errors of `positive_states`, goals for another rule, or no goal state in any expert trajectory.
     """
     if goals is not None and rule != "goal":
         raise InputError(f"goal states are given, which --label {rule} does not use; expected --label goal")
-    # What states no split is for training from here on.
+    # From here on, an item without a stated split belongs to "train".
     items = tuple(
         Labelled(replace(item, split=item.side), positive_states(item, rule, goals)) for item in demonstrations
     )

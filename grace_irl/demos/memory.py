@@ -1,7 +1,7 @@
-"""The memory that demonstrations may take, and the region that holds their arrays: every reader asks first.
+"""The memory limit for demonstrations, and the region that holds their arrays. Readers check the limit first.
 
-The limit is of the machine, not of a run: the option `--max-memory`, the variable GRACE_IRL_MAX_MEMORY, or a share of
-what is available now. One `Memory` counts a whole set, whatever the number of its files.
+The limit is a setting of the machine and not of a run. It comes from the option `--max-memory`, from the variable
+GRACE_IRL_MAX_MEMORY, or is a share of the memory available now. One `Memory` covers all files of a set.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from grace_irl.errors import InputError
 VARIABLE = "GRACE_IRL_MAX_MEMORY"
 
 SHARE = 0.8
-"""Of the memory that is available, if nobody states a limit: the rest is for learning, the sandbox and others."""
+"""Default limit as a share of the available memory. The rest is for learning, the sandbox and other processes."""
 
 EPISODE_BYTES = 1024
-"""Of the objects that one trajectory is, besides its arrays and texts."""
+"""Bytes of the Python objects of one trajectory, without its arrays and texts."""
 
 SCREENSHOT_BYTES = 512
-"""Bytes of the objects that hold a picture's place."""
+"""Bytes of the Python objects for the place of one screenshot."""
 
 ALIGNMENT = 64
-"""Bytes. A cache line, and enough for every dtype."""
+"""Alignment of arrays in bytes: a cache line, which is enough for every dtype."""
 
 BLOCK = 64 << 20
-"""Bytes of a block of a region, unless an array needs more."""
+"""Size of a region's block in bytes, unless an array needs more."""
 
 FILE_SHARE = 0.5
-"""Share of the memory that was available which a set takes before it lies in files."""
+"""Share of the available memory that a set may fill. Beyond it, the set goes to temporary files."""
 
 CGROUPS = Path("/sys/fs/cgroup")
 
@@ -51,13 +51,14 @@ _STATED: ContextVar[int | None] = ContextVar("max_memory", default=None)
 
 
 class Memory:
-    """Memory that one set of demonstrations may take, and has taken so far.
+    """The memory limit of one set of demonstrations, and the bytes in use so far.
 
     Args:
-        limit: bytes; None: what `limited` or the variable states, else a share of what is available.
+        limit: limit in bytes. None uses the limit from `limited` or the variable, else a share of the available
+            memory.
 
     Raises:
-        InputError: the variable states no size.
+        InputError: the variable holds no valid size.
     """
 
     def __init__(self, limit: int | None = None) -> None:
@@ -67,18 +68,18 @@ class Memory:
 
     @property
     def left(self) -> int:
-        """Bytes that are not taken."""
+        """Bytes that are still free."""
         return max(self.limit - self.taken, 0)
 
     def require(self, nbytes: int, what: str) -> None:
-        """Refuses what does not fit beside what is taken.
+        """Check that some memory fits beside the bytes in use, without reserving it.
 
         Args:
-            nbytes: that will be needed at once.
-            what: needs them: a file, and a part of it.
+            nbytes: number of bytes needed at the same time.
+            what: file and part that need them, for messages.
 
         Raises:
-            InputError: it does not fit.
+            InputError: the bytes do not fit.
         """
         if self.taken + nbytes > self.limit:
             beside = f" beside the {spelled(self.taken)} that the set takes already" if self.taken else ""
@@ -88,19 +89,19 @@ class Memory:
             )
 
     def take(self, nbytes: int, what: str) -> None:
-        """The same of what is kept as long as the set is.
+        """Reserve memory for the lifetime of the set. The arguments are those of `require`.
 
         Raises:
-            InputError: it does not fit.
+            InputError: the bytes do not fit.
         """
         self.require(nbytes, what)
         self.taken += nbytes
 
     def empty(self, shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
-        """An array of its own, for who keeps one trajectory at a time.
+        """A separate array, for callers that keep one trajectory at a time. No memory is reserved.
 
         Raises:
-            InputError: it does not fit.
+            InputError: the array does not fit.
         """
         self.require(math.prod(map(int, shape)) * np.dtype(dtype).itemsize, "an array of one trajectory")
         return np.empty(shape, dtype)
@@ -108,10 +109,10 @@ class Memory:
 
 @contextmanager
 def enough_memory(path: object) -> Iterator[None]:
-    """Turns what a library could not allocate into a refusal of the file that is read inside.
+    """Turn a library's `MemoryError` into an `InputError` that names the file.
 
     Raises:
-        InputError: there is not enough memory.
+        InputError: there is not enough memory to read the file.
     """
     try:
         yield
@@ -124,10 +125,10 @@ def enough_memory(path: object) -> Iterator[None]:
 
 @contextmanager
 def limited(max_memory: int | str | None) -> Iterator[None]:
-    """States the limit of every set that is read inside; None leaves it as it is.
+    """Set the limit for every set that is read in the `with` block. None keeps the current limit.
 
     Raises:
-        InputError: no size.
+        InputError: no valid size.
     """
     if max_memory is None:
         yield
@@ -140,10 +141,10 @@ def limited(max_memory: int | str | None) -> Iterator[None]:
 
 
 class Region:
-    """A region that the arrays of a set are cut from, one after the other, in blocks.
+    """A memory region for the arrays of a set. It consists of blocks that are filled in order.
 
-    A block lives as long as one of its arrays does. It is memory or, once the set has more than `FILE_SHARE`, an
-    unlinked temporary file. Pages that no array touches take nothing.
+    A block lives as long as any of its arrays. It is anonymous memory, or an unlinked temporary file after the set
+    exceeds `FILE_SHARE`. Untouched pages use no memory.
     """
 
     def __init__(self) -> None:
@@ -152,10 +153,10 @@ class Region:
         self._free = 0
 
     def allocate(self, shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
-        """An array of zeros.
+        """An array of zeros in the region.
 
         Raises:
-            MemoryError: the system gives no more.
+            MemoryError: the system has no more memory or disk space.
         """
         sides, kind = tuple(int(side) for side in shape), np.dtype(dtype)
         size = padded(math.prod(sides) * kind.itemsize)
@@ -174,12 +175,12 @@ class Region:
 
 
 def padded(size: int) -> int:
-    """Bytes that an array of this size takes in a region."""
+    """Size of an array in a region: its size in bytes, rounded up to a multiple of `ALIGNMENT`."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 def _map_file(size: int) -> mmap.mmap:
-    # /var/tmp lies on disk by convention; /tmp is often memory, which is what there is too little of.
+    # /var/tmp lies on disk by convention. /tmp is often in memory, which is scarce at this point.
     folder = "/var/tmp" if os.access("/var/tmp", os.W_OK) and "TMPDIR" not in os.environ else tempfile.gettempdir()
     with tempfile.TemporaryFile(prefix="grace-irl-states-", dir=folder) as file:
         os.ftruncate(file.fileno(), size)
@@ -187,23 +188,23 @@ def _map_file(size: int) -> mmap.mmap:
 
 
 def state_limit(max_memory: int | str, name: str) -> None:
-    """States the limit for the rest of this context (a command of the command line).
+    """Set the limit for the rest of this context, such as one command of the command line.
 
     Args:
-        max_memory: a size.
-        name: of the option, for messages.
+        max_memory: size as for `size_of`.
+        name: name of the option, for messages.
 
     Raises:
-        InputError: no size.
+        InputError: no valid size.
     """
     _STATED.set(size_of(max_memory, name))
 
 
 def stated_limit() -> int | None:
-    """The limit that somebody stated, in bytes; None if nobody did.
+    """The limit in bytes from `limited`, `state_limit` or the variable; None without a stated limit.
 
     Raises:
-        InputError: the variable states no size.
+        InputError: the variable holds no valid size.
     """
     stated = _STATED.get()
     if stated is None and os.environ.get(VARIABLE):
@@ -212,16 +213,20 @@ def stated_limit() -> int | None:
 
 
 def environment() -> dict[str, str]:
-    """The variables that state the limit to a process which this one starts."""
+    """Environment variables that pass the limit on to a child process."""
     stated = stated_limit()
     return {} if stated is None else {VARIABLE: str(stated)}
 
 
 def size_of(text: int | str, name: str) -> int:
-    """Bytes of a size such as `4G`, `512M` or `1000000`; units are powers of 1024.
+    """Number of bytes in a size such as `4G`, `512M` or `1000000`. Units are powers of 1024.
+
+    Args:
+        text: the size.
+        name: name of its option or variable, for messages.
 
     Raises:
-        InputError: no size.
+        InputError: no valid size.
     """
     found = _SIZE.fullmatch(str(text))
     size = int(float(found[1]) * _UNITS[found[2].upper()]) if found else 0
@@ -231,7 +236,7 @@ def size_of(text: int | str, name: str) -> int:
 
 
 def spelled(nbytes: int) -> str:
-    """A number of bytes for a person."""
+    """A number of bytes as readable text, such as `1.5 GiB`."""
     size, units = float(nbytes), ["B", "KiB", "MiB", "GiB", "TiB"]
     while size >= 1024 and len(units) > 1:
         size /= 1024
@@ -240,10 +245,11 @@ def spelled(nbytes: int) -> str:
 
 
 def available_memory() -> int:
-    """Bytes that this process can take without swapping, and without being killed or refused them.
+    """Number of bytes that this process can allocate without swapping, without a failure and without being killed.
 
-    The least of what the machine has available, what the control groups of this process leave it, and what its own
-    limit of address space leaves it; half of the physical memory if the kernel does not say.
+    It is the minimum of three figures: the available memory of the machine, the rest of the limit of the process's
+    control groups, and the rest of its address-space limit. If the kernel reports none of them, it is half of the
+    physical memory.
     """
     found = [*_of_machine(), *_of_cgroups(), *_of_address_space()]
     return max(min(found), 0) if found else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
@@ -266,7 +272,7 @@ def _of_cgroups() -> Iterator[int]:
                 CGROUPS / "memory",
                 ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
             )
-        # A limit holds for all groups below; in a container, the path may be that of the machine outside.
+        # A limit covers all groups below. In a container, the path may be the one outside the container.
         inner = Path(path.strip("/"))
         for group in (inner, *inner.parents):
             limit, used = (_number(root / group / name) for name in names[:2])

@@ -1,10 +1,9 @@
-"""Copies of demonstrations in which nothing means what it did: a test of what a method learns from data
-alone.
+"""Copies of demonstrations without the meaning of their states, to test what a method learns from the data alone.
 
-How states lose their meaning is their kind's affair: grid codes are permuted per channel, axes flipped or transposed; a
-vector's fields are permuted, rescaled and renamed; screens are put in invented words, as all instructions are. One map
-serves a whole set and is kept beside it as JSON. What is equal, what recurs and when an episode ends stay as they are,
-and so do actions and rewards.
+Each kind of state has its own scrambling. For grids, the codes are permuted per channel, and the axes are flipped or
+transposed. For vectors, the fields are permuted, rescaled and renamed. Screens and all instructions get invented words.
+One map holds the replacements of a whole set and is stored beside it as JSON. Equal states stay equal, and the ends of
+episodes, the actions and the rewards stay the same.
 """
 
 from __future__ import annotations
@@ -27,25 +26,25 @@ from grace_irl.states.kind import Scrambler
 CONSONANTS, VOWELS = "bdfgklmnprstvz", "aeiou"
 SYLLABLES = 3
 TRIES = 100
-"""Words of this many syllables that are tried before longer ones: all short ones may be taken."""
+"""Number of attempts per word length before one syllable is added, because all short words may be in use."""
 
 
 NO_MAP = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-"""Errors of reading JSON that is no map."""
+"""Errors from reading JSON that is not a map."""
 
 
 @dataclass
 class ScrambleMap:
     """The replacements of a scramble.
 
-    Words are invented when they are first met, by the seed, so that a map may be used again for data with words that it
-    has not seen.
+    An invented word is drawn by the seed when its original word occurs for the first time. So the map also works for
+    later data with new words.
 
     Attributes:
-        seed: of every choice.
+        seed: seed of all random choices.
         kind: name of the states' kind.
-        scrambler: takes the meaning out of states of this kind.
-        words: invented word by old one (lower case).
+        scrambler: object that scrambles states of this kind.
+        words: invented word by original word in lower case.
     """
 
     seed: int
@@ -59,21 +58,21 @@ class ScrambleMap:
 
     @classmethod
     def draw(cls, seed: int, like: Trajectory) -> ScrambleMap:
-        """A fresh map for states like a trajectory's."""
+        """A new map for states like those of a trajectory."""
         return cls(seed, like.kind, like.state_kind.draw_scrambler(like.states, seed))
 
     def metadata(self, metadata: Metadata) -> Metadata:
-        """That of the copy: no environment gives such states, fields have names that say nothing, the rule stays."""
+        """The metadata of the copy: no environment, meaningless field names, and the same label rule."""
         fields, rule = self.scrambler.fields, rule_of(metadata)
         return replace(metadata, fields=fields, environment="", view="scrambled", label=rule)
 
     def apply(self, demonstration: Demonstration) -> Demonstration:
-        """The copy of one demonstration; words that are new join the table.
+        """The scrambled copy of one demonstration. New words are added to the map.
 
-        Pictures and what was done in words are left out: they would give everything away.
+        Screenshots, action texts and step instructions are left out, because they would reveal the meaning.
 
         Raises:
-            InputError: states that the map was not made for.
+            InputError: states of another kind than the map's.
         """
         trajectory = demonstration.trajectory
         if trajectory.kind != self.kind:
@@ -87,7 +86,7 @@ class ScrambleMap:
         return replace(demonstration, trajectory=replace(trajectory, states=states, extra_info=text, **said))
 
     def _word(self, word: str) -> str:
-        """The invented word for a word, made of syllables; different words get different ones."""
+        """The invented word for a word. It consists of syllables, and different words get different ones."""
         if word not in self.words:
             rng = np.random.default_rng([self.seed, 2, *word.encode()])
             invented, tries = word, 0
@@ -101,16 +100,16 @@ class ScrambleMap:
         return self.words[word]
 
     def save(self, path: Path) -> None:
-        """Writes the map as JSON, atomically."""
+        """Write the map as JSON, atomically."""
         about = {"seed": self.seed, "kind": self.kind, **self.scrambler.to_json(), "words": self.words}
         write_atomically(path, json.dumps(about, indent=2, ensure_ascii=False) + "\n")
 
     @classmethod
     def load(cls, path: Path) -> ScrambleMap:
-        """Reads what `save` wrote.
+        """Read a file that `save` wrote.
 
         Raises:
-            InputError: missing, or not such a map.
+            InputError: no such file, or not a scramble map.
         """
         try:
             about = json.loads(path.read_text(encoding="utf-8"))

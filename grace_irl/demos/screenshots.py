@@ -1,4 +1,4 @@
-"""Pictures of states: their places, and the pictures themselves when somebody reads them."""
+"""Screenshots of states: the place of each picture, and a reader that loads it on demand."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from grace_irl.contents import require_inside
 from grace_irl.errors import InputError
 
 MAX_BYTES = 64 * 1024 * 1024
-"""Largest picture that is read. Real ones have 50 KB to 5 MB."""
+"""Maximum size of a picture in bytes. Real ones have 50 KB to 5 MB."""
 
 SIGNATURES: dict[str, tuple[bytes, int]] = {
     "image/png": (b"\x89PNG\r\n\x1a\n", 0),
     "image/jpeg": (b"\xff\xd8\xff", 0),
     "image/webp": (b"WEBP", 8),
 }
-"""First bytes of the formats that models and browsers take, with their offset."""
+"""Signature bytes and their offset, for the picture formats that models and browsers accept."""
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 
 
 Keep = Literal["embed", "refer", "none"]
-"""Screenshots of a written set: the pictures themselves, their places, or none."""
+"""Treatment of screenshots in a written set: embed the pictures, refer to their places, or leave them out."""
 
 
 class Screenshot(Protocol):
@@ -35,7 +35,7 @@ class Screenshot(Protocol):
         """The encoded picture: PNG, JPEG or WebP.
 
         Raises:
-            InputError: it is gone, too large, or something else.
+            InputError: the picture is missing, too large or not a picture.
         """
         ...
 
@@ -45,11 +45,12 @@ class Place:
     """Place of a picture.
 
     Attributes:
-        path: of a picture file, of a shard of AndroidControl, or of a Parquet set.
-        start, length: the bytes of the file that are the picture; a length of None takes the rest.
-        record: number of the record of a shard, or of the row of a set; None if the file is the picture.
-        step: number of the picture in the record; None if there is no record.
-        sha256: of the picture, in hexadecimal digits; or "" if nobody has reckoned it.
+        path: path of a picture file, of an AndroidControl shard or of a Parquet set.
+        start: offset of the picture in the file, in bytes.
+        length: size of the picture in bytes; None for the rest of the file.
+        record: index of the record in the shard, or of the row in the set; None for a picture file.
+        step: index of the picture in the record; None without a record.
+        sha256: SHA-256 of the picture in hexadecimal digits, or "" if not computed.
     """
 
     path: str
@@ -65,22 +66,22 @@ class PlacedScreenshot(Screenshot, Protocol):
     """A screenshot that another file can refer to."""
 
     def place(self) -> Place:
-        """Its place; the path is that of the source, relative to the working directory or absolute.
+        """The place of the picture. Its path is the source's, absolute or relative to the working directory.
 
         Raises:
-            InputError: its source cannot say.
+            InputError: the source cannot determine the place.
         """
         ...
 
 
 @dataclass(frozen=True)
 class FileScreenshot:
-    """A picture in a file, or in some bytes of one.
+    """A picture that is a whole file or a range of bytes in one.
 
     Attributes:
         path: the file.
-        start: offset of its first byte.
-        length: bytes; None takes the rest of the file.
+        start: offset of the picture in the file, in bytes.
+        length: size of the picture in bytes; None for the rest of the file.
     """
 
     path: Path
@@ -90,7 +91,7 @@ class FileScreenshot:
     def read(self) -> bytes:
         """See `Screenshot.read`."""
         try:
-            if not stat.S_ISREG(self.path.stat().st_mode):  # to open a pipe would wait for who writes to it
+            if not stat.S_ISREG(self.path.stat().st_mode):  # opening a pipe would block until something writes
                 raise InputError(f"{self.path}: no screenshot (not a file); expected a picture there")
             with self.path.open("rb") as file:
                 file.seek(self.start)
@@ -105,10 +106,10 @@ class FileScreenshot:
 
 
 def checked(data: bytes, where: str) -> bytes:
-    """The same bytes, if they may be a picture.
+    """Return the bytes unchanged if they look like a picture.
 
     Raises:
-        InputError: too many, or of no format of `SIGNATURES`.
+        InputError: too many bytes, or no format of `SIGNATURES`.
     """
     if len(data) > MAX_BYTES:
         raise InputError(f"{where}: a screenshot above {MAX_BYTES:,} bytes; expected less: scale it down")
@@ -120,7 +121,7 @@ def media_type(data: bytes, where: str) -> str:
     """The media type of an encoded picture.
 
     Raises:
-        InputError: of no format of `SIGNATURES`.
+        InputError: no format of `SIGNATURES`.
     """
     for name, (signature, start) in SIGNATURES.items():
         if data[start : start + len(signature)] == signature:
@@ -129,11 +130,13 @@ def media_type(data: bytes, where: str) -> str:
 
 
 def beside(file: Path) -> FileScreenshot | None:
-    """The picture that belongs to a file of one state: of the same stem, beside it or in a folder `screenshots`
-    beside it or beside its folder.
+    """The picture for a file of one state, or None.
+
+    It has the same stem as the file. It lies beside the file, or in a folder `screenshots` beside the file or beside
+    the file's folder.
 
     Raises:
-        InputError: it is a link to elsewhere.
+        InputError: the picture is a link to a file elsewhere.
     """
     for root, folder in ((file.parent, "."), (file.parent, "screenshots"), (file.parent.parent, "screenshots")):
         for suffix in SUFFIXES:
@@ -145,7 +148,10 @@ def beside(file: Path) -> FileScreenshot | None:
 
 
 def identity(path: Path) -> tuple[int, ...] | None:
-    """A mark that changes when a file is written again, so that no picture is read from another; None of no file."""
+    """A fingerprint of a file that changes when the file is rewritten, or None if there is no file.
+
+    With it, a reader notices that the file is no longer the one with its pictures.
+    """
     try:
         found = os.stat(path)
     except OSError:

@@ -1,4 +1,4 @@
-"""Chooses demonstrations by conditions and writes them to files of their own, one trajectory in memory at a time."""
+"""Selection of demonstrations by conditions into new files, with one trajectory in memory at a time."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from grace_irl.errors import InputError
 
 @dataclass(frozen=True)
 class Selection:
-    """Settings of one file.
+    """Settings of one output file.
 
     Attributes:
-        out: the file, or a Minari id.
-        conditions: what a demonstration must meet.
-        role: of everything chosen; None keeps what the source says.
-        task: name of the task of everything chosen; None keeps what the source says.
-        sample: the most to choose, by the seed; None takes all.
-        held_out: share that is held out, by the seed, instead of what the source says; None keeps that.
+        out: file to write, or a Minari id.
+        conditions: conditions on each demonstration.
+        role: new role of all chosen demonstrations; None keeps the role from the source.
+        task: new task name of all chosen demonstrations; None keeps the task from the source.
+        sample: maximum number of trajectories, drawn by the seed; None for no maximum.
+        held_out: share to hold out, drawn by the seed; None keeps the splits from the source.
 
     Raises:
         InputError: a sample below 1, or a share that is not between 0 and 1.
@@ -52,7 +52,14 @@ class Selection:
 
 
 class Match(NamedTuple):
-    """A demonstration that meets the conditions: if it is, and what it is."""
+    """A demonstration that meets the conditions.
+
+    Attributes:
+        file: index of its file among the sources.
+        number: index of the demonstration in the file.
+        digest: digest of its trajectory.
+        states: number of its states.
+    """
 
     file: int
     number: int
@@ -65,12 +72,12 @@ class Selected:
     """Result of a selection.
 
     Attributes:
-        selection: its settings.
-        funnel: how many met each condition.
-        taken: how many met them all, but are in the file of an earlier selection.
-        free: how many are not.
-        matches: what is written, in the order of the sources.
-        held_out: digests of what is held out; None if the sources' own sides are kept.
+        selection: settings of the selection.
+        funnel: number of demonstrations that met each condition.
+        taken: number of matching trajectories that an earlier selection has already chosen.
+        free: number of the other matching trajectories.
+        matches: chosen trajectories, in the order of the sources.
+        held_out: digests of the held-out trajectories; None if the splits from the sources are kept.
     """
 
     selection: Selection
@@ -82,44 +89,49 @@ class Selected:
 
     @property
     def states(self) -> int:
-        """States of everything chosen."""
+        """Number of states in all chosen trajectories."""
         return sum(match.states for match in self.matches)
 
     @property
     def number_held_out(self) -> int:
-        """The number of trajectories that are held out by the selection's share."""
+        """Number of trajectories that the selection's share holds out."""
         return sum(match.digest in (self.held_out or ()) for match in self.matches)
 
     @property
     def missing(self) -> int:
-        """The number by which a selection misses its sample."""
+        """Number of trajectories that the selection lacks to reach its sample size."""
         return max((self.selection.sample or 0) - len(self.matches), 0)
 
     def side(self, digest: str, stated: Split | None) -> Split | None:
-        """The side of a trajectory that is chosen."""
+        """The side of a chosen trajectory in the output file.
+
+        Args:
+            digest: digest of the trajectory.
+            stated: side that the source states.
+        """
         if self.held_out is None:
             return stated
         return "held_out" if digest in self.held_out else "train"
 
 
 class Selector:
-    """Runs selections over files, folders and Minari ids.
+    """A runner that applies selections to files, folders and Minari ids.
 
-    Sources are read twice: once to see what meets the conditions, once to write it. So nothing but one trajectory,
-    and a few bytes for each that meets the conditions, is in memory. What is chosen depends on what the trajectories
-    are and on the seed, never on the order of files. No trajectory goes into two files: the earlier selection has it,
-    and equal trajectories (same states, actions and instruction) count as one there.
+    Sources are read twice, first to find matching trajectories and then to write them. So memory holds one trajectory
+    at a time, and a few bytes per match. The choice depends on the content of the trajectories and on the seed, not on
+    the order of files. No trajectory goes into two files: the first selection that chooses it also claims its equals
+    (same states, actions and instruction).
 
     Args:
         paths: the sources.
-        selections: the settings of each file.
-        seed: of samples and of held-out shares.
-        label: rule that fits what is chosen; None keeps what the sources say.
-        kind: as for `grace_irl.demos.load`.
-        progress: called with each file when it is begun; every file is read once or twice.
+        selections: settings of each output file.
+        seed: seed of samples and of held-out shares.
+        label: label rule of the chosen data; None keeps the rule from the sources.
+        kind: name of the kind of the states, as for `grace_irl.demos.load`.
+        progress: function that receives the name of a file before it is read; each file is read once or twice.
 
     Raises:
-        InputError: no paths or selections, a negative seed, two selections for one file, one that is also a source, or
+        InputError: no paths, a negative seed, two selections for one file, an output file that is also a source, or
             data that cannot be used.
     """
 
@@ -154,10 +166,10 @@ class Selector:
         self._headers: dict[int, Header] = {}
 
     def choose(self) -> tuple[Selected, ...]:
-        """The trajectories of each selection; nothing is written.
+        """Choose the trajectories of each selection without writing them.
 
         Raises:
-            InputError: data that cannot be used, or a held-out share of equal trajectories.
+            InputError: data that cannot be used, or a held-out share of trajectories that are all equal.
         """
         funnels = [Funnel(selection.conditions) for selection in self._selections]
         found: list[list[Match]] = [[] for _ in funnels]
@@ -181,15 +193,15 @@ class Selector:
         return tuple(chosen)
 
     def write(self, chosen: Sequence[Selected], format: Format | None = None, screenshots: Keep = "embed") -> None:
-        """Writes what was chosen: all files, each whole, or none.
+        """Write the chosen trajectories to their files.
 
         Args:
-            chosen: of `choose`.
-            format: of the files; follows their names.
-            screenshots: what the files have of them.
+            chosen: result of `choose`.
+            format: format of the files; None derives it from each file name.
+            screenshots: whether the files embed screenshots, refer to them or leave them out.
 
         Raises:
-            InputError: a selection that chose nothing, files that cannot be written, or sources that changed.
+            InputError: a selection without trajectories, a file that cannot be written, or a source that changed.
         """
         for one in chosen:
             if not one.matches:
@@ -228,15 +240,16 @@ class Selector:
         return enumerate(source.demonstrations(self._role(source, file), Memory().empty))
 
     def _metadata(self) -> Metadata:
-        """Of all sources together, each of which has been read."""
+        """The common metadata of all sources. Every source must have been read before."""
         headers = [self._headers[place] for place in range(len(self._files))]
         metadata = merge(headers, [str(file) for file in self._files])
         rules = {rule_of(header.metadata) for header in headers if header.role != "negative"}
-        agreed = rules.pop() if len(rules) == 1 and not metadata.environment else ""  # which are left out
+        # merge() drops environments that differ. If they support the same rule, the rule is kept.
+        agreed = rules.pop() if len(rules) == 1 and not metadata.environment else ""
         return replace(metadata, label=self._label or metadata.label or agreed)
 
     def _role(self, opened: Source, file: str | Path) -> Role | None:
-        """The role that a file states; any, if it states none and every selection gives one."""
+        """The role that a file states. If it states none and every selection replaces roles, any role will do."""
         given = [selection.role for selection in self._selections if selection.conditions.from_role is None]
         try:
             return role_of(opened.header, file)
@@ -246,7 +259,7 @@ class Selector:
             return given[0]
 
     def _key(self, what: str) -> Callable[[Match], tuple[bytes, int, int]]:
-        """An order of trajectories by chance, the same wherever they lie."""
+        """A sort key for a random order of trajectories, which does not depend on their place in files."""
 
         def key(match: Match) -> tuple[bytes, int, int]:
             drawn = hashlib.sha256(f"{self._seed} {what} {match.digest}".encode()).digest()
@@ -255,7 +268,7 @@ class Selector:
         return key
 
     def _held_out(self, selection: Selection, kept: Sequence[Match]) -> frozenset[str]:
-        """Digests of the share that is held out: at least one trajectory, and never all; equal ones together."""
+        """Digests of the held-out share. At least one trajectory and never all; equal ones stay together."""
         counts = Counter(match.digest for match in kept)
         if len(counts) < 2:
             raise InputError(
@@ -274,7 +287,7 @@ class Selector:
 
 
 def empty(chosen: Selected) -> str:
-    """The reason why a selection chose nothing, in one line."""
+    """A one-line message: why a selection chose nothing."""
     why = chosen.funnel.emptied_by()
     if not why:
         why = f"all {chosen.taken} that meet its conditions are in the file of an earlier selection"

@@ -1,4 +1,4 @@
-"""Recipes of selections: TOML files that say which demonstrations go into the files of a set."""
+"""Recipes of selections: TOML files that define which demonstrations go into each file of a set."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TYPES: Mapping[str, type] = {
     "success": bool,
     "held_out": float,
 }
-"""Keys of a [[file]] table; they are called as the options of `grace-irl demos select`."""
+"""Keys of a [[file]] table, with their types. They have the names of the options of `grace-irl demos select`."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class SelectRecipe:
     """A recipe.
 
     Attributes:
-        selections: what goes into each file; files are relative to the folder that is written.
-        seed: of samples and of held-out shares.
-        label: rule that fits what is chosen; None keeps what the sources say.
+        selections: one selection per output file. Their paths are relative to the output folder.
+        seed: seed of samples and of held-out shares.
+        label: label rule of the chosen data; None keeps the rule from the sources.
     """
 
     selections: tuple[Selection, ...]
@@ -40,15 +40,15 @@ class SelectRecipe:
     label: LabelRule | None = None
 
     def into(self, folder: str | Path) -> tuple[Selection, ...]:
-        """The selections with their files in a folder."""
+        """The selections, with their output files placed in a folder."""
         return tuple(replace(one, out=str(Path(folder) / one.out)) for one in self.selections)
 
 
 def read_select_recipe(path: str | Path) -> SelectRecipe:
-    """The selections of a recipe: `seed` and `label`, and a [[file]] table for each file.
+    """Read a recipe: the keys `seed` and `label`, and a [[file]] table for each output file.
 
     Raises:
-        InputError: not TOML, or keys that are unknown, missing or of another type or value.
+        InputError: not TOML, or a key that is unknown, missing, of the wrong type or with an invalid value.
     """
     document = read_toml(path, "a recipe with [[file]] tables")
     tables, seed = document.get("file"), document.get("seed", 0)
@@ -66,10 +66,17 @@ def read_select_recipe(path: str | Path) -> SelectRecipe:
 
 
 def require_keys(table: object, types: Mapping[str, type], where: str) -> dict[str, Any]:
-    """A table of a recipe, with keys of these types; a list is one of texts, and a role one of the two.
+    """Return a table of a recipe if all its keys are known and have the right types.
+
+    Lists must hold texts. Roles must be "expert" or "negative".
+
+    Args:
+        table: the value to check.
+        types: type by key.
+        where: file and table, for messages.
 
     Raises:
-        InputError: something else.
+        InputError: not a table, an unknown key, or a value of the wrong type.
     """
     if not isinstance(table, dict):
         raise InputError(f"{where}: {reprlib.repr(table)}; expected a table")
@@ -95,12 +102,16 @@ def _selection(found: object, where: str) -> Selection:
     try:
         conditions = Conditions(**{key: value for key, value in about.items() if key in names})
         return Selection(conditions=conditions, **{key: value for key, value in about.items() if key not in names})
-    except InputError as error:  # it names the option, which is called as the key
+    except InputError as error:  # its message names the option, which has the name of the key
         raise InputError(f"{where}: {error}") from None
 
 
 def require_within(out: str, where: str) -> None:
-    """Raises InputError for a file of a recipe that would not lie in the set's folder."""
+    """Check that an output file lies in the set's folder.
+
+    Raises:
+        InputError: a path outside the folder, or no file name.
+    """
     path = Path(out)
     if not path.name or path.is_absolute() or ".." in path.parts or "\0" in out:
         raise InputError(f"{where}: out = {out!r}; expected the name of a file in the set's folder")

@@ -1,4 +1,4 @@
-"""The protocol of every format's reader and writer, and the checks that they share."""
+"""The reader protocol and the writer base class of all formats, and the checks that formats share."""
 
 from __future__ import annotations
 
@@ -22,37 +22,38 @@ from grace_irl.states.kind import Allocate, States
 
 
 class Source(Protocol):
-    """One set of demonstrations on disk, opened: metadata at once, trajectories on demand."""
+    """An open set of demonstrations on disk. The header is available at once; trajectories are read on demand."""
 
     path: Path
     header: Header
 
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
-        """Every demonstration, in order; states and actions lie in arrays that `allocate` gave.
+        """Every demonstration, in order. States and actions lie in arrays from `allocate`.
 
-        Holds one trajectory and one batch of the file in memory, besides what `allocate` gives.
+        Besides those arrays, only one trajectory and one batch of the file are in memory.
 
         Args:
-            role: the role of every episode, or None for what the source says.
-            allocate: gives the places of states and actions; refuses what does not fit the memory.
+            role: role of every episode, or None to use the role that the source states.
+            allocate: function that returns the arrays for states and actions, or raises if they exceed the memory.
 
         Raises:
-            InputError: for data that cannot be used.
+            InputError: data that cannot be used.
         """
         ...
 
 
 def build(states: States, where: str, fields: Sequence[str] = (), *, kind: str = "", **parts: Any) -> Trajectory:
-    """A `Trajectory` whose complaints about its states name the field; `parts` are its other attributes.
+    """A checked `Trajectory`. Error messages about its states name the field.
 
     Args:
-        states: as their kind has them.
-        where: file and episode.
+        states: states in the array layout of their kind.
+        where: file and episode, for messages.
         fields: names of a state's numbers, if known.
-        kind: name of the states' kind; "" stands for the kind that recognises them.
+        kind: name of the states' kind. "" selects the kind that recognises the states.
+        parts: other attributes of the trajectory, by name.
 
     Raises:
-        InputError: states, names of fields or actions that cannot be used.
+        InputError: states, field names or actions that cannot be used.
     """
     found = kind_named(kind) if kind else kind_of(states, where)
     found.check_fields(states, fields, where)
@@ -70,10 +71,12 @@ def build(states: States, where: str, fields: Sequence[str] = (), *, kind: str =
 
 
 def unicode_text(text: str, where: str) -> str:
-    """The text, unless it has half of a character, which can be written neither to a database nor to a report.
+    """Return the text unchanged if it is valid Unicode.
+
+    A lone surrogate (half of a character) cannot be written to a database or a report.
 
     Raises:
-        InputError: such a text.
+        InputError: a text with a lone surrogate.
     """
     try:
         text.encode()
@@ -86,7 +89,7 @@ def stated_role(value: object, where: str) -> Role:
     """The role that a source states.
 
     Raises:
-        InputError: none, or another word.
+        InputError: no role, or an unknown one.
     """
     if value not in get_args(Role):
         raise InputError(f"{where}: role {reprlib.repr(value)}; expected 'expert' or 'negative'")
@@ -94,10 +97,10 @@ def stated_role(value: object, where: str) -> Role:
 
 
 def stated_split(value: object, where: str) -> Split | None:
-    """The split that a source states; None and the empty text state none.
+    """The split that a source states, or None. The empty text also means None.
 
     Raises:
-        InputError: another word.
+        InputError: an unknown word.
     """
     if value is None or value == "":
         return None
@@ -107,15 +110,17 @@ def stated_split(value: object, where: str) -> Split | None:
 
 
 class SetWriter(ABC):
-    """Writes demonstrations one after the other; the set appears, whole, when the `with` block ends well.
+    """A context manager that writes a set, one demonstration at a time.
 
-    A format says how demonstrations are gathered (`_append`) and how the whole is made of them (`_finish`). What
-    it leaves in `self._part` is moved to the place; a format that makes more than one file has its own `_publish`
-    and `_discard`.
+    The complete set appears at its place when the `with` block ends without an error.
+
+    Each format implements `_append` (collect a demonstration) and `_finish` (write the set to the temporary path
+    `self._part`). `_publish` then moves the set to its place. A format with more than one file overrides `_publish` and
+    `_discard`.
 
     Args:
-        place: the file or folder of the set; its folder is made if need be, and not before something is written.
-        metadata: of the set.
+        place: file or folder of the set. Its parent folder is created at the first write, if it is missing.
+        metadata: metadata of the set.
     """
 
     def __init__(self, place: Path, metadata: Metadata) -> None:
@@ -126,10 +131,10 @@ class SetWriter(ABC):
         self._count = 0
 
     def add(self, demonstration: Demonstration) -> None:
-        """Appends one demonstration.
+        """Append one demonstration.
 
         Raises:
-            InputError: it does not fit what was added before, or the format cannot hold it.
+            InputError: the demonstration does not match the earlier ones, or the format cannot hold it.
         """
         where = demonstration.trajectory.source or f"episode {self._count}"
         unicode_text(demonstration.trajectory.extra_info, f"{where}: instruction")
@@ -160,23 +165,23 @@ class SetWriter(ABC):
 
     @abstractmethod
     def _append(self, demonstration: Demonstration, where: str) -> None:
-        """Takes one demonstration, which is named `where` in messages.
+        """Collect one demonstration. Messages name it `where`.
 
         Raises:
-            InputError: it does not fit what came before, or the format cannot hold it.
+            InputError: the demonstration does not match the earlier ones, or the format cannot hold it.
         """
 
     @abstractmethod
     def _finish(self, header: str) -> None:
-        """Makes the whole set, with the metadata `header` (see `Header.to_json`), at `self._part`."""
+        """Write the complete set to `self._part`, with `header` (see `Header.to_json`) as its metadata."""
 
     def _publish(self) -> None:
-        """Moves the set to its place."""
+        """Move the set to its place."""
         os.replace(self._part, self._place)
 
     def _discard(self) -> None:
-        """Closes what is open and removes what is left beside the place, whether the set was published or not."""
-        with suppress(NotADirectoryError):  # the place lies below a file: nothing was made, and that is reported
+        """Close open files and remove temporary ones, after success and after failure."""
+        with suppress(NotADirectoryError):  # the place lies below a file, so there is no part to remove
             self._part.unlink(missing_ok=True)
 
     def _unwritable(self, error: OSError) -> InputError:

@@ -1,4 +1,4 @@
-"""The held-out split: whole trajectories, per task and role, by a seed and by content."""
+"""The held-out split. Whole trajectories are drawn per task and role, by a seed and by their content."""
 
 from __future__ import annotations
 
@@ -15,29 +15,28 @@ Group = list[Demonstration]
 
 
 def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonstrations:
-    """Holds a share of every task's expert and of its negative trajectories out, chosen by chance.
+    """Hold out a random share of the trajectories of each task and role.
 
-    A split that is stated is kept; the draw is among trajectories that state none, and stated ones count
-    towards the share. At least one trajectory of each task and role is held out, and at least one stays for
-    training.
+    Stated splits are kept, and stated held-out trajectories count towards the share. The draw is among the other
+    trajectories. At least one trajectory of each task and role is held out, and at least one stays in training.
 
-    Equal trajectories (one digest) go to one side together, whatever their tasks and roles: a program that is
-    scored on held-out data has not met it in training. Equals of a stated trajectory follow it, those of a
-    trajectory that is stated on both sides stay for training.
+    Equal trajectories (same digest) go to the same side, even across tasks and roles. So a program is never scored on
+    held-out data that also occur in training. If one of them states a side, its equals follow. If they state both
+    sides, the unstated ones stay in training.
 
-    The draw depends on what the trajectories are, never on their order in files, and for a task that shares
-    no trajectory with others on its own trajectories alone: adding a task moves nothing.
+    The draw depends on the content of the trajectories and not on their order in files. If a task shares no trajectory
+    with other tasks, its draw depends on its own trajectories only, so a new task changes no other task.
 
     Args:
         demonstrations: the set.
-        held_out: share of trajectories, 0 <= held_out < 1; 0 draws none: what states no split is for training.
-        seed: of the draw.
+        held_out: share of trajectories, 0 <= held_out < 1. With 0, everything without a stated split is in training.
+        seed: seed of the draw.
 
     Returns:
-        The set in its order, every split stated.
+        The set in the same order, with every split stated.
 
     Raises:
-        InputError: a share outside its range, or a task whose trajectories of a role cannot be on both sides.
+        InputError: a share outside its range, or trajectories of one task and role that cannot be on both sides.
     """
     if not 0 <= held_out < 1:
         raise InputError(f"--held-out {held_out}; expected a share of at least 0 and below 1, such as 0.3")
@@ -48,7 +47,7 @@ def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonst
             groups.setdefault((item.task, item.role), []).append(item)
         for (task, role), members in groups.items():
             _require_two_sides(members, f"task {task!r}", role)
-        # Small groups first: if groups share trajectories, the small one has fewer ways to be on both sides.
+        # Small groups first: if groups share trajectories, a small group has fewer ways to be on both sides.
         for name in sorted(groups, key=lambda name: (len(_digests(groups[name])), name)):
             _draw(groups[name], sides, held_out, np.random.default_rng([seed, zlib.crc32("\0".join(name).encode())]))
     items = (replace(d, split=d.split or sides.get(d.trajectory.digest, "train")) for d in demonstrations)
@@ -56,7 +55,7 @@ def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonst
 
 
 def _digests(members: Iterable[Demonstration]) -> dict[str, int]:
-    """The number of trajectories of each digest, in the order of digests: equals are one, the order of files none."""
+    """Number of trajectories by digest, sorted by digest so that the order of files has no effect."""
     counts: dict[str, int] = {}
     for item in members:
         counts[item.trajectory.digest] = counts.get(item.trajectory.digest, 0) + 1
@@ -64,7 +63,7 @@ def _digests(members: Iterable[Demonstration]) -> dict[str, int]:
 
 
 def _stated(demonstrations: Demonstrations) -> dict[str, Split]:
-    """The side of every trajectory that is stated somewhere in the set; "train" where both are."""
+    """Stated side by digest. "train" if equal trajectories state both sides."""
     sides: dict[str, Split] = {}
     for item in demonstrations:
         if item.split is not None and sides.get(item.trajectory.digest) != "train":
@@ -73,7 +72,7 @@ def _stated(demonstrations: Demonstrations) -> dict[str, Split]:
 
 
 def _draw(members: Group, sides: dict[str, Split], share: float, rng: np.random.Generator) -> None:
-    """Decides the sides of one group's trajectories that have none yet."""
+    """Draw the sides of a group's trajectories that are not in `sides` yet, and add them to it."""
     counts = _digests(members)
     free = [digest for digest in counts if digest not in sides]
     held = sum((item.split or sides.get(item.trajectory.digest)) == "held_out" for item in members)
@@ -84,14 +83,14 @@ def _draw(members: Group, sides: dict[str, Split], share: float, rng: np.random.
         sides[digest] = "held_out" if taken else "train"
         held += counts[digest] if taken else 0
     if held == 0 and len(counts) > 1 and order:
-        sides[min(order, key=counts.__getitem__)] = "held_out"  # more equals than the share, as few as can be
+        sides[min(order, key=counts.__getitem__)] = "held_out"  # every digest exceeds the share: hold out the smallest
 
 
 def _require_two_sides(members: Group, task: str, role: Role) -> None:
-    """Refuses trajectories of one task and role that cannot be on both sides.
+    """Check that the trajectories of one task and role can be on both sides.
 
     Raises:
-        InputError: a single one, equal ones only, or all of them stated on one side.
+        InputError: a single trajectory, only equal ones, or all of them stated on one side.
     """
     stated = {item.split for item in members}
     if len(members) > 1 and len(stated) == 1 and None not in stated:
@@ -111,21 +110,21 @@ def _require_two_sides(members: Group, task: str, role: Role) -> None:
 
 
 def draw(demonstrations: Demonstrations, count: int, seed: int) -> Demonstrations:
-    """Draws expert and negative trajectories of each task, without replacement.
+    """Draw `count` trajectories of each task and role, without replacement.
 
-    The draw depends on what the trajectories are, never on their order in files, and for each task and role on those
-    alone. Trajectories whose split is stated as held out stay, and do not count.
+    The draw depends on the content of the trajectories and not on their order in files. The draw of one task and role
+    is independent of the others. Trajectories with a stated held-out split are all kept, in addition to `count`.
 
     Args:
         demonstrations: the set.
-        count: trajectories to draw of each task and role; at least 1.
-        seed: of the draw.
+        count: number of trajectories to draw per task and role, at least 1.
+        seed: seed of the draw.
 
     Returns:
-        The drawn ones in the order of the set.
+        The drawn trajectories in the order of the set.
 
     Raises:
-        InputError: a task with fewer trajectories of a role.
+        InputError: a task and role with fewer than `count` trajectories.
     """
     groups: dict[tuple[str, Role], list[Demonstration]] = {}
     for item in demonstrations:

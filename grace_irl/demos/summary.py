@@ -15,7 +15,7 @@ from grace_irl.errors import InputError
 from grace_irl.states.kind import Census, KindChoice
 
 EXAMPLES = 5
-"""Instructions that are kept as examples."""
+"""Maximum number of instructions in the summary of a group."""
 
 
 @dataclass
@@ -23,13 +23,13 @@ class GroupSummary:
     """The trajectories of one task and role.
 
     Attributes:
-        trajectories: how many.
-        held_out: how many of them are held out.
-        states: how many in all.
-        shortest, longest: states of a trajectory.
-        terminated, truncated: how many ended so.
-        returns: sum of all true rewards, and of how many trajectories.
-        instructions: how often each text occurs.
+        trajectories: number of trajectories.
+        held_out: number of held-out trajectories.
+        states: number of states in all trajectories.
+        shortest, longest: number of states in the shortest and the longest trajectory.
+        terminated, truncated: number of trajectories that ended in this way.
+        returns: sum of all true rewards, and the number of trajectories that have rewards.
+        instructions: number of occurrences of each instruction.
     """
 
     trajectories: int = 0
@@ -43,7 +43,7 @@ class GroupSummary:
     instructions: Counter[str] = field(default_factory=Counter)
 
     def add(self, demonstration: Demonstration) -> None:
-        """Counts one demonstration."""
+        """Count one demonstration."""
         trajectory = demonstration.trajectory
         length = len(trajectory.states)
         self.shortest = min(self.shortest or length, length)
@@ -73,17 +73,17 @@ class DemosSummary:
     """The figures of `grace-irl demos inspect`.
 
     Attributes:
-        path: what was read.
-        files: the demo files in it.
-        metadata: of the set.
-        groups: by task and role, in order of first appearance.
-        shapes: how many trajectories have states of each shape and dtype.
-        values: what the states are like, as their kind counts it; None before the first.
-        has: how many trajectories carry actions, rewards, log_probs, goals, screenshots, action_texts,
+        path: file, folder or Minari id that was read.
+        files: demo files at this path.
+        metadata: metadata of the set.
+        groups: one summary per task and role, in order of first appearance.
+        shapes: number of trajectories by the shape and dtype of their states.
+        values: statistics of the states' values, collected by their kind; None before the first demonstration.
+        has: number of trajectories with actions, rewards, log_probs, goals, screenshots, action_texts,
             step_instructions.
-        samples: the first demonstration of each role.
-        evidence: for the label rule.
-        choice: the kind of the states, if their form leaves several, with the reason; else None.
+        samples: first demonstration of each role.
+        evidence: evidence for the label rule.
+        choice: the chosen kind and the reason, if the shape and dtype of the states fit several kinds; else None.
     """
 
     path: str
@@ -99,7 +99,7 @@ class DemosSummary:
 
     @property
     def label(self) -> str:
-        """The label rule that fits, with the reason; or why none does."""
+        """The label rule and its reason, or the reason why the rule is undecided."""
         try:
             choice = self.evidence.choice()
             return f"{choice.rule}: {choice.reason}"
@@ -107,7 +107,7 @@ class DemosSummary:
             return f"undecided: {error}"
 
     def add(self, demonstration: Demonstration) -> None:
-        """Counts one demonstration."""
+        """Count one demonstration."""
         trajectory = demonstration.trajectory
         kind, states = trajectory.state_kind, trajectory.states
         if kind.name != self.metadata.kind:
@@ -151,14 +151,14 @@ class DemosSummary:
 
 
 def summarise(path: str | Path, kind: str = "") -> DemosSummary:
-    """Reads everything that a path stands for.
+    """Summarise all demonstrations at a path.
 
     Args:
         path: file, folder or Minari id.
-        kind: as for `grace_irl.demos.load`.
+        kind: name of the kind of the states, as for `grace_irl.demos.load`.
 
     Raises:
-        InputError: for data that cannot be used, or kinds that do not go together.
+        InputError: data that cannot be used, or files of different kinds.
     """
     files = SetOfFiles(expand(path), kind)
     names = tuple(map(str, files.files))

@@ -1,4 +1,4 @@
-"""The model of demonstrations: what happened (`Trajectory`) and what it stands for (`Demonstration`)."""
+"""The model of demonstrations: `Trajectory` (one episode) and `Demonstration` (an episode with its role and task)."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ class Trajectory:
     """One episode, as programs see it.
 
     Attributes:
-        states: T+1 states in order, as their kind has them (`grace_irl.states`): `(T+1, n)` numbers for vectors,
-            `(T+1, h, w, 3)` integers for grids, `(T+1,)` texts for screens.
-        actions: `(T, ...)`, or None if the source stores states only.
+        states: T+1 states in order, in the array layout of their kind (`grace_irl.states`): `(T+1, n)` numbers for
+            vectors, `(T+1, h, w, 3)` integers for grids, `(T+1,)` texts for screens.
+        actions: array `(T, ...)`, or None if the source stores states only.
         extra_info: the instruction, or "".
-        rewards: `(T,)` true rewards, never shown to a search; or None.
-        log_probs: `(T,)` log-probability of each action under the policy that acted; or None.
-        terminated: the environment ended the episode.
-        truncated: a time limit ended it.
-        source: its origin (file and episode), for messages and provenance.
-        screenshots: a picture of each state, or None for a state without; () if the source has none.
-        action_texts: T actions as AndroidControl has them, each a JSON object (`{"action_type": "click", …}`); or ().
-            Programs see nothing of them, nor of the instructions of steps.
-        step_instructions: T texts, what each action is for; or ().
-        kind: name of the states' kind; "" stands for the kind that recognises them.
+        rewards: `(T,)` true rewards, or None. A search never sees them.
+        log_probs: `(T,)` log-probability of each action under the policy that acted, or None.
+        terminated: whether the environment ended the episode.
+        truncated: whether a time limit ended the episode.
+        source: file and episode of origin, for messages and provenance.
+        screenshots: one picture per state, None for a state without a picture; () if the source has no pictures.
+        action_texts: T actions in AndroidControl's format, one JSON object each (`{"action_type": "click", …}`); or
+            (). Programs do not see them.
+        step_instructions: T texts with the purpose of each action, or (). Programs do not see them.
+        kind: name of the states' kind ("vector", "grid", "ui", …). "" selects the kind that recognises the states.
 
     Raises:
-        InputError: for shapes that do not fit together, or states that are not finite.
+        InputError: shapes that do not match, or states that are not finite.
     """
 
     states: States
@@ -73,7 +73,7 @@ class Trajectory:
             if column is not None and (column.ndim == 0 or len(column) != self.num_steps):
                 found = "one number as" if column.ndim == 0 else str(len(column))
                 raise InputError(f"{where}: {found} {name} for {len(self.states)} states; expected {self.num_steps}")
-        for name, least in (("rewards", -np.finfo(np.float64).max), ("log_probs", -np.inf)):  # of a probability of 0
+        for name, least in (("rewards", -np.finfo(np.float64).max), ("log_probs", -np.inf)):  # log(0) is valid
             column = getattr(self, name)
             if column is not None and (column.ndim != 1 or not ((column >= least) & (column < np.inf)).all()):
                 raise InputError(
@@ -97,7 +97,7 @@ class Trajectory:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 (16 hex digits) of all that a program may see: states, actions and the instruction."""
+        """SHA-256 (16 hex digits) of everything that a program may see: states, actions and the instruction."""
         kind = self.state_kind
         digest = hashlib.sha256(repr((*kind.identity(self.states), self.extra_info)).encode())
         kind.feed(digest, self.states)
@@ -108,14 +108,14 @@ class Trajectory:
 
 @dataclass(frozen=True)
 class Metadata:
-    """Facts about a whole set, so that offline and online states are the same thing.
+    """Facts about a whole set. They let an online environment produce the same states as the stored data.
 
     Attributes:
-        kind: name of the kind of every trajectory's states.
+        kind: name of the kind of the states, the same for every trajectory.
         fields: names of a vector's components, or () if unknown.
         environment: Gymnasium id of the environment, or "".
-        view: how a state was made from an observation ("vector", "minigrid-full", …), or "".
-        label: the rule that fits these data, or "" if the source does not state one (`grace_irl.demos.label_rule`).
+        view: name of the conversion from observation to state ("vector", "minigrid-full", …), or "".
+        label: label rule for these data, or "" if the source does not state one (`grace_irl.demos.label_rule`).
     """
 
     kind: str
@@ -136,14 +136,14 @@ class Metadata:
 
 @dataclass(frozen=True, eq=False)
 class Demonstration:
-    """A trajectory with what it stands for.
+    """A trajectory with its role, its task and its side of the train/held-out split.
 
     Attributes:
-        trajectory: what happened.
-        role: whether it shows the task done.
+        trajectory: the episode.
+        role: "expert" if the episode is an example of the task, "negative" if it is a counterexample.
         task: name of the task.
-        split: the side that it is on, or None if nobody stated one: `grace_irl.demos.split` then draws.
-        goals: indices of the states that reach the goal, if somebody marked them (rule "goal"); or None.
+        split: side of the split. None if no side is stated; `grace_irl.demos.split` then draws one.
+        goals: 0-based indices of the states that reach the goal (rule "goal"), or None if they are not marked.
     """
 
     trajectory: Trajectory
@@ -153,32 +153,32 @@ class Demonstration:
     goals: tuple[int, ...] | None = None
 
     def of_kind(self, kind: StateKind) -> Demonstration:
-        """The same with states of this kind, if it recognises them; else the demonstration itself."""
+        """A copy with its states declared to be of this kind; the demonstration itself if the kind rejects them."""
         if not kind.recognises(self.trajectory.states):
             return self
         return replace(self, trajectory=replace(self.trajectory, kind=kind.name))
 
     @property
     def side(self) -> Split:
-        """The split; what states none is for training."""
+        """The stated split, or "train" if none is stated."""
         return self.split or "train"
 
 
 @dataclass(frozen=True, eq=False)
 class Demonstrations(Sequence[Demonstration]):
-    """A set of demonstrations of one state kind and, for vectors, one width.
+    """A set of demonstrations with one kind of state. For vectors, all states also have the same width.
 
     Attributes:
-        metadata: of the set.
+        metadata: metadata of the set.
         items: the demonstrations, in order.
-        origins: name and metadata of each file that may hold experts; () of a set that was made in memory.
-        choice: the kind of the states, if their form leaves several, with the reason; else None.
+        origins: name and metadata of each file that may hold experts; () if the set was made in memory.
+        choice: the chosen kind and the reason, if the shape and dtype of the states fit several kinds; else None.
 
-    Trajectories that the kind of `metadata` recognises count as being of that kind: of one trajectory alone it may be
-    hard to say.
+    A trajectory gets the kind of `metadata` if that kind recognises its states, because one trajectory alone may fit
+    several kinds.
 
     Raises:
-        InputError: for mixed kinds or widths.
+        InputError: mixed kinds or widths.
     """
 
     metadata: Metadata
@@ -214,7 +214,7 @@ class Demonstrations(Sequence[Demonstration]):
     def select(
         self, *, role: Role | None = None, split: Split | None = None, task: str | None = None
     ) -> Demonstrations:
-        """The demonstrations with this role, side and task (None: any), in order."""
+        """The demonstrations with this role, side of the split and task, in order. None matches any value."""
         wanted = {"role": role, "side": split, "task": task}
         kept = (d for d in self.items if all(v is None or getattr(d, k) == v for k, v in wanted.items()))
         return replace(self, items=tuple(kept))

@@ -102,7 +102,7 @@ MIN_SCALE = 1e-10  # logits over the range of an uninformative reward: f is with
 MAX_SCALE = 1e300  # logits per unit of reward: differences below 1e-298 are treated as 0
 EDGE = 40.0  # |logit| beyond which a sigmoid is 0 or 1 to double precision
 HUGE, TINY = 1e150, 1e-150  # bounds on the largest |reward|: outside them, squares leave the range of a double
-FAR = 1e30  # distance from the middle at which rewards are clipped, in overlaps or gaps
+FAR = 1e30  # distance from the middle at which rewards are clipped, in units of the overlap or the gap
 MAX_HALVINGS = 5_000  # maximum halvings of a bracket: half as many shrink the whole range of doubles to nothing
 GRADIENT = 1e-9  # largest |gradient| of an accepted optimum, in the units of the solver
 
@@ -177,18 +177,19 @@ def _largest_scale(unit: Objective, edges: Edges, offset: float) -> float:
     """An upper bound of the optimal scale, if the two sides overlap by one unit.
 
     Let a be the smallest expert reward and b the largest negative reward, with b - a = 1. Let w be the smaller of
-    their weights. As log sigmoid(z) <= min(0, z), f <= -w (scale * (b - a) - spread of log pi) for any offset. At the
-    optimum f is at least f at scale 0, which bounds the scale.
+    their weights, and p the largest log pi minus the smallest. As log sigmoid(z) <= min(0, z), the bound
+    f <= -w (scale * (b - a) - p) holds for any offset. The optimal f is at least f at scale 0, which bounds the scale.
     """
     return -unit.value(0.0, offset) / edges.lightest + edges.spread_log_pi
 
 
 def _maximise(unit: Objective, offset: float, largest: float) -> tuple[float, float]:
-    """The scale and offset of the maximum of f over 0 < scale < largest. f must rise at (0, offset), the start.
+    """The scale and offset that maximise f over 0 < scale < largest.
 
-    The solver is Newton's method in a trust region. Its result counts only if the gradient there is small, whatever
-    the solver reports. Otherwise bracketing finds the optimum. It is slower but cannot miss it, because the maximum
-    of f over the offset is concave in the scale.
+    The search starts at scale 0 and `offset`, where f must rise with the scale. The solver is Newton's method in a
+    trust region. Its result is accepted only if the gradient there is small, whatever the solver reports. Otherwise
+    bracketing finds the optimum. This is slower but cannot miss it, because max over offset of f is concave in the
+    scale.
     """
     found = minimize(
         lambda p: -unit.value(p[0], p[1]),
@@ -205,9 +206,9 @@ def _maximise(unit: Objective, offset: float, largest: float) -> tuple[float, fl
 
 
 def _polished(unit: Objective, at: Floats) -> Floats:
-    """The point after further Newton steps, as many as halve the gradient.
+    """Improve a point near the optimum by Newton steps, as long as each step halves the gradient.
 
-    The gradient decides, because differences of f near the optimum are lost in rounding.
+    Near the optimum differences of f itself are lost in rounding.
     """
     slope = unit.gradient(*at)
     while np.abs(slope).max() > GRADIENT / 1e3:
@@ -227,7 +228,7 @@ def _bracketed(unit: Objective, largest: float) -> tuple[float, float]:
 
 
 def _slope(unit: Objective, scale: float) -> float:
-    """The derivative by the scale of f maximised over the offset.
+    """The derivative of max over offset of f with respect to the scale.
 
     By the envelope theorem it is the partial derivative of f at the best offset.
     """
@@ -251,7 +252,7 @@ def _at(objective: Objective, scale: float) -> Calibration:
 
 
 def _within(objective: Objective, found: Calibration) -> Calibration:
-    """The calibration itself, or at scale `MAX_SCALE` with the best offset if its scale is larger."""
+    """The calibration `found`, or scale `MAX_SCALE` with its best offset if the scale of `found` is larger."""
     return found if found.scale <= MAX_SCALE else _at(objective, MAX_SCALE)
 
 

@@ -185,7 +185,7 @@ def align(values: Floats, *, takes_action: bool) -> Floats:
 
 
 def log_pi(problem: Problem, choice: str) -> LogPi:
-    """log pi for every trajectory of the problem, by one of `CHOICES`. Only training data determines it.
+    """log pi for every trajectory of the problem, by one of `CHOICES`. Only training data is used for a fit or a mean.
 
     Raises:
         InputError: an unknown choice, or data without the actions or log-probabilities that the choice needs.

@@ -98,7 +98,7 @@ class Account:
         head = ("", self.score, *(each.title for each in self.columns))
         return [Figures(head, (("reward", shown(evaluation.score), *(cell for _, cell in self._cells(evaluation))),))]
 
-    def remarks(self, evaluation: Evaluation) -> list[str]:  # noqa: ARG002 - others read it
+    def remarks(self, evaluation: Evaluation) -> list[str]:  # noqa: ARG002 - overriding methods use it
         """Lines below the tables of `figures`."""
         return []
 
@@ -106,7 +106,7 @@ class Account:
         """Lines below the tables of `figures`, if the user asks for this one program."""
         return self.remarks(evaluation)
 
-    def cautions(self, evaluation: Evaluation) -> list[str]:  # noqa: ARG002 - others read it
+    def cautions(self, evaluation: Evaluation) -> list[str]:  # noqa: ARG002 - overriding methods use it
         """Warnings below tables of several programs."""
         return []
 
@@ -117,7 +117,7 @@ class Account:
             **{each.name: evaluation.metrics.get(each.metric) for each in self.columns},
         }
 
-    def facts(self, evaluation: Evaluation, settings: Mapping[str, object]) -> list[tuple[str, str]]:  # noqa: ARG002 - others read them
+    def facts(self, evaluation: Evaluation, settings: Mapping[str, object]) -> list[tuple[str, str]]:  # noqa: ARG002 - overriding methods use them
         """Pairs of name and text for the docstring of an exported file.
 
         Args:
@@ -127,11 +127,11 @@ class Account:
         named = [(title, cell) for title, cell in self._cells(evaluation) if cell != "-"]
         return [(self.score, shown(evaluation.score)), *named]
 
-    def carried(self, evaluation: Evaluation) -> list[tuple[str, str]]:  # noqa: ARG002 - others read it
+    def carried(self, evaluation: Evaluation) -> list[tuple[str, str]]:  # noqa: ARG002 - overriding methods use it
         """Further pairs for this docstring, which explain the numbers of `calibrated`."""
         return []
 
-    def calibrated(self, evaluation: Evaluation) -> Calibrated | None:  # noqa: ARG002 - others read it
+    def calibrated(self, evaluation: Evaluation) -> Calibrated | None:  # noqa: ARG002 - overriding methods use it
         """The numbers that an export writes below the program. None if the method fits no discriminator."""
         return None
 

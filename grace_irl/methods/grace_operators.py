@@ -24,7 +24,8 @@ from grace_irl.propose.views.trajectory import Shown
 EXPERTS_PER_NEGATIVE = 2
 """Expert trajectories per negative trajectory, if not all fit into a prompt.
 
-Experts are more informative: they can hold negative states, but negative trajectories hold no positive state."""
+Expert trajectories are more informative. They can also hold negative states, but negative trajectories hold no
+positive ones."""
 
 
 MAX_TASKS_SCORED = 12

@@ -81,7 +81,7 @@ class MapElites:
         niche = self.niche(new)
         old = self._archive.get(niche)
         if old is not None and merit(new) <= merit(old):
-            return [Fate(program.id, "dropped", f"niche {niche} has {old.program.id}, which is as fit")]
+            return [Fate(program.id, "dropped", f"niche {niche} has {old.program.id}, which is not less fit")]
         self._archive[niche] = new
         displaced = [] if old is None else [Fate(old.program.id, "dropped", f"{program.id} is fitter in niche {niche}")]
         return [Fate(program.id, "kept", f"the fittest of niche {niche}"), *displaced]

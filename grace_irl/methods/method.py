@@ -95,27 +95,30 @@ def _no_panels(best: Evaluation | None, others: Sequence[Evaluation]) -> Sequenc
 class Method:
     """A way of recovering a reward, as one object.
 
-    Help texts need its module, so the module should load fast. It imports heavy modules (NumPy, searches, evaluators)
+    A help text imports the method's module. To keep this fast, the module imports NumPy, searches and evaluators only
     within functions.
 
     Attributes:
         name: value of `--method`.
         summary: one line for the help text.
-        search: from the settings of a run to its search.
-        evaluator: from data and settings to a function that opens the evaluator on a workbench. It checks the data
-            before the run writes any file.
+        search: function from the settings of a run to its search.
+        evaluator: function from data and settings to a second function, which opens the evaluator on a workbench. The
+            first function checks the data. A run calls it before it writes any file.
         account: presentation of evaluations, in text and in JSON.
-        operators: operators, which make prompts, by the name in a request or a step. The synthesiser reads only names.
-        following: rule for follow-up calls after a first answer. By default it requests repairs of invalid programs.
-        panels: sections of the report, from the evaluation of the best program (or None) and all evaluations.
+        operators: function that returns the operators, which make prompts, by the name in a request or a step. The
+            synthesiser uses only the names.
+        following: function from settings to the rule for follow-up calls after a first answer. The default rule
+            requests repairs of invalid programs.
+        panels: function that returns sections of the report. Its arguments are the evaluation of the best program, or
+            None, and all evaluations.
         needs: requirements of a run.
         sections: the method's own settings by section name (`grace_irl.settings`). A class that extends
             `grace_irl.config.SearchConfig` has the section name `search`.
         reads: prefixes of common settings that this method reads, out of `grace_irl.runs.config.OPTIONAL`. `fit`
             refuses a value for any other of these.
-        width: size of the population, from the settings. A run can start from this number of given programs, and ends
-            after twice this number of answers in a row without a program.
-        course: the requests of a run in advance; None if unknown.
+        width: function from settings to the size of the population. A run can start from at most this number of given
+            programs. It ends after twice this number of answers in a row without a program.
+        course: function from settings to the requests of a run in advance, or to None if they are unknown.
     """
 
     name: str

@@ -59,13 +59,13 @@ class PromptBudget:
     """Limits of prompts and of their parts, in tokens as estimated by `tokens.estimate`.
 
     Attributes:
-        total: the whole prompt, system part included: the model's context minus the answer.
+        total: the whole prompt, system part included. It is the model's context minus the answer.
         scale: length relative to the normal prompt, in (0, 1]. With 0.25 a prompt takes a quarter of the tokens.
             Below 1, states of trajectories are omitted first, then whole trajectories. The fixed parts stay whole.
         trajectories: all trajectories of a prompt together.
         negative: one negative trajectory, if expert trajectories contain negative states as well (rules "last" and
             "goal"). Random walks are long and say little.
-        negative_heavy: one negative trajectory with large states: a screen takes as many tokens as several grids.
+        negative_heavy: one negative trajectory with large states. A screen takes as many tokens as several grids.
         dense: one trajectory if every expert state is positive (rule "all"). The statistics then say more.
         experts, negatives: maximum number of trajectories of this role; each task has at least one.
         failures: maximum number of trajectories with wrong states.

@@ -15,7 +15,7 @@ from grace_irl.work import Job, LocalExecutor
 
 @dataclass(frozen=True)
 class GivenProgram:
-    """A program that the user gives to a search as a start.
+    """A program that a search starts with.
 
     Attributes:
         source: the program's text.
@@ -48,7 +48,7 @@ class Given:
 class Seeded:
     """A proposer that sends the first `count` requests to initialise to `first`.
 
-    All other requests, and requests that `first` fails, go to `then`.
+    All other requests, and requests that `first` cannot answer, go to `then`.
     """
 
     def __init__(self, first: Proposer, then: Proposer, count: int) -> None:

@@ -114,7 +114,7 @@ def _states(entry: Mapping[str, object]) -> list[int] | None:
 
 
 def _of_lines(text: str, count: int) -> dict[int, list[int]]:
-    """Goal states by trajectory number, from lines such as `trajectory 1: 4, 7`. The last readable line wins."""
+    """Goal states by trajectory number, from lines such as `trajectory 1: 4, 7`. The last readable line is used."""
     said: dict[int, list[int]] = {}
     for number, rest in _LINE.findall(text):
         states = _listed(rest.strip())

@@ -29,7 +29,7 @@ from grace_irl.text import line
 PICTURES = 6  # maximum number in one prompt
 TRAJECTORIES = 3  # maximum number of trajectories without wrong states that have pictures
 CELL = 40  # pixels: side of a cell with room for three codes, one below the other
-LONGEST = 1_200  # pixels of a side; larger grids get smaller cells, without numbers
+LONGEST = 1_200  # maximum pixels of a side; larger grids get smaller cells, without numbers
 LEAST_NUMBERED = 36  # pixels: smallest cell with numbers
 ENLARGED = 512  # pixels to which small images are enlarged
 NAMED = 80  # maximum number of characters for the names of parts in a caption

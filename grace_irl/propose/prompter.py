@@ -16,7 +16,7 @@ from grace_irl.propose.tokens import estimate
 from grace_irl.search.protocol import Request
 
 SPARE = 0.95  # usable share of the context, since the estimate of tokens errs by a few per cent
-LEAST_CUT = 0.8  # largest factor by which a prompt that did not fit is shortened
+LEAST_CUT = 0.8  # maximum length of the next prompt, as a fraction of the prompt that did not fit
 
 
 @dataclass(frozen=True)

@@ -49,8 +49,8 @@ class Operator:
 
     Attributes:
         write: function that writes the prompt.
-        debugged: function that returns the trajectories in the prompt, by section. Their states are the ones for which
-            `Material.debug` gets the output of the first parent's debug_fn. None if the prompt shows no such output.
+        debugged: function that returns, by section, the trajectories for which the prompt shows the output of the first
+            parent's debug_fn (`Material.debug`). None if the prompt shows no such output.
     """
 
     write: Callable[[Briefing, Material], Prompt]

@@ -11,7 +11,7 @@ import jinja2
 @cache
 def environment(package: str, folder: str = "templates") -> jinja2.Environment:
     """The templates in a folder of a package."""
-    # Plain texts need no escaping. An undefined variable is a bug in our code, so it raises instead of being "".
+    # Plain texts need no escaping. An undefined variable is a bug in our code, so it raises an error.
     return jinja2.Environment(
         loader=jinja2.PackageLoader(package, folder),
         undefined=jinja2.StrictUndefined,

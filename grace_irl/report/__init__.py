@@ -1,1 +1,1 @@
-"""The report: a run as one page for a browser (docs/report.md)."""
+"""The report: one HTML page about a run (docs/report.md)."""

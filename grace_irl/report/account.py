@@ -1,4 +1,4 @@
-"""An account of a run: its data, its proposer, its cost and its end."""
+"""The facts of a run in its report: data, proposer, cost and ending."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ RULES = {
 
 @dataclass(frozen=True)
 class Part:
-    """The data of one side.
+    """The training data or the held-out data.
 
     Attributes:
         side: "training" or "held out".
-        experts, negatives: trajectories.
-        states, positives: numbers of states.
-        digest: of all of it.
+        experts, negatives: number of expert and of negative trajectories.
+        states, positives: number of all states and of positive ones.
+        digest: digest of all trajectories.
     """
 
     side: str
@@ -45,11 +45,11 @@ class RunAccount:
     """The facts at the head of a report.
 
     Attributes:
-        title: what the run learnt from.
-        parts: its data.
-        facts: name and value of the others.
-        ending: how it ended, or that it has not.
-        notes: messages to the user during the run: time and text.
+        title: names of the demonstrations.
+        parts: training and held-out data.
+        facts: further facts as pairs of name and value.
+        ending: a sentence on how the run ended, or that it has not.
+        notes: messages to the user during the run, as pairs of time and text.
     """
 
     title: str
@@ -59,15 +59,15 @@ class RunAccount:
     notes: tuple[tuple[str, str], ...]
 
 
-NOTES = 20  # the last ones
+NOTES = 20  # maximum number of messages, the latest ones
 
 
 def account(store: Store, config: Config, environment: str) -> RunAccount:
     """The facts of a run.
 
     Args:
-        store, config: of the run.
-        environment: of its demonstrations, "" if nobody knows.
+        store, config: store and configuration of the run.
+        environment: name of the environment of its demonstrations; "" if unknown.
     """
     events = store.events()
     named = [short(name) for name in config.data.demos]
@@ -121,7 +121,7 @@ def _facts(
 
 
 def _tasks(rows: Sequence[TrajectoryRow], *, prompted: bool) -> str:
-    """The tasks; several each with what prompts call it, if there are prompts to read."""
+    """The names of the tasks, as text. Several tasks of a run with prompts come with their names in prompts."""
     names = neutral_names(row.task for row in sorted(rows, key=lambda row: row.split != "train"))
     if [*names] == ["default"]:
         return ""
@@ -137,7 +137,7 @@ def _calls(spent: Spending) -> str:
 
 
 def _ending(events: Sequence[tuple[str, str, str]]) -> str:
-    """The state of the run, from its last event that is no note."""
+    """The state of the run, from its last event that is not a note."""
     kind, detail = next(((kind, detail) for _, kind, detail in reversed(events) if kind != "note"), ("", ""))
     if kind == "stopped":
         return f"ended by {detail}"

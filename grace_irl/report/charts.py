@@ -1,4 +1,4 @@
-"""The report's charts (SVG). Colours are classes of its style sheet; letters and axes take the text's colour."""
+"""SVG charts of the report. Classes of the style sheet set the colours; labels and axes have the text's colour."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from grace_irl.svg import Frame, Place, marks, text
 Floats = NDArray[np.float64]
 
 WIDTH, NARROW = 600, 380
-"""Pixels of a chart that stands alone, and of one beside another."""
+"""Width of a single chart and of a chart beside another, pixels."""
 BINS = 40
-POINTS = 400  # places of one line at most; longer ones keep the extremes of each stretch
-LIMIT = 1e15  # values beyond are drawn there
-HAIR = 1.5  # pixels of the lowest bar: one state among thousands is seen, too
+POINTS = 400  # maximum number of points of a line; a longer line keeps the extremes of each section
+LIMIT = 1e15  # |value| at which larger values are clipped
+HAIR = 1.5  # minimum height of a bar, pixels, so that one state among thousands is visible
 
 
 @dataclass(frozen=True)
@@ -26,10 +26,10 @@ class ChartLine:
     """A line of a chart.
 
     Attributes:
-        name: what it is of.
+        name: name of the quantity.
         places: `x` and `y` of each point.
-        kind: class of the style sheet ("c0" … "c6", "expert", "negative").
-        stairs: it keeps its value until the next one.
+        kind: class in the style sheet ("c0" … "c6", "expert", "negative").
+        stairs: whether the line is a step function, which keeps each value until the next point.
     """
 
     name: str
@@ -40,7 +40,13 @@ class ChartLine:
 
 @dataclass(frozen=True)
 class Dot:
-    """A marked point of a chart, with a number beside it."""
+    """A marked point of a chart.
+
+    Attributes:
+        x, y: coordinates in the units of the axes.
+        kind: class in the style sheet.
+        number: text beside the point, or "".
+    """
 
     x: float
     y: float
@@ -49,11 +55,12 @@ class Dot:
 
 
 def picture(width: int, height: int, parts: Sequence[str], label: str) -> Markup:
-    """A drawing that says what it shows to those who do not see it.
+    """A drawing with a description for screen readers.
 
     Args:
-        parts: of the drawing; what they say is escaped.
-        label: what it shows.
+        width, height: size, pixels.
+        parts: SVG elements. Texts in them must be escaped.
+        label: description of the drawing.
     """
     head = f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(label)}" font-size="12">'
     return Markup("".join([head, *parts, "</svg>"]))
@@ -73,16 +80,17 @@ def chart(
     low: float | None = None,
     high: float | None = None,
 ) -> Markup:
-    """Lines over a common axis.
+    """A chart of lines over a common horizontal axis.
 
     Args:
-        across, up: what the axes are of.
-        label: what it shows, for those who do not see it.
-        width, height: pixels.
-        level: a value that is marked by a dashed line.
+        lines: the lines.
+        across, up: labels of the horizontal and the vertical axis.
+        label: description for screen readers.
+        width, height: size, pixels.
+        level: value marked by a dashed horizontal line.
         dots: marked points.
-        start: largest value at which the axis across may begin.
-        low, high: what the upward axis reaches at least.
+        start: value at which the horizontal axis begins, unless a line begins further left.
+        low, high: values that the vertical axis must include.
     """
     places = [place for line in lines for place in line.places]
     xs = [x for x, _ in places] or [0.0, 1.0]
@@ -110,13 +118,16 @@ def chart(
 def histogram(
     above: Floats, below: Floats, *, least: float, most: float, level: float | None, label: str, share: float
 ) -> Markup:
-    """Positive states upwards and negative ones downwards, each as shares of their own number.
+    """A histogram of rewards. Bars of positive states point up, those of negative states down.
+
+    The height of a bar is the share among the positive states, or among the negative ones.
 
     Args:
         above, below: rewards of positive and of negative states, `(n,)` and `(m,)`.
-        least, most: the range; what lies beyond is in the outermost bars.
-        level: the threshold.
-        share: the height of the frame on either side.
+        least, most: range of rewards. The outermost bars include rewards outside it.
+        level: threshold on the reward, or None.
+        label: description for screen readers.
+        share: share that reaches the upper and the lower edge of the frame.
     """
     low, high = _apart(least, most)
     width, height = NARROW, 250
@@ -147,7 +158,7 @@ def histogram(
 
 
 def tallest(groups: Sequence[Floats], least: float, most: float) -> float:
-    """The height that a frame needs for histograms of these rewards: a round share."""
+    """The value of `share` for histograms of these rewards: a round number that no bar exceeds."""
     low, high = _apart(least, most)
     shares = [
         float(np.histogram(np.clip(values, low, high), bins=BINS, range=(low, high))[0].max()) / len(values)
@@ -158,7 +169,10 @@ def tallest(groups: Sequence[Floats], least: float, most: float) -> float:
 
 
 def reach(values: Floats) -> tuple[float, float, int]:
-    """The range that a histogram of these rewards has, and how many lie beyond: a few must not flatten the others."""
+    """The range of a histogram of these rewards, and the number of rewards outside it.
+
+    The range excludes distant outliers, so that they do not squeeze all others into a few bars.
+    """
     low, p1, p99, high = (float(v) for v in np.percentile(values, (0, 1, 99, 100)))
     middle = p99 - p1
     if middle > 0 and high - low > 20 * middle:
@@ -168,7 +182,14 @@ def reach(values: Floats) -> tuple[float, float, int]:
 
 
 def thinned(values: Floats, known: NDArray[np.bool_]) -> list[Place]:
-    """A reward over the states of a trajectory, from state 1 on; of long ones the extremes of each stretch."""
+    """The points of a reward along a trajectory, with states counted from 1.
+
+    A long trajectory is divided into sections, and only the extremes of each section are kept.
+
+    Args:
+        values: `(T+1,)` rewards.
+        known: `(T+1,)` True for states with a reward.
+    """
     steps = np.flatnonzero(known)
     if len(steps) > POINTS:
         kept: list[int] = []
@@ -183,7 +204,7 @@ def _within(value: float) -> float:
 
 
 def _apart(low: float, high: float) -> tuple[float, float]:
-    """Two ends that differ, also if all values are one."""
+    """The ends of a range, moved apart if they are equal or nearly so."""
     wide = max(abs(low), abs(high), 1.0)
     return (low, high) if high - low > 1e-9 * wide else (low - 0.5 * wide, high + 0.5 * wide)
 

@@ -1,4 +1,4 @@
-"""Data of the report beside the store: states, stored rewards, and the learning curves of an expansion."""
+"""Data of the report: states of the demonstrations, stored rewards, and learning curves of an expansion."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ NOT_OWN = (
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """Demonstrations as far as they could be read again.
+    """The demonstrations of a run, as far as they are still readable.
 
     Attributes:
-        metadata: of the set; None if nothing could be read.
-        trajectories: by digest; those of the run that were found.
-        trouble: reason why some or all are missing, in one line; "" if none is.
+        metadata: metadata of the demonstrations; None if nothing could be read.
+        trajectories: trajectories of the run that were found, by digest.
+        trouble: one line with the reason why trajectories are missing; "" if none is.
     """
 
     metadata: Metadata | None = None
@@ -44,13 +44,13 @@ class Data:
 def read(
     config: Config, rows: Sequence[TrajectoryRow], *, own: bool = True, given: Demonstrations | None = None
 ) -> Data:
-    """The demonstrations that a configuration names, as far as they are still the run's; data never make it raise.
+    """Read the demonstrations of a run again. Unreadable data raise no exception.
 
     Args:
-        config: of the run.
-        rows: what the run is about.
-        own: this user made the run on this machine; of anybody else's run no file is opened that it names.
-        given: demonstrations in place of those that it names.
+        config: configuration of the run, which names the files.
+        rows: trajectories of the run, as its store describes them. Others are ignored.
+        own: whether this user made the run on this machine. If not, no file that the run names is opened.
+        given: demonstrations to use in place of these files.
     """
     if given is None and not own:
         return Data(trouble=NOT_OWN)
@@ -75,12 +75,12 @@ Marks = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Valued:
-    """A trajectory with what the run's program gave it.
+    """A trajectory with its rewards and labels.
 
     Attributes:
-        row: what the run keeps of the trajectory.
-        values: `(T+1,)` rewards; NaN at the first state for a program that rewards transitions.
-        positive: `(T+1,)` which states the labels call positive.
+        row: description of the trajectory in the run's store.
+        values: `(T+1,)` rewards of a program. The first is NaN if the program rewards transitions.
+        positive: `(T+1,)` True for positive states.
     """
 
     row: TrajectoryRow
@@ -89,12 +89,12 @@ class Valued:
 
     @property
     def known(self) -> Marks:
-        """`(T+1,)` which states have a reward."""
+        """`(T+1,)` True for states with a reward."""
         return ~np.isnan(self.values)
 
 
 def valued(store: Store, program: str) -> list[Valued]:
-    """Every trajectory of the run whose rewards by this program were stored, in order."""
+    """All trajectories of the run with stored rewards of this program, in order."""
     rows, rule = store.trajectories(), store.meta("label")
     goals = last_words(store.goals())
     rewards = store.get(program, (row.digest for row in rows))
@@ -106,7 +106,13 @@ def valued(store: Store, program: str) -> list[Valued]:
 
 
 def _positive(row: TrajectoryRow, rule: str, goals: Mapping[str, tuple[int, ...]]) -> Marks:
-    """As `grace_irl.demos.labels` marks them."""
+    """The labels `(T+1,)` of a trajectory, as `grace_irl.demos.labels` sets them.
+
+    Args:
+        row: description of the trajectory.
+        rule: label rule of the run.
+        goals: goal states by digest, counted from 1.
+    """
     marked = np.zeros(row.states, dtype=np.bool_)
     if row.role == "expert" and row.positives:
         if rule == "all":
@@ -119,18 +125,18 @@ def _positive(row: TrajectoryRow, rule: str, goals: Mapping[str, tuple[int, ...]
 
 
 CURVE = "curve.json"
-"""Beside a policy: what `grace_irl.rl.curve.to_json` writes. Read here without what trains."""
+"""File in the folder of a policy that `grace_irl.rl.curve.to_json` writes. Reading it here needs no training code."""
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """One evaluation of a policy on the way.
+    """One evaluation of a policy during training.
 
     Attributes:
-        steps: environment steps of training so far.
-        mean: its true return.
+        steps: number of environment steps of training so far.
+        mean: mean true return.
         success: share of episodes that reached the goal, or None.
-        paid: mean return of the recovered reward in training since the last look, or None.
+        paid: mean return under the recovered reward, over training since the previous evaluation, or None.
     """
 
     steps: float
@@ -141,11 +147,11 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class TrainingCurve:
-    """One training of a policy.
+    """The learning curve of one training of a policy.
 
     Attributes:
-        name: which.
-        looks: at the policy, in order.
+        name: name of the training.
+        looks: evaluations of the policy, in order.
     """
 
     name: str
@@ -153,11 +159,11 @@ class TrainingCurve:
 
 
 def trainings(expansion: Path, rounds: Sequence[Round]) -> list[TrainingCurve]:
-    """Every training of an expansion that has a curve, in order; also the one that is under way.
+    """The learning curves of an expansion's trainings, in order. A training that still runs is included.
 
     Args:
-        expansion: its folder.
-        rounds: the complete ones, which say on which reward a policy was trained.
+        expansion: folder of the expansion.
+        rounds: complete rounds, each with the file of the reward for its training.
     """
     trained_on = {each.number: each.trained_on for each in rounds}
     found = []
@@ -169,7 +175,7 @@ def trainings(expansion: Path, rounds: Sequence[Round]) -> list[TrainingCurve]:
 
 
 def _reward(path: str) -> str:
-    """The reward that a policy learnt from, by its file in the expansion, such as `rounds/1/shaping/reward.py`."""
+    """Words for the reward of a training, from its file in the expansion, such as `rounds/1/shaping/reward.py`."""
     parts = Path(path).parts
     if len(parts) < 4:
         return ""
@@ -177,7 +183,7 @@ def _reward(path: str) -> str:
 
 
 def read_curve(path: Path) -> tuple[CurvePoint, ...]:
-    """The points of a curve; () if there is no whole one."""
+    """The points of a curve file; () if the file is missing, incomplete or damaged."""
     try:
         points = from_json(tuple[CurvePoint, ...], path.read_bytes())
     except (OSError, ValueError):

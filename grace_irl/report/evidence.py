@@ -1,4 +1,4 @@
-"""Evidence for a reward and against it: how its values part positive from negative states, and its mistakes."""
+"""Evidence for and against a reward: its values on positive and negative states, and its mistakes."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from grace_irl.report.data import Valued
 Floats = NDArray[np.float64]
 
 MOST = 4
-"""States of each kind of mistake, and trajectories of each role, that are shown."""
-OF_ONE = 2  # mistakes of one trajectory
+"""Maximum number of states shown per kind of mistake, and of trajectories shown for both roles together."""
+OF_ONE = 2  # maximum number of mistakes shown of one trajectory
 
 SIDES = {"train": "training", "held_out": "held out"}
 
 
 @dataclass(frozen=True)
 class RewardGroup:
-    """Rewards of the positive or of the negative states of one side.
+    """Rewards of the positive states, or of the negative ones, in training or held-out data.
 
     Attributes:
         side: "training" or "held out".
-        positive: which of the two.
-        states: how many.
-        least, low, median, high, most: the least, the 5th, 50th and 95th percentile, and the largest.
-        right: share of them on the right side of the threshold, if there is one.
+        positive: whether these are the positive states.
+        states: number of states.
+        least, low, median, high, most: the smallest reward, the 5th, 50th and 95th percentile, and the largest reward.
+        right: share of the states on the correct side of the threshold; None without a threshold.
     """
 
     side: str
@@ -45,12 +45,12 @@ class RewardGroup:
 
 @dataclass(frozen=True, eq=False)
 class Shot:
-    """One state worth looking at.
+    """A state that the report shows.
 
     Attributes:
-        of: its trajectory.
-        step: its number, from 0.
-        wrong: whether its reward is on the wrong side of the threshold.
+        of: trajectory of the state.
+        step: index of the state, from 0.
+        wrong: whether the reward is on the wrong side of the threshold.
     """
 
     of: Valued
@@ -59,22 +59,22 @@ class Shot:
 
     @property
     def value(self) -> float:
-        """Its reward."""
+        """The reward of the state."""
         return float(self.of.values[self.step])
 
     @property
     def positive(self) -> bool:
-        """Whether the labels call it positive."""
+        """Whether the state is positive."""
         return bool(self.of.positive[self.step])
 
 
 @dataclass(frozen=True, eq=False)
 class Story:
-    """A trajectory whose rewards are drawn, with the states of it that are shown.
+    """A trajectory that the report shows with a chart of its rewards.
 
     Attributes:
         of: the trajectory.
-        shots: some of its states, in order.
+        shots: states of the trajectory to show, in order.
     """
 
     of: Valued
@@ -83,15 +83,15 @@ class Story:
 
 @dataclass(frozen=True, eq=False)
 class EvidencePanel:
-    """All of it.
+    """All evidence about a reward.
 
     Attributes:
-        trajectories: all that have rewards.
-        threshold: of the best accuracy on training data; None if one side is missing.
-        groups: rewards of positive and negative states, training and held out.
-        low: positive states that are valued lowest.
-        high: negative states that are valued highest.
-        mistakes: how many positive and negative states are on the wrong side, all of them counted.
+        trajectories: all trajectories with rewards.
+        threshold: threshold with the best accuracy on training data; None without positive or without negative states.
+        groups: rewards of positive and negative states, in training and held-out data.
+        low: positive states with the lowest rewards.
+        high: negative states with the highest rewards.
+        mistakes: numbers of all positive and of all negative states on the wrong side of the threshold.
         stories: some expert and negative trajectories.
     """
 
@@ -121,13 +121,13 @@ def gather(trajectories: Sequence[Valued]) -> EvidencePanel:
 
 
 def split(trajectories: Sequence[Valued], side: str, *, positive: bool) -> Floats:
-    """The rewards `(n,)` of the positive or of the negative states of a side ("train" or "held_out")."""
+    """The rewards `(n,)` of the positive states, or of the negative ones, in a split ("train" or "held_out")."""
     parts = [each.values[each.known & (each.positive == positive)] for each in trajectories if each.row.split == side]
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
 def _threshold(trajectories: Sequence[Valued]) -> float | None:
-    """Of the best accuracy on training data, as the evaluation has it."""
+    """The threshold with the best accuracy on training data, computed like the evaluation's."""
     experts, negatives = (split(trajectories, "train", positive=side) for side in (True, False))
     if not len(experts) or not len(negatives):
         return None
@@ -157,7 +157,10 @@ def _groups(trajectories: Sequence[Valued], threshold: float | None) -> list[Rew
 def _extremes(
     trajectories: Sequence[Valued], threshold: float | None, *, positive: bool
 ) -> tuple[tuple[Shot, ...], int]:
-    """States farthest on the wrong side, or nearest to it; and how many are wrong in all."""
+    """Select the positive states with the lowest rewards, or the negative ones with the highest.
+
+    The second result is the number of all such states on the wrong side of the threshold.
+    """
     sign = 1.0 if positive else -1.0
     ranked: list[tuple[float, int, int]] = []
     wrong = 0
@@ -166,7 +169,7 @@ def _extremes(
         worth = sign * each.values[steps]
         if threshold is not None:
             wrong += int(np.sum(worth <= threshold if positive else -worth > threshold))
-        best = np.lexsort((-steps, worth))[:OF_ONE]  # of equals the later ones: goals are at the end
+        best = np.lexsort((-steps, worth))[:OF_ONE]  # among equals the later ones, as goals are at the end
         ranked += [(float(worth[n]), place, int(steps[n])) for n in best]
     chosen = sorted(ranked)[:MOST]
     shots = (
@@ -176,7 +179,10 @@ def _extremes(
 
 
 def _stories(trajectories: Sequence[Valued], threshold: float | None, extremes: Sequence[Shot]) -> list[Story]:
-    """Some trajectories of each role: those with the worst mistakes, then held-out ones, then any; long enough."""
+    """Some trajectories of each role with at least two rewards.
+
+    Those with the worst mistakes come first, then held-out ones, then others.
+    """
     mistaken = {shot.of.row.digest for shot in extremes if shot.wrong}
     found = []
     for role in ("expert", "negative"):
@@ -194,11 +200,11 @@ def _stories(trajectories: Sequence[Valued], threshold: float | None, extremes: 
 
 
 def _shots(each: Valued, threshold: float | None) -> tuple[Shot, ...]:
-    """The first state, the last, and the one at which the reward changes most, or the middle one."""
+    """The first state, the last, and one between them: the one where the reward changes most, or the middle one."""
     steps = np.flatnonzero(each.known)
     first, last = int(steps[0]), int(steps[-1])
     moves = np.abs(np.diff(each.values[steps]))
-    inner = moves[:-1]  # what changes at the last state is seen there
+    inner = moves[:-1]  # without the change at the last state, which is shown anyway
     between = int(steps[int(inner.argmax()) + 1]) if len(inner) and inner.max() > 0 else (first + last) // 2
     return tuple(
         Shot(each, step, _wrong(float(each.values[step]), threshold, bool(each.positive[step])))

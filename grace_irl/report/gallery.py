@@ -1,4 +1,4 @@
-"""The states that the report shows, each in its view, as many as the page has room for."""
+"""Figures of states in the report, such as drawings and tables, up to a limit on their size."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from grace_irl.states.vector import VECTOR
 from grace_irl.svg import text
 
 FIELDS = 24
-"""Rows of a table; of wider vectors the fields whose means differ most, in deviations."""
+"""Maximum number of rows of a table. For wider vectors it has the fields with the largest effect (`Field`)."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """A field over the training states.
+    """Statistics of one field of the state vector over the training states.
 
     Attributes:
-        index: its place in the vector.
-        name: or "".
-        positive, negative: mean and deviation over positive and negative states; None if there are none.
-        effect: difference of the means in pooled deviations (Cohen's d); 0 if a side is missing.
+        index: position in the vector.
+        name: name of the field, or "".
+        positive, negative: mean and standard deviation over positive and negative states; None without such states.
+        effect: difference of the two means in units of the pooled deviation (Cohen's d); 0 if one is missing.
     """
 
     index: int
@@ -53,7 +53,7 @@ class Field:
 def fields(
     valued: Sequence[Valued], trajectories: dict[str, Trajectory], names: Sequence[str]
 ) -> tuple[tuple[Field, ...], int]:
-    """The fields that are shown, in order, and how many are left out."""
+    """The fields to show, in order, and the number of omitted ones."""
     sides = [_moments(valued, trajectories, positive=side) for side in (True, False)]
     width = _rows(next(iter(trajectories.values())), slice(0, 1)).shape[1]
     found = []
@@ -72,7 +72,7 @@ def fields(
 def _moments(
     valued: Sequence[Valued], trajectories: dict[str, Trajectory], *, positive: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Mean and deviation of each field over the training states of one side."""
+    """Mean and standard deviation of each field over the positive training states, or over the negative ones."""
     parts = [
         _rows(trajectories[each.row.digest], each.positive == positive)
         for each in valued
@@ -83,13 +83,13 @@ def _moments(
 
 
 def _rows(trajectory: Trajectory, chosen: Any) -> NDArray[np.float64]:
-    """The numbers of some states, `(n, width)`."""
+    """The chosen states of a trajectory as rows of numbers, `(n, width)`."""
     found = trajectory.state_kind.numbers(trajectory.states[chosen])
     return np.zeros((0, 0)) if found is None else found
 
 
 def numbers(field: Field, shots: Sequence[Shot], trajectories: dict[str, Trajectory]) -> list[float | None]:
-    """A field's number in each state; None if the state is not there."""
+    """The value of a field in each state; None if the trajectory is missing."""
     found = (trajectories.get(shot.of.row.digest) for shot in shots)
     return [
         None if each is None else float(_rows(each, slice(shot.step, shot.step + 1))[0, field.index])
@@ -97,33 +97,33 @@ def numbers(field: Field, shots: Sequence[Shot], trajectories: dict[str, Traject
     ]
 
 
-CELL = 20  # pixels
-MOST_CELLS = 4_096  # of a grid that is drawn
-MARKED = 40  # cells of a row, up to which they carry marks
-MOST_LISTED = 60  # cells of the legend
-COMMON = "·▒"  # marks of what stays in the background
+CELL = 20  # width and height of a grid cell, pixels
+MOST_CELLS = 4_096  # maximum number of cells of a grid to draw
+MARKED = 40  # maximum width of a grid whose cells carry marks, cells
+MOST_LISTED = 60  # maximum number of entries of the legend
+COMMON = "·▒"  # marks of common background cells; drawings omit these marks
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the legend: a square, and the codes that it stands for."""
+    """One line of the legend: a coloured square and the cell codes that it represents."""
 
     square: Markup
     codes: str
 
 
 class GridPictures:
-    """Draws grids `(h, w, 3)` with one legend.
+    """Drawings of grids `(h, w, 3)` with a common legend.
 
     Args:
-        grids: all that will be drawn.
+        grids: all grids to draw.
     """
 
     def __init__(self, grids: Sequence[NDArray[np.integer]]) -> None:
         self._legend = Legend(grids)
 
     def draw(self, grid: NDArray[np.integer], label: str) -> Markup | None:
-        """A drawing of one; None if it has too many cells."""
+        """A drawing of one grid; None if it has too many cells."""
         height, width = grid.shape[:2]
         if height * width > MOST_CELLS:
             return None
@@ -145,7 +145,7 @@ class GridPictures:
 
     @property
     def legend(self) -> list[Entry]:
-        """The codes of the squares, most frequent first."""
+        """The entries of the legend, the most frequent first."""
         entries = []
         for cell, (mark, style) in list(self._legend.blocks.items())[:MOST_LISTED]:
             codes = " ".join(map(str, cell))
@@ -164,43 +164,43 @@ def _letter(column: int, row: int, mark: str) -> str:
 
 @cache
 def _fill(style: str) -> str:
-    """The background of a terminal's style, as `#rrggbb`."""
+    """The background colour of a Rich style, as `#rrggbb`."""
     colour = Style.parse(style).bgcolor
     assert colour is not None  # every block has one
     return str(colour.get_truecolor().hex)
 
 
-LONGEST_SIDE = 240  # pixels of an image
+LONGEST_SIDE = 240  # maximum width and height of an image, pixels
 
 BYTES = 4_000_000
-"""Of all states together; a page stays below 5 MB."""
+"""Maximum size of all states together, bytes, so that a page stays below 5 MB."""
 
 
 @dataclass(frozen=True)
 class VectorRow:
-    """One field of several states: what it is like in training data, and its number in each state."""
+    """A table row: statistics of one field over the training states, and its values in the shown states."""
 
     field: Field
     numbers: list[float | None]
 
     @property
     def digits(self) -> int:
-        """Behind the point."""
+        """Number of decimal places."""
         spreads = [side[1] for side in (self.field.positive, self.field.negative) if side]
         return digits(max(spreads, default=0.0))
 
 
 class GalleryFigures:
-    """Figures of states of one kind in the report; a kind without figures has none.
+    """Figures of states of one kind. This base class has none; subclasses override methods.
 
     Args:
-        data: as far as it could be read.
-        evidence: all trajectories, for what is common to them.
-        states: those that will be drawn.
+        data: demonstrations of the run, as far as they are readable.
+        evidence: evidence about the reward, with all trajectories for statistics.
+        states: states to draw.
 
     Attributes:
-        wide: a state's card takes the width of the page.
-        fields_left_out: fields that the table of vectors does not show.
+        wide: whether the figure of a state takes the full width of the page.
+        fields_left_out: number of fields that the table of vectors omits.
     """
 
     wide = False
@@ -210,28 +210,28 @@ class GalleryFigures:
         self.fields_left_out = 0
 
     def drawing(self, state: Any, label: str) -> Markup | None:
-        """A drawing of a state, if there is one."""
+        """A drawing of a state, or None."""
         del state, label
         return None
 
     def screen(self, trajectory: Trajectory, step: int) -> ScreenFigure | None:
-        """A screen with its outline, if states are screens."""
+        """A screen with its outline, or None if states are not screens."""
         del trajectory, step
         return None
 
     @property
     def legend(self) -> list[Entry]:
-        """The codes of the squares of drawings."""
+        """The legend of drawings of grids."""
         return []
 
     def rows(self, shots: Sequence[Shot]) -> list[VectorRow]:
-        """Fields of several states, if states have fields."""
+        """Table rows of several states, one per field; [] if states have no fields."""
         del shots
         return []
 
 
 class GridFigures(GalleryFigures):
-    """Grids as drawings with one legend."""
+    """Figures of grids: drawings with a common legend."""
 
     def __init__(self, data: Data, evidence: EvidencePanel, states: Sequence[Any]) -> None:
         super().__init__(data, evidence, states)
@@ -248,7 +248,7 @@ class GridFigures(GalleryFigures):
 
 
 class ImageFigures(GalleryFigures):
-    """Images as they are."""
+    """Figures of images: the image itself, scaled by pixels."""
 
     def drawing(self, state: Any, label: str) -> Markup | None:
         """See `GalleryFigures`."""
@@ -264,7 +264,7 @@ class ImageFigures(GalleryFigures):
 
 
 class VectorFigures(GalleryFigures):
-    """Vectors as a table of their fields."""
+    """Figures of vectors: a table of their fields."""
 
     def __init__(self, data: Data, evidence: EvidencePanel, states: Sequence[Any]) -> None:
         super().__init__(data, evidence, states)
@@ -280,7 +280,7 @@ class VectorFigures(GalleryFigures):
 
 
 class RecordFigures(VectorFigures):
-    """Records as a table of their numbers, by part and place."""
+    """Figures of records: a table of their numbers. A row is named by its part of the record and place in it."""
 
     def _names(self, data: Data) -> Sequence[str]:
         first = next(iter(data.trajectories.values()))
@@ -288,7 +288,7 @@ class RecordFigures(VectorFigures):
 
 
 class ScreenFigures(GalleryFigures):
-    """Screens as pictures and outlines."""
+    """Figures of screens: pictures and outlines."""
 
     wide = True
 
@@ -304,20 +304,20 @@ FIGURES: dict[str, type[GalleryFigures]] = {
     RECORD.name: RecordFigures,
     IMAGE.name: ImageFigures,
 }
-"""Figures of states in the report, for the kinds that have some."""
+"""Classes of figures by kind of states, for the kinds that have figures."""
 
 
 class Gallery:
-    """Shows states of a run.
+    """Figures of the states that the evidence names, up to a limit on their size.
 
     Args:
-        data: as far as it could be read.
-        evidence: says which states are shown.
-        limit: bytes of all states together.
+        data: demonstrations of the run, as far as they are readable.
+        evidence: evidence about the reward, with the states to show.
+        limit: maximum size of all figures together, bytes.
 
     Attributes:
-        figures: of the states' kind.
-        left_out: how many states were not shown for want of room.
+        figures: figures for the kind of the states.
+        left_out: number of states that were omitted because of the limit.
     """
 
     def __init__(self, data: Data, evidence: EvidencePanel, limit: int = BYTES) -> None:
@@ -336,7 +336,7 @@ class Gallery:
         return found.extra_info if found else ""
 
     def drawing(self, shot: Shot) -> Markup | None:
-        """A drawing of a state, if there is one and room for it."""
+        """A drawing of a state, or None if there is none or it exceeds the limit."""
         trajectory = self._data.trajectories.get(shot.of.row.digest)
         if trajectory is None:
             return None
@@ -344,13 +344,13 @@ class Gallery:
         return drawn if drawn is not None and self._fits(len(drawn)) else None
 
     def screen(self, shot: Shot) -> ScreenFigure | None:
-        """A screen, if there is one and room for it."""
+        """A screen, or None if there is none or it exceeds the limit."""
         trajectory = self._data.trajectories.get(shot.of.row.digest)
         view = None if trajectory is None else self.figures.screen(trajectory, shot.step)
         return view if view is not None and self._fits(view.size) else None
 
     def _fits(self, size: int) -> bool:
-        """Whether more bytes have room; takes it."""
+        """Whether `size` more bytes are within the limit. If so, they are subtracted from the remaining room."""
         if size > self._room:
             self.left_out += 1
             return False

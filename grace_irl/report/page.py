@@ -1,4 +1,7 @@
-"""The page: templates in which every value is escaped, one style sheet, and a policy under which nothing else runs."""
+"""The HTML page of a report.
+
+The template escapes every value. A content security policy allows only the page's own style sheet, and no scripts.
+"""
 
 from __future__ import annotations
 
@@ -20,40 +23,43 @@ from grace_irl.text import line as one_line
 
 
 def digits(spread: float) -> int:
-    """Digits behind the point that resolve about a thousandth of a spread, so that columns stand under each other."""
+    """Number of decimal places for values with this spread: they resolve about a thousandth of it.
+
+    All values of a column have the same number of places, so that their points align.
+    """
     return min(max(2 - math.floor(math.log10(spread)), 0), 8) if 0 < spread < math.inf else 4
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """A number for people; "–" for None and for what is none."""
+    """A number as text with `digits` significant digits; "–" for None and NaN."""
     if value is None or math.isnan(value):
         return "–"
     return "0" if abs(value) < 1e-12 else f"{value:,.{digits}g}".replace("-", "\u2212")
 
 
 def fixed(value: float | None, digits: int = 4) -> str:
-    """A number with a given number of decimals, for columns; in powers of ten if it would be too long."""
+    """A number as text with `digits` decimal places, for columns. Very large numbers have a power of ten."""
     if value is None or math.isnan(value):
         return "–"
-    written = f"{round(value, digits) + 0.0:,.{digits}f}" if abs(value) < 1e9 else f"{value:.4g}"  # no minus before 0
+    written = f"{round(value, digits) + 0.0:,.{digits}f}" if abs(value) < 1e9 else f"{value:.4g}"  # + 0.0: no -0
     return written.replace("-", "\u2212")
 
 
 def share(value: float | None) -> str:
-    """A share as per cent; all is only what is all."""
+    """A share in per cent, "100 %" only if it is exactly 1."""
     if value is None:
         return "–"
     return "100 %" if value == 1 else f"{min(value, 0.9999):.2%}".replace("%", " %")
 
 
 def line(text: str, longest: int = 400) -> str:
-    """A text of others on one line, its invisible characters spelled out, cut if it is long."""
+    """An untrusted text on one line of at most `longest` characters, with invisible characters spelled out."""
     plain = one_line(" ".join(text.split()))
     return plain if len(plain) <= longest else f"{plain[:longest]}…"
 
 
 def _harmless(value: object) -> object:
-    """Every value that a template writes: nothing of it is hidden, or turns what stands around it."""
+    """A value for the template in which invisible characters and direction marks are harmless (`harmless`)."""
     if isinstance(value, Markup):
         return Markup(harmless(value))
     return harmless(value) if isinstance(value, str) else value
@@ -61,7 +67,7 @@ def _harmless(value: object) -> object:
 
 @cache
 def _environment() -> jinja2.Environment:
-    # What is undefined is a mistake of ours, never an empty string.
+    # An undefined value in the template raises an error; by default it would be an empty string.
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("grace_irl.report", "templates"),
         undefined=jinja2.StrictUndefined,
@@ -76,15 +82,18 @@ def _environment() -> jinja2.Environment:
 
 
 def render(**values: object) -> str:
-    """The page with its values. Markup among them was made by this package, from parts that it escaped."""
+    """The page with these values. Only this package creates `Markup` values, from escaped parts."""
     style = files("grace_irl.report").joinpath("templates", "report.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     template = _environment().get_template("report.html.j2")
-    # A style sheet holds no markup of others, and may hold no end of its own element.
+    # The style sheet contains no untrusted text. It must not contain the end tag of its own element.
     return template.render(style=Markup(style), policy=f"'sha256-{digest}'", **values) + "\n"
 
 
 def highlighted(source: str) -> Markup:
-    """The source as spans, everything in it escaped, what would be invisible spelled out; it need not be Python."""
+    """A source with syntax highlighting, as escaped HTML with invisible characters spelled out.
+
+    The source need not be valid Python.
+    """
     lines = source.replace("\r\n", "\n")
     return Markup(highlight(harmless(lines), PythonLexer(ensurenl=False), HtmlFormatter(nowrap=True)))

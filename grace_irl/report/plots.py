@@ -1,4 +1,4 @@
-"""The choice of charts that the report draws."""
+"""The charts of the report, and the data that they and its tables show."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from grace_irl.runs.record import Record, candidate
 from grace_irl.runs.store import Store
 from grace_irl.search.ranks import Scored, winner
 
-REASONS = 5  # shown of one verdict, the most frequent ones
-ANCESTORS = 30  # that are listed
+REASONS = 5  # maximum number of reasons shown per verdict, the most frequent ones
+ANCESTORS = 30  # maximum number of programs in the list of ancestors
 
 VERDICTS = {
     "kept": "entered the population",
@@ -29,19 +29,19 @@ VERDICTS = {
     "invalid": "failed, or gave no finite number",
     "repaired": "failed and was sent back once",
 }
-"""Each fate of a candidate, and its meaning."""
+"""The meaning of each verdict on a program."""
 
 _NUMBER = re.compile(r"-?\d[\d.,]*(?:e[+-]?\d+)?")
 
 
 @dataclass(frozen=True)
 class ScoreStep:
-    """The best program after some number of programs.
+    """The best program after `tried` programs of a search.
 
     Attributes:
-        tried: number of programs scored until then.
-        score: of that program.
-        metrics: of that program.
+        tried: number of programs so far.
+        score: score of the best program so far.
+        metrics: metrics of the best program so far.
     """
 
     tried: int
@@ -51,12 +51,12 @@ class ScoreStep:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Candidates that met one fate.
+    """Programs with the same verdict.
 
     Attributes:
-        name: of `VERDICTS`.
-        count: how many candidates, those included that met it again when a run was resumed.
-        reasons: the most frequent ones with their numbers; figures in them are left out.
+        name: a key of `VERDICTS`.
+        count: number of programs. A program that gets the verdict again in a resumed run counts again.
+        reasons: pairs of reason and number of programs, the most frequent ones. "…" replaces figures in a reason.
     """
 
     name: str
@@ -70,7 +70,10 @@ class Verdict:
 
 
 def steps(store: Store) -> list[ScoreStep]:
-    """Every change of the best program, and the end of the search. Reshaping seeks something else and is left out."""
+    """Every change of the best program, and the state at the end of the search.
+
+    Programs from reshaping are omitted, because it has another goal.
+    """
     requests, records = store.requests(), store.records()
     best: Scored | None = None
     found: list[ScoreStep] = []
@@ -96,7 +99,7 @@ def steps(store: Store) -> list[ScoreStep]:
 
 
 def verdicts(store: Store) -> list[Verdict]:
-    """The fates of candidates, most frequent first."""
+    """The verdicts on programs, the most frequent first."""
     by_name: dict[str, Counter[str]] = {}
     for row in store.fates():
         by_name.setdefault(row.fate.verdict, Counter())[_kind(row.fate.reason)] += 1
@@ -105,12 +108,12 @@ def verdicts(store: Store) -> list[Verdict]:
 
 
 def failures(store: Store) -> dict[str, int]:
-    """Answers that held no program, by kind."""
+    """Number of answers without a program, by kind of failure."""
     return kinds(entry.failure for entry in store.told().values() if entry.failure)
 
 
 def _kind(reason: str) -> str:
-    """A reason without its figures, so that equal ones can be counted."""
+    """A reason without its figures, so that similar reasons become equal."""
     words = _NUMBER.sub("…", " ".join(reason.split()))
     return words if len(words) <= 160 else f"{words[:159]}…"
 
@@ -120,7 +123,7 @@ def _frequent(reasons: Counter[str]) -> list[tuple[str, int]]:
 
 
 def ancestors(record: Record, records: Mapping[str, Record]) -> list[Record]:
-    """The program and its ancestors along first parents, youngest first."""
+    """The program, its first parent, that one's first parent, and so on."""
     found: list[Record] = []
     current: Record | None = record
     while current is not None and len(found) < ANCESTORS:
@@ -130,19 +133,19 @@ def ancestors(record: Record, records: Mapping[str, Record]) -> list[Record]:
     return found
 
 
-PALETTE = 7  # colours of lines: c0 … c6
-FLOOR = -5.0  # fitness below which a chart does not reach: -2 log 2 is a reward that knows nothing
+PALETTE = 7  # number of colours of lines, c0 … c6
+FLOOR = -5.0  # lowest score in a chart; for comparison, an uninformative reward has fitness -2 log 2
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A drawing with what to write below it.
+    """A chart with its title and the text below it.
 
     Attributes:
-        title: what it shows.
+        title: title of the chart.
         drawing: the chart.
-        lines: class and name of each line, for the key below it.
-        note: what else to say.
+        lines: class and name of each line, for the key.
+        note: further remark, or "".
     """
 
     title: str
@@ -152,7 +155,7 @@ class Plot:
 
 
 def distributions(evidence: EvidencePanel) -> list[Plot]:
-    """The rewards of positive and negative states, training and held out, on one scale."""
+    """Histograms of the rewards of positive and negative states, for training and held-out data, on the same scale."""
     sides = {
         name: tuple(split(evidence.trajectories, name, positive=positive) for positive in (True, False))
         for name in SIDES
@@ -176,7 +179,7 @@ def distributions(evidence: EvidencePanel) -> list[Plot]:
 
 
 def rewards(story: Story, threshold: float | None) -> Markup:
-    """The reward along a trajectory, with its shown states numbered."""
+    """A chart of the reward along a trajectory, with numbers at the states that the report shows."""
     kind = story.of.row.role
     places = thinned(story.of.values, story.of.known)
     dots = [Dot(shot.step + 1, shot.value, kind, str(number)) for number, shot in enumerate(story.shots, 1)]
@@ -193,7 +196,7 @@ def rewards(story: Story, threshold: float | None) -> Markup:
 
 
 def searches(steps: Sequence[ScoreStep], account: Account) -> list[Plot]:
-    """Score and metrics of the best program, program by program."""
+    """Charts of the score and the metrics of the best program during the search."""
     if not steps:
         return []
     scores = [(float(step.tried), max(step.score, FLOOR)) for step in steps]
@@ -222,7 +225,7 @@ def searches(steps: Sequence[ScoreStep], account: Account) -> list[Plot]:
             up=account.drawn,
             label=f"{account.drawn.capitalize()} of the best program so far over programs tried",
             width=NARROW,
-            low=0.9,  # 0.9 and 1 stand apart, whatever the accuracy
+            low=0.9,  # the axis includes 0.9 and 1, whatever the accuracy
             high=1.0,
         )
         named = tuple((each.kind, each.name) for each in lines)
@@ -231,7 +234,7 @@ def searches(steps: Sequence[ScoreStep], account: Account) -> list[Plot]:
 
 
 def learning(trainings: Sequence[TrainingCurve]) -> list[Plot]:
-    """True returns of policies, and the returns that the recovered reward paid them."""
+    """Charts of the policies' success rates, true returns, and returns under the recovered reward."""
     goals = any(look.success is not None for each in trainings for look in each.looks)
     plots = [
         _learning(trainings, "success", "Success rate of the policy", "success rate", 0.0, 1.0) if goals else None,
@@ -256,7 +259,7 @@ def _learning(
     high: float | None = None,
     note: str = "",
 ) -> Plot | None:
-    """A line for each training that has this measure; None if none has."""
+    """A chart with a line for each training that has this measure, or None if no training has it."""
     lines = []
     for number, each in enumerate(trainings):
         known = [(look.steps, value) for look in each.looks if (value := getattr(look, measure)) is not None]

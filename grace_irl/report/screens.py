@@ -1,4 +1,4 @@
-"""Screens for the report: a picture, what changed since the state before, and the outline."""
+"""Figures of screens in the report: pictures, changes since the previous state, and an outline."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from grace_irl.errors import InputError
 from grace_irl.propose.views.difference import difference
 from grace_irl.propose.views.outline import ScreenOutline
 
-LONGEST = 480  # pixels of a picture's side
-LINES = 150  # of an outline; the rest is counted
+LONGEST = 480  # maximum width and height of a picture, pixels
+LINES = 150  # maximum number of lines of an outline, and of changes
 MARKS = {"~": "changed", "+": "new", "-": "gone"}
 
 
 @dataclass(frozen=True)
 class ScreenPicture:
-    """A picture as a part of the page.
+    """A picture in the page.
 
     Attributes:
         uri: `data:` URI of a PNG file.
-        width, height: pixels.
-        screenshot: whether it shows what was on the display, and not a drawing.
+        width, height: size, pixels.
+        screenshot: whether it is a screenshot rather than a drawing.
     """
 
     uri: str
@@ -35,15 +35,15 @@ class ScreenPicture:
 
 @dataclass(frozen=True)
 class ScreenFigure:
-    """A screen as the report shows it.
+    """The figure of a screen in the report.
 
     Attributes:
-        pictures: the screenshot, if the data have one, and a drawing of what programs are handed.
-        trouble: why one of them is missing; "" if none is.
-        changes: kind ("changed", "new", "gone") and text of each line that tells it from the screen before; () if
-            nothing differs; None if it is the first one, or another screen altogether.
-        outline: its lines.
-        left_out: lines of the outline beyond these.
+        pictures: the screenshot, if the data have one, and a drawing of the state that programs get.
+        trouble: reason why a picture is missing; "" if none is.
+        changes: kind ("changed", "new", "gone") and text of each line that differs from the previous screen; () if
+            nothing differs. None for the first screen, or if the previous one is entirely different.
+        outline: lines of the outline.
+        left_out: number of omitted lines of the outline.
     """
 
     pictures: tuple[ScreenPicture, ...]
@@ -54,13 +54,13 @@ class ScreenFigure:
 
     @property
     def size(self) -> int:
-        """About how many bytes of the page it takes."""
+        """Approximate size in the page, bytes."""
         lines = [*self.outline, *(line for _, line in self.changes or ())]
         return sum(len(each.uri) for each in self.pictures) + sum(2 * len(line.encode()) + 40 for line in lines)
 
 
 def screen_view(trajectory: Trajectory, step: int) -> ScreenFigure:
-    """A state of a `ui` trajectory; what cannot be shown of it says why."""
+    """The figure of one state of a `ui` trajectory. If a part cannot be shown, the figure contains the reason."""
     after = ScreenOutline.of(bytes(trajectory.states[step]))
     lines = after.write(range(len(after.items))) or [after.fault or "no nodes that say anything"]
     changes = None
@@ -87,6 +87,6 @@ def _pictures(trajectory: Trajectory, step: int) -> tuple[tuple[ScreenPicture, .
 
 
 def _part(drawn: Picture) -> ScreenPicture:
-    width, height = struct.unpack(">II", drawn.png[16:24])  # of the header that every PNG file begins with
+    width, height = struct.unpack(">II", drawn.png[16:24])  # from the header of the PNG file
     uri = f"data:image/png;base64,{base64.b64encode(drawn.png).decode()}"
     return ScreenPicture(uri, width, height, drawn.screenshot)

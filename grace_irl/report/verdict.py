@@ -1,4 +1,4 @@
-"""Warnings about a run's figures: what a reader of a separation or of an expansion should not overlook."""
+"""Warnings in the report, about the metrics of a run and the rounds of an expansion."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from grace_irl.methods.separated import states
 from grace_irl.report.evidence import EvidencePanel
 from grace_irl.runs.expand.round import Round, became
 
-GAP = 0.05  # of accuracy between training and held-out data that is worth a warning
-FEW = 5  # positive held-out states, below which a figure says little
-SHARED = 3  # numbers of states that several trajectories have, before the report calls a reward a counter
+GAP = 0.05  # difference of training and held-out accuracy above which there is a warning
+FEW = 5  # number of positive held-out states below which there is a warning
+SHARED = 3  # minimum number of steps that several trajectories share, for the check whether a reward counts steps
 
 
 def warnings(separation: Separation, evidence: EvidencePanel) -> list[str]:
@@ -47,7 +47,7 @@ def warnings(separation: Separation, evidence: EvidencePanel) -> list[str]:
 
 
 def _flat(separation: Separation, evidence: EvidencePanel) -> list[str]:
-    """Rewards that say nothing of the state."""
+    """Warnings about rewards that do not depend on the state, or that are no better than chance on a task."""
     if evidence.groups and min(g.least for g in evidence.groups) == max(g.most for g in evidence.groups):
         return ["The reward is the same for every state."]
     found = []
@@ -63,7 +63,7 @@ def _flat(separation: Separation, evidence: EvidencePanel) -> list[str]:
 
 
 def _counts(evidence: EvidencePanel) -> bool:
-    """Whether states of the same number have the same reward in every trajectory, whatever they are."""
+    """Whether the reward depends only on the step: the states at a step have equal rewards in all trajectories."""
     longest = max((each.row.states for each in evidence.trajectories), default=0)
     least, most = np.full(longest, np.inf), np.full(longest, -np.inf)
     number = np.zeros(longest, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Writes the report of a run, or of an expansion: one file that needs nothing else."""
+"""The report of a run or an expansion, as one self-contained file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from grace_irl.runs.record import Record
 from grace_irl.runs.run import history, is_own, opened
 from grace_irl.runs.store import Store
 
-GENERATIONS = 200  # that are listed, the last ones
+GENERATIONS = 200  # maximum number of generations in the report, the last ones
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Expansion:
     """The report's part on an expansion.
 
     Attributes:
-        rounds: complete ones.
+        rounds: complete rounds.
         plots: learning curves.
         cautions: warnings for the reader.
     """
@@ -48,29 +48,30 @@ class Expansion:
 
     @property
     def complete(self) -> int:
-        """Rounds in which a policy was trained; the search before them is round 0."""
+        """Number of complete rounds with a trained policy. Round 0 is the search before them and does not count."""
         return sum(each.number > 0 for each in self.rounds)
 
     @property
     def digits(self) -> int:
-        """Behind the point of returns."""
+        """Number of decimal places of returns."""
         return digits(max((abs(each.mean) for each in self.rounds if each.mean is not None), default=0.0))
 
 
 def write_report(folder: Path, out: Path | None = None, demonstrations: Demonstrations | None = None) -> Path:
-    """Writes the report.
+    """Write the report.
 
     Args:
-        folder: of a run or of an expansion, at rest or at work.
-        out: the file; None: `report.html` in the folder.
-        demonstrations: whose states are shown; None: those that the run names, if this user made it on this machine.
+        folder: folder of a run or an expansion, complete or still running.
+        out: file to write; None: `report.html` in the folder.
+        demonstrations: demonstrations whose states the report shows. None: those that the run names, if this user made
+            the run on this machine.
 
     Returns:
-        The file.
+        The path of the file.
 
     Raises:
-        InputError: not a run, one of a newer version, or a file that cannot be written.
-        GraceError: a damaged run.
+        InputError: the folder holds no run, the run is of a newer version, or the file cannot be written.
+        GraceError: the run is damaged.
     """
     path = out or RunPaths(folder).report
     write_atomically(path, report(folder, demonstrations))
@@ -80,15 +81,15 @@ def write_report(folder: Path, out: Path | None = None, demonstrations: Demonstr
 def report_of_fit(
     folder: Path, note: Callable[[str], None], demonstrations: Demonstrations | None = None
 ) -> Path | None:
-    """Writes the report at the end of a fit, which nothing about it may fail.
+    """Write the report at the end of a fit. A failure of the report does not fail the fit.
 
     Args:
-        folder: of the run; if none was made, there is nothing to report.
-        note: gets one line if there is no report.
+        folder: folder of the run or the expansion. Without a run in it there is no report.
+        note: function for one line of text about a failure.
         demonstrations: as for `write_report`.
 
     Returns:
-        The file, or None.
+        The path of the file, or None.
     """
     if not (RunPaths(folder).database.is_file() or (folder / "rounds").is_dir()):
         return None
@@ -102,7 +103,7 @@ def report_of_fit(
 
 
 def report(folder: Path, demonstrations: Demonstrations | None = None) -> str:
-    """The page; see `write_report`."""
+    """The HTML text of the report. See `write_report`."""
     if (folder / "compare.toml").is_file():
         raise InputError(
             f"{folder}: a comparison; expected a run, such as {folder / 'jobs' / 'grace-0' / 'fit'}: "

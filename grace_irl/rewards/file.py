@@ -43,8 +43,8 @@ class RewardFile:
         source: the text of the file.
         trust: whether the program may run in this process.
         scale, offset: the calibration in an exported file; 1 and 0 if the file has none.
-        threshold: threshold on the raw reward with the best balanced accuracy on the training data. A higher reward
-            counts as the expert's. None if the file has no threshold.
+        threshold: threshold on the program's reward with the best balanced accuracy on the training data. A state with
+            a higher reward counts as an expert's. None if the file has no threshold.
     """
 
     def __init__(self, path: Path, source: str, *, trust: bool) -> None:
@@ -115,8 +115,8 @@ class RewardFile:
         """A Gymnasium environment that returns this reward; `view` and `scale` as for `rewards.gymnasium.RewardEnv`.
 
         Args:
-            terms: call `terms_fn` at every step, for the components of the reward.
-            allow_weak_sandbox: accept tier E (docs/sandbox.md) for a file that is not trusted.
+            terms: whether to call `terms_fn` at every step, for the components of the reward.
+            allow_weak_sandbox: whether to accept tier E (docs/sandbox.md) for a file that is not trusted.
 
         Raises:
             InputError: `environment` is not a Gymnasium environment.
@@ -179,7 +179,7 @@ def load_reward(path: str | Path, *, trust: bool = False) -> RewardFile:
 
     Args:
         path: a file that `fit` or `grace-irl export` wrote, or any program that follows docs/contract.md.
-        trust: allow the program to run in this process. Read the file first.
+        trust: whether the program may run in this process. Read the file first.
 
     Raises:
         InputError: the file is missing, is not text, or has characters that a reader cannot see.

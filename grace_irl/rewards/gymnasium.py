@@ -89,10 +89,10 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class RewardVectorEnv(VectorWrapper):
-    """A vector environment with the program's reward instead of its own. Each vector step sends one message.
+    """A vector environment with the program's reward instead of its own.
 
-    Every sub-environment behaves as in `RewardEnv`. All modes of automatic reset are supported
-    (`metadata["autoreset_mode"]`):
+    Each vector step sends one message to the program. Every sub-environment behaves as in `RewardEnv`. All modes of
+    automatic reset are supported (`metadata["autoreset_mode"]`):
 
     - `NEXT_STEP`: after the last step of an episode, the next step returns the first state of the next episode. It
       ignores the action, and its reward is 0.

@@ -171,7 +171,7 @@ class SandboxedRunner(_Closing):
         name: the program's name in messages.
         terms: whether to return the components of `terms_fn` too.
         workers: number of children of the sandbox for trajectories; None: one per core.
-        allow_weak: accept tier E.
+        allow_weak: whether to accept tier E (docs/sandbox.md).
         sandbox: an open sandbox for trajectories. If None, each call of `rewards` opens and closes one.
     """
 
@@ -271,7 +271,7 @@ class OnlineReward:
 
 
 def trusted_candidate(source: str, *, takes_action: bool = False, filename: str = FILENAME) -> Candidate:
-    """Compile a trusted program, with a module name that is unique in this process.
+    """Compile a trusted program, under a module name from the hash of its source, which no other module has.
 
     Args:
         source: the text of the program.

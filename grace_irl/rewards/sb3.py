@@ -17,11 +17,13 @@ from grace_irl.sandbox.session import Begin
 
 
 class RewardVecEnv(VecEnvWrapper):
-    """A vector environment with the program's reward instead of its own. Each vector step sends one message.
+    """A vector environment with the program's reward instead of its own.
 
-    Every sub-environment behaves as in `RewardEnv`. The step that ends an episode also resets its sub-environment. The
-    `Reward` object of the old episode first rewards the last state (`info["terminal_observation"]`). Then a new object
-    starts from the new observation. Other entries of `info`, such as `"TimeLimit.truncated"`, stay unchanged.
+    Each vector step sends one message to the program. Every sub-environment behaves as in `RewardEnv`.
+
+    The step that ends an episode also resets its sub-environment. The `Reward` object of the old episode first rewards
+    the last state (`info["terminal_observation"]`). Then a new object starts from the new observation. Other entries of
+    `info`, such as `"TimeLimit.truncated"`, stay unchanged.
 
     The environments of this package put the state into the `info` of each step (`rewards.view.SHOWN`), because their
     observations are made for the policy. The reward of a step without it is 0.

@@ -30,8 +30,8 @@ class Scale:
     - `probability`: D, in [0, 1].
     - `soft`: `probability` with a third of the logit. A good discriminator is nearly 0 in all states of an untrained
       policy, so its probability does not rank them. This form still does.
-    - `progress`: `gamma * r(s') - r(s)` (`Payment`), for a reward that rises towards a goal. The policy then earns
-      for an approach to the goal, not for staying near it.
+    - `progress`: `gamma * r(s') - r(s)` for a step from state s to s' (`Payment`). If r rises towards a goal, the
+      policy then earns reward for an approach to the goal, but not for staying near it.
 
     If episodes can end early, a positive reward is a bonus for every step survived, and a negative one a fine
     (docs/training.md).
@@ -52,7 +52,7 @@ class Scale:
             raise InputError(f"reward scale {self.form!r}; expected one of {', '.join(get_args(Form))}")
 
     def __call__(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Convert rewards of any shape. "progress" leaves them unchanged: it needs the previous state (`Payment`)."""
+        """Convert rewards of any shape, except for "progress": `Payment` does that, with the previous state."""
         if self.form in ("raw", "progress"):
             return rewards
         logit = self.scale * rewards + self.offset

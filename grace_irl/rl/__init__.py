@@ -1,1 +1,1 @@
-"""Environments and policies: collecting demonstrations, PPO on a recovered reward, measuring policies."""
+"""Environments and policies: collection of demonstrations, PPO on a recovered reward, evaluation of policies."""

@@ -1,8 +1,8 @@
-"""Acts with a Stable-Baselines3 checkpoint, of which only the weights are read.
+"""Policies from Stable-Baselines3 checkpoints, loaded without running code from the file.
 
-A checkpoint keeps its settings as pickles beside the weights. Those pickles are never opened: the kind of
-policy, its layers and its activation are read from the readable JSON next to them, and the weights by torch's
-weights-only loader. What the JSON says of layers counts once the weights are those of such layers (`require_layers`).
+A checkpoint contains weights, and settings as pickles. The pickles are never opened. The kind of policy, its layers
+and its activation come from the plain JSON beside them, and the weights from torch's weights-only loader. A network is
+built only after a check that the weights have as many numbers as the layers in the JSON need (`require_layers`).
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from grace_irl.toml import from_json
 
 
 def read_weights(data: bytes, device: str = "cpu") -> Any:
-    """The content of a file of `torch.save`: a dict of tensors, mostly.
+    """The content of a file that `torch.save` wrote, usually a dict of tensors.
 
     Args:
         data: the whole file.
         device: the device of tensors.
 
     Raises:
-        ValueError: another kind of file, or one whose parts are larger than itself; or what torch raises.
+        ValueError: another kind of file, or a file with parts larger than the file. Errors of torch pass through.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -50,15 +50,15 @@ def read_weights(data: bytes, device: str = "cpu") -> Any:
     if any(part.compress_type != zipfile.ZIP_STORED for part in parts) or sum(p.file_size for p in parts) > len(data):
         raise ValueError("weights that are compressed, which torch.save does not do")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of storages as older versions wrote them
+        warnings.simplefilter("ignore", UserWarning)  # about storages of older versions
         return torch.load(io.BytesIO(data), map_location=device, weights_only=True)
 
 
 def require_tensors(found: object) -> dict[str, torch.Tensor]:
-    """The tensors of a network by their names, each of which has all of its numbers in the file.
+    """The tensors of a network by name, after a check that the file holds all numbers of each tensor.
 
     Raises:
-        ValueError: something else.
+        ValueError: `found` is no such dict, or a tensor is incomplete or not finite.
     """
     if not isinstance(found, Mapping) or not found:
         raise ValueError("no tensors by their names")
@@ -73,17 +73,17 @@ def require_tensors(found: object) -> dict[str, torch.Tensor]:
 
 
 def require_layers(weights: Mapping[str, torch.Tensor], described: object, inputs: int, critics: int = 1) -> None:
-    """Refuses layers of more numbers than the weights have: a network is as large as its description says.
+    """Refuse layers that need more numbers than the file holds, so that a small file cannot request a huge network.
 
     Args:
-        weights: of `require_tensors`.
-        described: a `net_arch`: the widths of layers, or a dict of them.
-        inputs: numbers that the first layer reads.
-        critics: how many networks have the layers, or those of the dict's last entry.
+        weights: result of `require_tensors`.
+        described: a `net_arch`, which is a list of the layers' widths or a dict of such lists.
+        inputs: number of inputs of the first layer.
+        critics: number of networks with these layers; if `described` is a dict, with the layers of its last entry.
 
     Raises:
-        ValueError: no such description, or more numbers.
-        InputError: it does not fit the memory.
+        ValueError: `described` is no `net_arch`, or its layers need more numbers.
+        InputError: the network does not fit into memory.
     """
     numbers = sum(tensor.numel() for tensor in weights.values())
     parts: list[Any] = list(described.values()) if isinstance(described, Mapping) else [described]
@@ -99,13 +99,13 @@ def require_layers(weights: Mapping[str, torch.Tensor], described: object, input
 
 
 COPIES = 4
-"""Of each weight: in the file, as read, in the network, and while its layer is initialised."""
+"""Copies of each weight in memory: the file, the tensor read from it, the network, and its layer's initial values."""
 
 
 PICTURE, PART = 512, 256
-"""Features of an image in a CnnPolicy, and of one among the parts of a MultiInputPolicy."""
+"""Features of an image in a CnnPolicy, and of an image part in a MultiInputPolicy."""
 
-# The policy classes of each module that SB3's own algorithms come from: of arrays, images and dicts.
+# The policy classes for arrays, images and dicts, by the module of each of SB3's algorithms.
 POLICIES = {
     "stable_baselines3.common.policies": ("ActorCriticPolicy", "ActorCriticCnnPolicy", "MultiInputActorCriticPolicy"),
     "stable_baselines3.sac.policies": ("MlpPolicy", "CnnPolicy", "MultiInputPolicy"),
@@ -117,15 +117,15 @@ READABLE = ("net_arch", "activation_fn", "n_critics", "squash_output", "log_std_
 
 
 MAX_DATA = 64 * 1024 * 1024
-"""Bytes of the JSON of a checkpoint. Real ones have 20 KB to 2 MB."""
+"""Maximum size of the JSON in a checkpoint, in bytes. Real checkpoints have 20 KB to 2 MB."""
 
 DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, LookupError, ValueError, OSError, EOFError, RuntimeError)
-"""Errors of zipfile for archives that are cut, encrypted or of another compression."""
+"""Errors of zipfile for archives that are truncated, encrypted or compressed by another method."""
 
 
 @dataclass(frozen=True)
 class _About:
-    """The settings that are read of a checkpoint."""
+    """The settings that this module reads from the JSON of a checkpoint."""
 
     policy_class: dict[str, Any] = field(default_factory=dict)
     policy_kwargs: dict[str, Any] | None = None
@@ -133,16 +133,16 @@ class _About:
 
 
 class CheckpointPolicy:
-    """A policy of PPO, A2C, SAC, TD3, DDPG or DQN, acting stochastically if it is stochastic.
+    """A policy of PPO, A2C, SAC, TD3, DDPG or DQN. A stochastic policy draws its actions.
 
-    It observes what programs see: the view's state. For records it is a "MultiInputPolicy" whose parts have the names
-    of the record's; for pictures a "CnnPolicy" or "MlpPolicy", which its weights tell.
+    It observes the state of the view, as programs do. For records it is a "MultiInputPolicy" whose parts have the same
+    names as those of the record. For images it is a "CnnPolicy" or an "MlpPolicy", depending on the weights.
 
     Args:
         path: the .zip that `model.save` wrote.
 
     Raises:
-        InputError: missing, not a checkpoint, of a policy that cannot be rebuilt, or made for other
+        InputError: the file is missing, is not a checkpoint, or has a policy that cannot be rebuilt or expects other
             observations.
     """
 
@@ -169,13 +169,13 @@ class CheckpointPolicy:
         self._space: Any = None
 
     def reset(self, environment: Any, seed: int) -> None:
-        """Builds the policy at the first episode, and seeds its draws."""
+        """Seed the draws, and store the spaces from which `act` builds the policy."""
         torch.manual_seed(seed)
         self._space = environment.action_space
         self._observed = environment.observation_space
 
     def act(self, state: Any) -> tuple[Any, float | None]:
-        """An action of the policy; its log-probability for actor-critic policies."""
+        """An action, and its log-probability; None unless the policy is an actor-critic policy."""
         if self._policy is None:
             self._policy = self._build(state)
         if self._module != "stable_baselines3.common.policies":
@@ -210,7 +210,7 @@ class CheckpointPolicy:
                 name, inputs = images, PICTURE
             make = getattr(importlib.import_module(self._module), name)
             require_layers(found, options.get("net_arch", []), inputs, options.get("n_critics", 1))
-            with warnings.catch_warnings():  # about layers as older versions wrote them, which are read the same
+            with warnings.catch_warnings():  # about layers of older versions, which load equally
                 warnings.simplefilter("ignore", UserWarning)
                 policy = make(space, self._space, lambda _: 0.0, **options)
             policy.load_state_dict(found)
@@ -226,13 +226,13 @@ class CheckpointPolicy:
         return policy
 
     def _seen(self, state: Any) -> Any:
-        """A state as Stable-Baselines3 takes observations."""
+        """A state as an observation for Stable-Baselines3: one array, or a dict of named parts."""
         parts = kind_of_state(state, f"--policy {self._path}").separated(state)
         named = {name: np.asarray(part) for name, part in parts.items()}
         return named[""] if list(named) == [""] else named
 
     def _policy_options(self, about: _About) -> dict[str, Any]:
-        """Layers and activation, if they are not the defaults."""
+        """Layers, activation and other readable options of the policy that differ from the defaults."""
         stated = about.policy_kwargs or {}
         if about.use_sde:
             raise InputError(f"--policy {self._path}: state-dependent exploration; expected a policy without it")
@@ -259,7 +259,7 @@ def drawn_actions(
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Actions `(batch, ...)` of an actor-critic policy within its action space, and log-probabilities `(batch,)`.
 
-    Continuous actions are clipped, and have the density of the action as drawn (as in SB3's rollouts).
+    Continuous actions are clipped. Their log-density is that of the action before clipping, as in SB3's rollouts.
     """
     with torch.no_grad():
         batch, _ = network.obs_to_tensor(observations)
@@ -271,7 +271,7 @@ def drawn_actions(
 
 
 def _leaves(space: Any, name: str = "") -> dict[str, Any]:
-    """The spaces within a space by the names of the parts of its records; {"": space} of one that is no `Dict`."""
+    """The inner spaces of a `Dict`, by the names of the parts of its records; {"": space} for any other space."""
     if not hasattr(space, "spaces") or not hasattr(space.spaces, "items"):
         return {name: space}
     found: dict[str, Any] = {}
@@ -281,10 +281,12 @@ def _leaves(space: Any, name: str = "") -> dict[str, Any]:
 
 
 def _as_trained(space: Any, given: dict[str, Any]) -> Any:
-    """A space as a policy knows it: with the environment's own parts, which may be choices, and images turned.
+    """The observation space of a policy trained in the environment, with the channels of images first.
+
+    For records it uses the environment's own spaces, because parts may be discrete there.
 
     Args:
-        space: of the states.
+        space: the space of the states.
         given: spaces of the environment's observations, by name.
     """
     from gymnasium.spaces import Dict
@@ -304,7 +306,7 @@ def _described(space: Any) -> str:
 
 
 def _member(path: Path, name: str, most: int) -> bytes:
-    """The file of a zip under a name, if the zip says that it has no more bytes than `most`; more are not unpacked."""
+    """A file in a zip. A file of more than `most` bytes is refused and not unpacked."""
     with zipfile.ZipFile(path) as archive:
         size = archive.getinfo(name).file_size
         if size > most:

@@ -1,7 +1,8 @@
-"""Choice of the favourite: of the policies kept along a training, the one that its own signal pays most.
+"""Choice of the favourite: the policy with the highest mean reward by the training's own signal.
 
-The signal is what the learner was paid, as it is at the end of training: the recovered reward, in the form in which
-policies get it, or the environment's own reward for PPO on the true reward. No other method's choice sees that one.
+The candidates are the policies kept along one training. The signal is the reward that the learner was trained on, as
+it is at the end of training: the recovered reward in the form for learners. For PPO on the true reward it is the
+environment's reward, which the choice of no other method uses.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from grace_irl.rl.method import Kept, PolicyProblem
 
 @dataclass(frozen=True)
 class Signal:
-    """The rewards of the learner of a training.
+    """The reward of a training.
 
     Attributes:
-        pay: wraps environments so that they pay it.
-        centred: the learner was paid it shifted to a running mean of 0; here the mean is over all episodes that are
-            played for a choice, the same for every policy.
+        pay: wrapper of environments that replaces their reward by this one.
+        centred: whether the learner's reward was shifted to a running mean of 0. The choice then subtracts one mean
+            for all policies, taken over all episodes of the choice.
     """
 
     pay: Pay
@@ -40,9 +41,9 @@ class Chosen:
     """The favourite.
 
     Attributes:
-        policy: with the environment steps of training that it has had.
-        paid: mean payment of an episode of each policy, in their order.
-        steps: environment steps that were played to choose.
+        policy: the policy, with its environment steps of training.
+        paid: mean signal of an episode of each policy, in the order of the policies.
+        steps: environment steps of the episodes of the choice.
     """
 
     policy: Kept
@@ -53,20 +54,20 @@ class Chosen:
 def choose(
     policies: Sequence[Kept], problem: PolicyProblem, signal: Signal, episodes: int, seed: int, *, deterministic: bool
 ) -> Chosen:
-    """The policy whose episodes are paid most; the later one of equals.
+    """The policy with the highest mean signal of an episode. The later one wins a tie.
 
     Args:
-        policies: kept along a training, the last one among them.
-        problem: whose environments they play in.
-        signal: what counts.
-        episodes: of each policy.
-        seed: of the environments and of the policies' draws, the same for each policy.
-        deterministic: take each state's likeliest action.
+        policies: policies kept along a training, and its last one.
+        problem: the problem, for its environments.
+        signal: the reward of the training.
+        episodes: number of episodes of each policy.
+        seed: seed of the environments and of the policies' draws, the same for each policy.
+        deterministic: whether to use the most probable action in each state.
 
     Raises:
         GraceError: the reward fails on an episode.
     """
-    # As many episodes in each lane, so that none plays on for nothing.
+    # Equal numbers of episodes in all lanes, so that no lane plays an unused episode.
     count = max(lanes for lanes in range(1, problem.num_envs + 1) if episodes % lanes == 0)
     totals, lengths, steps = [], [], 0
     for each in policies:
@@ -85,7 +86,7 @@ def choose(
 
 
 class _Counting(VecEnvWrapper):
-    """Counts environment steps, those of episodes that are not played to their end among them."""
+    """A counter of environment steps, including those of unfinished episodes."""
 
     def __init__(self, venv: VecEnv) -> None:
         super().__init__(venv)

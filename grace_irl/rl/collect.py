@@ -1,4 +1,4 @@
-"""Rolls a policy out and keeps what happened as demonstrations."""
+"""Collection of demonstrations from the episodes of a policy."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from grace_irl.rl.environments import make, quiet
 from grace_irl.rl.policies import ActingPolicy, PolicyFailureError, make_policy
 
 PATIENCE = 10
-"""Give up when this many times more episodes failed than were kept: the level is beyond the policy."""
+"""Ratio of lost to kept episodes at which collection stops, because the level is too hard for the policy."""
 
 
 @dataclass
 class EpisodeTally:
-    """Outcomes of the episodes.
+    """Numbers of episodes by outcome.
 
     Attributes:
-        kept: episodes that are in the set.
-        dropped_successes: negatives that reached the goal and were left out.
-        failures: episodes that the policy did not finish, by reason.
+        kept: episodes in the set.
+        dropped_successes: negatives left out because they reached the goal.
+        failures: episodes left out because the policy failed, by reason.
     """
 
     kept: int = 0
@@ -63,28 +63,28 @@ def collect(
     tally: EpisodeTally | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Demonstrations:
-    """Plays episodes until `episodes` of them can be kept.
+    """Play episodes until `episodes` of them are kept.
 
-    An expert's episode in an environment with a goal must reach it; a negative's must not, as a rollout that
-    happens to succeed would be a false negative.
+    If the environment has a goal, an expert's episode must reach it. A negative episode must not, because a successful
+    rollout would be a false negative.
 
     Args:
         env_id: Gymnasium id.
         policy: "bot", "random", or a checkpoint's path.
-        episodes: how many trajectories to keep.
-        role: what they stand for.
-        seed: of the first environment; the same seed gives the same set.
-        max_steps: a time limit instead of the environment's.
-        keep_successes: keep negatives that reached the goal.
+        episodes: number of trajectories to keep.
+        role: role of the trajectories.
+        seed: seed from which the seeds of all episodes are drawn. The same seed gives the same set.
+        max_steps: time limit in steps instead of the environment's.
+        keep_successes: whether to keep negatives that reached the goal.
         task: task name; the environment's id by default.
-        kind: name of the kind of the states, if the space of observations leaves several; "" decides by their values.
-        alarm_s: seconds that the bot may think in one episode.
-        tally: filled with what became of the episodes.
-        progress: called with the number of trajectories kept so far.
+        kind: name of the kind of the states, if the observation space fits several; "" decides by their values.
+        alarm_s: maximum computing time of the bot per episode, in seconds.
+        tally: counter to fill with the outcomes of the episodes.
+        progress: callback with the number of trajectories kept so far.
 
     Raises:
-        InputError: for arguments that cannot be used.
-        GraceError: the policy keeps failing.
+        InputError: an argument is invalid.
+        GraceError: too many episodes failed or were left out (`PATIENCE`).
     """
     if episodes < 1:
         raise InputError(f"--episodes {episodes}; expected at least 1")
@@ -128,10 +128,10 @@ def collect(
 
 
 def rollout(environment: Any, view: StateView, policy: ActingPolicy, seed: int) -> tuple[Trajectory, bool]:
-    """Plays one episode to its end.
+    """Play one episode to its end.
 
     Returns:
-        The trajectory, its final state included, and whether the goal was reached.
+        The trajectory with its final state, and whether it reached the goal.
 
     Raises:
         PolicyFailureError: the policy got stuck.

@@ -1,4 +1,4 @@
-"""A learning curve: what policies on the way were worth, by the environment's own account."""
+"""A learning curve: evaluations of a policy during training, on the environment's own reward."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class Point:
 
     Attributes:
         steps: environment steps of training so far.
-        episodes: how many were played.
-        mean, deviation: of the true return.
-        success: share of episodes that reached the goal; None if the environment has none.
+        episodes: number of episodes of the evaluation.
+        mean, deviation: mean and standard deviation of the true return.
+        success: share of episodes that reached the goal; None if the environment has no goal.
         length: mean steps of an episode.
-        components: mean sums of the parts that the environment names (`reward_forward`, `reward_survive`, …).
-        paid: mean return in training since the last point, of the reward that was trained on; None if no episode
+        components: mean sums of the reward components that the environment names (`reward_forward`, …).
+        paid: mean return of the training episodes since the last point, by the reward of training; None if no episode
             ended.
-        seconds: of training so far, evaluation left out.
+        seconds: seconds of training so far, without evaluations.
     """
 
     steps: int
@@ -42,21 +42,21 @@ class Point:
 
 
 def to_json(points: Sequence[Point]) -> str:
-    """As text."""
+    """A curve as JSON text."""
     return json.dumps([asdict(each) for each in points])
 
 
 def from_json(text: str) -> tuple[Point, ...]:
-    """A curve from the text of `to_json`."""
+    """A curve from the JSON text of `to_json`."""
     return toml.from_json(tuple[Point, ...], text)
 
 
 class Watching:
-    """Calls a `Watch` when one of `problem.watches` evenly spaced numbers of steps is reached.
+    """A callback that calls a `Watch` at `problem.watches` evenly spaced numbers of steps.
 
-    It copies the policy at each of `problem.keeps`.
+    It also keeps a copy of the policy at each of `problem.keeps`.
 
-    It is a callback of Stable-Baselines3, too: `model.learn(steps, callback=Watching(problem, watch))`.
+    Stable-Baselines3 accepts it as a callback: `model.learn(steps, callback=Watching(problem, watch))`.
     """
 
     def __init__(self, problem: PolicyProblem, watch: Watch) -> None:
@@ -67,7 +67,7 @@ class Watching:
         self._shown = -1
 
     def at(self, steps: int, policy: Policy) -> None:
-        """The policy after a number of environment steps; shown, and kept, if a point was passed since then."""
+        """Show or keep the policy after `steps` environment steps, if training has passed a planned point."""
         if self._keeps and steps >= self._keeps[0]:
             self._keeps = [point for point in self._keeps if point > steps]
             self._kept.append(Kept(steps, deepcopy(policy)))
@@ -76,17 +76,17 @@ class Watching:
             self._show(steps, policy)
 
     def end(self, steps: int, policy: Policy) -> None:
-        """The policy that is the result; shown unless it was just now."""
+        """Show the last policy, unless it was already shown at this number of steps."""
         if steps != self._shown:
             self._show(steps, policy)
 
     @property
     def kept(self) -> tuple[Kept, ...]:
-        """The copies so far (`Trained.kept`)."""
+        """The copies kept so far (`Trained.kept`)."""
         return tuple(self._kept)
 
     def __call__(self, found: dict[str, Any], _: dict[str, Any]) -> bool:
-        """See the class; called after every step of the vectorised environment."""
+        """Callback of Stable-Baselines3 after every step of the vector environment."""
         learner = found["self"]
         self.at(learner.num_timesteps, learner.policy)
         return True

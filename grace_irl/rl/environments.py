@@ -1,6 +1,6 @@
-"""Makes environments by id, or by the user's own adapter, with the view that fits them.
+"""Factories of environments by id or by the user's own adapter, each with its view.
 
-An adapter is `package.module:make` or `file.py:make`, a few lines long.
+An adapter is a short function of the user, named as `package.module:make` or `file.py:make`.
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ class FunctionView:
     """A view made of functions. Implements `StateView`.
 
     Attributes:
-        metadata: what is true of all states: kind, field names, environment id, name of the view, label rule.
-        of: the state in `(environment, observation)`; by default the observation. It is copied.
-        text: the instruction of an environment's running episode; by default its `mission`, or "".
-        reached: whether an episode that ended with `(terminated, reward)` reached its goal; None: there is no goal.
-        kinds: names of the kinds that states may be of, if `metadata` names one of several; () if it is sure.
+        metadata: facts about all states, such as kind, field names, environment id, name of the view and label rule.
+        of: function from `(environment, observation)` to the state, which is then copied; by default the observation.
+        text: function from the environment to the instruction of its running episode; by default its `mission`, or "".
+        reached: function from `(terminated, reward)` at the end of an episode to whether it reached its goal; None if
+            the environment has no goal.
+        kinds: names of all possible kinds of the states; () if only that of `metadata` is possible.
     """
 
     metadata: Metadata
@@ -55,7 +56,7 @@ class FunctionView:
 
     @property
     def has_goal(self) -> bool:
-        """Whether `success` means anything."""
+        """Whether the environment has a goal, so that `success` has a meaning."""
         return self.reached is not None
 
     def prepare(self, environment: Any) -> None:
@@ -75,29 +76,30 @@ class FunctionView:
 
 
 def is_adapter(name: str) -> bool:
-    """Whether an environment's name is that of a function, and not a Gymnasium id (`module:Name-v0` is one)."""
+    """Whether an environment's name is that of a function. `module:Name-v0` is a Gymnasium id and no function."""
     return re.fullmatch(r".+:[A-Za-z_]\w*", name) is not None
 
 
 def names_code(name: str) -> bool:
-    """Whether making an environment of this name imports code that the name itself chooses.
+    """Whether making an environment of this name imports the code that the name specifies.
 
-    A function does (`file.py:make`), and so does Gymnasium's `module:Name-v0`; a registered id runs what is installed.
+    This holds for a function (`file.py:make`) and for Gymnasium's `module:Name-v0`. A registered id imports installed
+    code only.
     """
     return ":" in name
 
 
 def make_adapted(name: str, kind: str = "") -> tuple[Any, StateView]:
-    """Calls the function that a name stands for. It is the user's own code, and runs as such.
+    """Call the user's function of this name. It runs outside the sandbox, as the user's own code.
 
     Args:
-        name: `package.module:function`, or `file.py:function`. The function returns a Gymnasium environment, or one
-            and its `StateView`. Without one, observations are the states: vectors `(n,)`, grids `(w, h, 3)` of
-            integers, images `(h, w, c)` of bytes, or dicts.
+        name: `package.module:function`, or `file.py:function`. The function returns a Gymnasium environment, or an
+            environment and its `StateView`. Without a view, observations are the states: vectors `(n,)`, grids
+            `(w, h, 3)` of integers, images `(h, w, c)` of bytes, or dicts.
         kind: as for `make`.
 
     Raises:
-        InputError: it cannot be imported or called, or returns something else.
+        InputError: the function cannot be imported or called, or returns something else.
     """
     where, _, function = name.rpartition(":")
     module = _module(where, name)
@@ -126,7 +128,7 @@ def _module(where: str, name: str) -> ModuleType:
         assert spec is not None  # a .py file always has a loader
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
-        sys.modules[module_name] = module  # dataclasses and pickles look their module up
+        sys.modules[module_name] = module  # dataclasses and pickles look up their module here
         spec.loader.exec_module(module)
         return module
     except InputError:
@@ -136,7 +138,11 @@ def _module(where: str, name: str) -> ModuleType:
 
 
 def _view(name: str, environment: Any, asked: str) -> StateView:
-    """The kind of the observations, if they are states already."""
+    """The view of an adapter without its own, whose observations are the states.
+
+    Raises:
+        InputError: the observations are of no kind of state.
+    """
     kind = _kind(environment, asked)
     if kind is not None:
         kinds = tuple(each.name for each in kinds_of_space(environment.observation_space))
@@ -149,9 +155,10 @@ def _view(name: str, environment: Any, asked: str) -> StateView:
 
 
 def _kind(environment: Any, asked: str) -> StateKind | None:
-    """The kind of an environment's observations; None if they are of none.
+    """The kind of an environment's observations; None if no kind fits.
 
-    If their space leaves several, it is the one asked for, else what the values of a first observation are like.
+    If several kinds fit the space, it is the kind that the caller asked for, else the likeliest for a first
+    observation.
     """
     kinds = kinds_of_space(environment.observation_space)
     if len(kinds) < 2:
@@ -169,14 +176,14 @@ GRID_PREFIXES = ("BabyAI-", "MiniGrid-")
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Swallows what environments print: MiniGrid writes "Sampling rejected" to standard output on reset."""
+    """Suppress the output of environments, such as MiniGrid's "Sampling rejected" on reset."""
     with contextlib.redirect_stdout(io.StringIO()):
         yield
 
 
 @contextlib.contextmanager
 def quiet_models() -> Iterator[None]:
-    """Drops MuJoCo's warnings about old keywords in a model file; it would log them to a file in the user's folder."""
+    """Suppress MuJoCo's warnings about old keywords in a model. It would log them to a file in the user's folder."""
     try:
         mujoco: Any = importlib.import_module("mujoco")
     except ImportError:
@@ -196,14 +203,14 @@ def make(
     """A Gymnasium environment and its view.
 
     Args:
-        environment_id: as `gymnasium.make` takes it (MiniGrid's and BabyAI's are registered here), or an adapter of
-            the user's own, `package.module:function` or `file.py:function` (`grace_irl.rl.environments`).
-        max_steps: a time limit of the caller's own; None keeps the environment's.
-        options: more arguments of `gymnasium.make`.
-        kind: name of the observations' kind, if their space leaves several (a grid and an image may look alike).
+        environment_id: id for `gymnasium.make`, or the user's own adapter, `package.module:function` or
+            `file.py:function` (`make_adapted`). The environments of MiniGrid and BabyAI are registered here.
+        max_steps: time limit in steps; None keeps the environment's.
+        options: further arguments of `gymnasium.make`.
+        kind: name of the observations' kind, if their space fits several (such as grid and image).
 
     Raises:
-        InputError: unknown id, missing packages, or observations that no view handles.
+        InputError: the id is unknown, a package is missing, or no view handles the observations.
     """
     try:
         import gymnasium
@@ -220,7 +227,7 @@ def make(
     if max_steps is not None:
         if max_steps < 1:
             raise InputError(f"--max-steps {max_steps}; expected at least 1")
-        # MiniGrid keeps its own limit and would truncate first; the wrapper serves everybody else.
+        # MiniGrid has its own limit and would truncate first. Other environments use Gymnasium's wrapper.
         chosen["max_steps" if environment_id.startswith("MiniGrid-") else "max_episode_steps"] = max_steps
     if is_adapter(environment_id):
         adapted, own_view = make_adapted(environment_id, kind)
@@ -234,7 +241,7 @@ def make(
             environment = gymnasium.make(environment_id, disable_env_checker=True, **chosen)
     except gymnasium.error.DependencyNotInstalled as error:
         raise InputError(f"{environment_id}: {error}; install the extra, pip install 'grace-irl[rl]'") from None
-    except (gymnasium.error.Error, ImportError, ValueError) as error:  # the latter of a module that an id names
+    except (gymnasium.error.Error, ImportError, ValueError) as error:  # the last two: from a module that an id names
         raise InputError(
             f"{environment_id}: no such environment ({error}); expected a Gymnasium id such as "
             "BabyAI-GoToObj-v0 or Hopper-v5"
@@ -254,12 +261,12 @@ def make(
 
 
 def registration(environment_id: str) -> str | None:
-    """The registration of an environment that code of the user's own registered in this process, as JSON.
+    """The JSON of an environment's registration, if the user's code registered it in this process.
 
-    Another process can `register` it. None for environments that every process knows, and for functions.
+    Another process can `register` it. None for environments that every process knows, and for adapters.
 
     Raises:
-        InputError: it is made by a function of this process, which no other one can have.
+        InputError: the entry point is a function object of this process, which another process cannot import.
     """
     import gymnasium
 
@@ -277,7 +284,7 @@ def registration(environment_id: str) -> str | None:
 
 
 def register(text: str) -> None:
-    """Registers what `registration` gave, unless there is an environment of that name."""
+    """Register the environment of a JSON text of `registration`, unless its id is registered already."""
     import gymnasium
     from gymnasium.envs.registration import EnvSpec
 

@@ -1,4 +1,4 @@
-"""Experts' trajectories as a policy would have lived them: observations and actions, fit for an environment."""
+"""Experts' trajectories in the form of a policy's episodes: observations and actions of one environment."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class ExpertEpisode:
     """One episode of an expert.
 
     Attributes:
-        observations: `(T+1, ...)`, what the policy would have observed.
-        actions: `(T, ...)`, within the action space.
-        ended: whether the last observation is the end of the episode (terminal state or time limit), and not only
-            of the recording.
+        observations: observations of a policy in the same states, `(T+1, ...)`.
+        actions: actions within the action space, `(T, ...)`.
+        ended: whether the episode ended at the last observation, by a terminal state or a time limit. False if only
+            the recording ended there.
     """
 
     observations: NDArray[Any]
@@ -34,20 +34,20 @@ class ExpertEpisode:
 def expert_episodes(problem: PolicyProblem, method: str, *, absorbing: bool = True) -> tuple[ExpertEpisode, ...]:
     """The training experts with at least one step, for a method that needs their actions.
 
-    If only goal states are positive (label rule "goal") and the experts' are known, an expert is followed as far as
-    its last goal state: what it did behind that is no example, and one that reached no goal is none at all.
+    Under the label rule "goal", each expert with known goal states is cut after its last goal state, because later
+    steps are no example. An expert without a goal state is left out.
 
-    Continuous actions are clipped to the action space, as the learner's are before the environment sees them: a
-    discriminator would otherwise tell experts by actions that nobody can take.
+    Continuous actions are clipped to the action space, as the environment receives the learner's. Otherwise a
+    discriminator could recognise experts by actions outside the space.
 
     Args:
-        problem: whose demonstrations, observations and spaces.
-        method: its name, for messages.
-        absorbing: in the fixed-horizon form, whether episodes that reached a terminal state go on in the absorbing
-            one. A method that imitates actions leaves that out: they have no effect there.
+        problem: the problem, for its demonstrations, observations and spaces.
+        method: the method's name, for messages.
+        absorbing: whether episodes with a terminal state continue in the absorbing state, in the fixed-horizon form.
+            False for a method that imitates actions, because they have no effect there.
 
     Raises:
-        InputError: no expert, no actions, or observations or actions that are not the environment's.
+        InputError: there is no expert or no action, or observations or actions do not fit the environment.
     """
     experts = problem.demonstrations.select(role="expert", split="train")
     followed = map(_to_goal, experts) if problem.demonstrations.metadata.label == "goal" else _whole(experts)
@@ -90,7 +90,7 @@ def _whole(experts: Iterable[Demonstration]) -> Iterator[Trajectory]:
 
 
 def _to_goal(item: Demonstration) -> Trajectory | None:
-    """An expert's trajectory up to its last goal state; None without one, whole if its goal states are unknown."""
+    """An expert's trajectory up to its last goal state; None without a goal state, whole if they are unknown."""
     trajectory = item.trajectory
     if item.goals is None or max(item.goals, default=-1) == trajectory.num_steps:
         return trajectory
@@ -110,7 +110,7 @@ def _to_goal(item: Demonstration) -> Trajectory | None:
 
 
 def _episode(trajectory: Trajectory, problem: PolicyProblem, space: Any, method: str) -> ExpertEpisode:
-    """One trajectory, its observations as the problem has them and its actions within the action space."""
+    """One trajectory, with the observations of the problem and actions within the action space."""
     taken: NDArray[Any] = np.asarray(trajectory.actions)
     where = trajectory.source or "an expert"
     if hasattr(space, "n"):

@@ -1,4 +1,4 @@
-"""Measures a policy on the true reward, in the same way whatever taught it."""
+"""Evaluation of a policy on the true reward, in the same way for every training method."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from grace_irl.rl.environments import quiet
 from grace_irl.rl.method import Policy
 
 SUCCESS = ("is_success", "success")
-"""Keys of the information of an episode's last step, as in Stable-Baselines3 and in Gymnasium-Robotics' mazes: whether
-the goal was reached."""
+"""Keys in the `info` of an episode's last step for whether the episode reached the goal. The first is that of
+Stable-Baselines3, the second that of the mazes of Gymnasium-Robotics."""
 COMPONENTS = "reward_"
-"""Start of the keys of the environment's own reward components, as in Gymnasium's MuJoCo environments."""
+"""Prefix of the keys of reward components in `info`, as in Gymnasium's MuJoCo environments."""
 
 
 @dataclass
 class EpisodeSums:
-    """The environment's account of one episode so far.
+    """Sums over one episode so far, from the environment's rewards and `info`.
 
     Attributes:
         total: the true return.
-        length: steps until the episode ended, or was absorbed (`grace_irl.rl.horizon`).
-        success: whether it reached the goal; None if the environment has none.
-        components: sums of what the environment names in `info` as parts of its reward (`reward_forward`,
-            `reward_survive`, `reward_ctrl`, …).
+        length: steps before the episode ended or entered the absorbing state (`grace_irl.rl.horizon`).
+        success: whether the episode reached the goal; None if the environment has no goal.
+        components: sums of the reward components in `info`, by key (`reward_forward`, `reward_survive`,
+            `reward_ctrl`, …).
     """
 
     total: float = 0.0
@@ -41,7 +41,7 @@ class EpisodeSums:
     components: dict[str, float] = field(default_factory=dict)
 
     def add(self, reward: float, info: Mapping[str, Any]) -> None:
-        """Counts one step."""
+        """Add one step."""
         self.total += reward
         self.length += not info.get("absorbed", False)
         told = next((info[key] for key in SUCCESS if key in info), None)
@@ -54,11 +54,11 @@ class EpisodeSums:
 
 @dataclass(frozen=True, eq=False)
 class Rollout:
-    """One episode that a policy played, with what the environment said of it (`EpisodeSums`).
+    """One episode of a policy, with its sums (`EpisodeSums`).
 
     Attributes:
-        trajectory: what happened, with the environment's own rewards and the policy's log-probabilities.
-        total, success, components: as of `EpisodeSums`.
+        trajectory: the trajectory, with the environment's own rewards and the policy's log-probabilities.
+        total, success, components: as in `EpisodeSums`.
     """
 
     trajectory: Trajectory
@@ -68,20 +68,21 @@ class Rollout:
 
     @property
     def length(self) -> int:
-        """Steps."""
+        """Number of steps."""
         return self.trajectory.num_steps
 
 
 @dataclass(frozen=True, eq=False)
 class Performance:
-    """Episodes of one policy.
+    """Results of one policy's episodes.
 
     Attributes:
-        returns: `(episodes,)` undiscounted true returns.
-        lengths: `(episodes,)` steps until the episode ended, or was absorbed (`grace_irl.rl.horizon`).
-        successes: `(episodes,)`; None if the environment has no goal.
-        components: `(episodes,)` sums of each component of the reward that the environment names, by name:
-            `reward_forward`, `reward_survive` and `reward_ctrl` in Hopper-v5.
+        returns: undiscounted true returns, `(episodes,)`.
+        lengths: steps before each episode ended or entered the absorbing state (`grace_irl.rl.horizon`),
+            `(episodes,)`.
+        successes: whether each episode reached the goal, `(episodes,)`; None if the environment has no goal.
+        components: sums of each reward component that the environment names, `(episodes,)`, by name. In Hopper-v5
+            these are `reward_forward`, `reward_survive` and `reward_ctrl`.
     """
 
     returns: NDArray[np.float64]
@@ -91,7 +92,7 @@ class Performance:
 
     @classmethod
     def of(cls, episodes: Sequence[Rollout | EpisodeSums]) -> Performance:
-        """The numbers of episodes."""
+        """Collect the results of episodes in arrays."""
         names = list(dict.fromkeys(name for each in episodes for name in each.components))
         known = [each.success for each in episodes if each.success is not None]
         return cls(
@@ -102,7 +103,7 @@ class Performance:
         )
 
     def point(self, steps: int) -> Point:
-        """A point of a learning curve, after that many steps of training."""
+        """A point of a learning curve, after `steps` environment steps of training."""
         return Point(
             steps,
             len(self.returns),
@@ -123,22 +124,24 @@ def evaluate(
     deterministic: bool = False,
     at_once: int = 20,
 ) -> Performance:
-    """Plays episodes with a policy.
+    """Evaluate a policy over episodes.
 
-    The episodes' seeds are those of `grace_irl.rl.rollouts.play`, whatever the policy, so that methods meet the same
-    levels. Neither the policy nor torch's random state is changed: one that learns goes on as if nobody had looked.
-    Unlike `play` it takes whatever predicts, recurrent policies too, and keeps sums alone: no states, no probabilities.
+    The episodes have the seeds of `grace_irl.rl.rollouts.play` for every policy, so that all methods meet the same
+    levels. The policy and torch's random state stay unchanged, so an evaluation does not affect training.
+
+    Unlike `play`, this accepts every policy with `predict`, including recurrent ones. It keeps only sums, and no
+    states or probabilities.
 
     Args:
-        policy: acts in batches.
-        make_env: makes one environment.
-        episodes: how many.
-        seed: of the environments, and of the policy's draws.
-        deterministic: take each state's likeliest action instead of drawing one.
-        at_once: environments that are open at the same time.
+        policy: the policy.
+        make_env: factory of one environment.
+        episodes: number of episodes.
+        seed: seed of the environments and of the policy's draws.
+        deterministic: whether to use the most probable action in each state instead of drawing one.
+        at_once: number of environments open at the same time.
 
     Raises:
-        InputError: fewer than one episode.
+        InputError: `episodes` is below 1.
     """
     if episodes < 1:
         raise InputError(f"{episodes} evaluation episodes; expected at least 1")
@@ -154,7 +157,7 @@ def evaluate(
 
 
 def _play(policy: Policy, make_env: Callable[[], Any], seeds: list[int], deterministic: bool) -> list[EpisodeSums]:
-    """One episode per seed, all at once; an environment whose episode has ended is not stepped any more."""
+    """Play one episode per seed, in parallel. An environment makes no further step after its episode has ended."""
     with ExitStack() as stack:
         environments = [stack.enter_context(closing(make_env())) for _ in seeds]
         records = [EpisodeSums() for _ in seeds]

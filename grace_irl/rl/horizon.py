@@ -1,10 +1,11 @@
-"""The fixed-horizon form: every episode has one length, so that a reward can say nothing by how long episodes are.
+"""The fixed-horizon form: all episodes have the same length, so that a reward cannot act through their length.
 
-If episodes end early, their length shows how well they went, and a reward need not be right to be good. A reward that
-is positive everywhere, as GAIL's is, teaches to stay alive; one that is negative everywhere teaches to end the episode.
-In the fixed-horizon form an episode that reaches a terminal state goes on in an absorbing one, which pays nothing and
-which no action leaves, until the horizon. The true return stays what it was. (Kostrikov et al. 2019,
-"Discriminator-Actor-Critic"; the wrapper of `seals` that does so keeps the last observation instead.)
+If episodes can end early, a wrong reward can still train a good policy through their length. A reward that is positive
+everywhere, like GAIL's, encourages the policy to stay alive. One that is negative everywhere encourages an early end.
+
+In the fixed-horizon form, an episode with a terminal state continues in an absorbing state until the horizon
+(Kostrikov et al. 2019, "Discriminator-Actor-Critic"). There the reward is 0, and no action leaves the state. So the
+true return does not change. The similar wrapper of `seals` repeats the last observation instead.
 """
 
 from __future__ import annotations
@@ -18,21 +19,24 @@ from numpy.typing import NDArray
 from grace_irl.errors import InputError
 
 ABSORBED = "absorbed"
-"""Key of a step's information: whether the episode had reached a terminal state before this step."""
+"""Key in the `info` of a step: whether the episode had reached a terminal state before this step."""
 
 
 class FixedHorizon(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Episodes of exactly `horizon` steps; none is terminated, each is truncated at the horizon.
+    """A wrapper that makes all episodes exactly `horizon` steps long.
 
-    Vectors get one more component, 1 in the absorbing state and 0 elsewhere; all others are 0 there. Arrays of more
-    dimensions keep their shape and are all 0 in the absorbing state, which no grid of MiniGrid is.
+    No episode terminates; each is truncated at the horizon. Vectors get one more component, a flag that is 1 in the
+    absorbing state and 0 elsewhere. The other components are 0 in the absorbing state.
+
+    Arrays of more dimensions keep their shape, and all their values are 0 in the absorbing state. This identifies the
+    state, because no grid of MiniGrid consists of zeros.
 
     Args:
-        environment: what is wrapped; its observations are a `Box`.
-        horizon: steps of each episode, not more than the environment's own time limit.
+        environment: the environment to wrap, with a `Box` as observation space.
+        horizon: steps of each episode, at most the environment's own time limit.
 
     Raises:
-        InputError: other observations, or a horizon below 1.
+        InputError: another observation space, or a horizon below 1.
     """
 
     def __init__(self, environment: gymnasium.Env[Any, Any], horizon: int) -> None:
@@ -47,17 +51,17 @@ class FixedHorizon(gymnasium.Wrapper[Any, Any, Any, Any]):
         low, high = space.low, space.high
         if len(space.shape) == 1:
             low, high = np.append(low, dtype.type(0)), np.append(high, dtype.type(1))
-        # 0 must be an observation in every component.
+        # The space must contain 0 in every component, for the absorbing state.
         self.observation_space = gymnasium.spaces.Box(np.minimum(low, 0), np.maximum(high, 0), dtype=dtype)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """A new episode."""
+        """Start an episode."""
         observation, info = self.env.reset(seed=seed, options=options)
         self._steps, self._absorbed = 0, False
         return alive(np.asarray(observation)), info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """One step; nothing happens in the absorbing state.
+        """One step. In the absorbing state, the inner environment makes no step.
 
         Raises:
             InputError: the environment's own time limit is shorter than the horizon.
@@ -79,9 +83,9 @@ class FixedHorizon(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 def alive(observations: NDArray[Any]) -> NDArray[Any]:
-    """Observations outside the absorbing state: `(..., n)` vectors become `(..., n + 1)`, others stay.
+    """An observation outside the absorbing state: a vector `(n,)` becomes `(n + 1,)`, with the flag 0 at the end.
 
-    A single vector is `(n,)`; a grid `(h, w, c)` has at least three dimensions.
+    Arrays of more dimensions stay unchanged.
     """
     if observations.ndim != 1:
         return observations
@@ -89,7 +93,7 @@ def alive(observations: NDArray[Any]) -> NDArray[Any]:
 
 
 def absorbing(space: Any) -> NDArray[Any]:
-    """The observation of the absorbing state in a space that `FixedHorizon` gives."""
+    """The observation of the absorbing state, in the observation space of `FixedHorizon`."""
     seen = np.zeros(space.shape, space.dtype)
     if seen.ndim == 1:
         seen[-1] = 1
@@ -104,16 +108,16 @@ def absorbed(
     action_space: Any,
     generator: np.random.Generator,
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """An episode in the fixed-horizon form, as `FixedHorizon` would have given it.
+    """Convert a recorded episode to the fixed-horizon form, as `FixedHorizon` would have returned it.
 
     Args:
-        observations: `(T+1, ...)`.
-        actions: `(T, ...)`.
-        horizon: steps to bring it to; what is longer is cut.
-        terminal: whether its last state is terminal. One that is not ends with the recording.
-        action_space: of the environment; actions in the absorbing state are drawn from it, uniformly, because they
-            have no effect and a discriminator must not read anything from them.
-        generator: draws them.
+        observations: observations, `(T+1, ...)`.
+        actions: actions, `(T, ...)`.
+        horizon: number of steps of the result. Longer episodes are cut.
+        terminal: whether the last state is terminal. If not, the episode is not extended.
+        action_space: action space of the environment. Actions in the absorbing state are drawn from it uniformly,
+            because they have no effect and must not inform a discriminator.
+        generator: random generator of these actions.
     """
     if observations.ndim == 2:
         observations = np.hstack([observations, np.zeros((len(observations), 1), observations.dtype)])

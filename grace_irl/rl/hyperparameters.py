@@ -21,19 +21,19 @@ class Hyperparameters:
     """Settings of PPO, in the names of Stable-Baselines3.
 
     Attributes:
-        source: origin of the numbers.
-        n_envs: environments stepped at once.
-        n_steps: steps of each between two updates; a rollout has `n_envs * n_steps`.
-        batch_size: transitions of a minibatch.
+        source: origin of the values.
+        n_envs: number of environments in parallel.
+        n_steps: steps of each environment between two updates. A rollout has `n_envs * n_steps` steps.
+        batch_size: transitions in a minibatch.
         n_epochs: passes over a rollout.
         learning_rate, gamma, gae_lambda, ent_coef, vf_coef, clip_range, max_grad_norm: as in Schulman et al. 2017.
-        net_arch: units of each layer, of the policy and of the value.
-        activation: of those layers.
-        log_std_init: logarithm of the deviation that continuous actions start with.
-        ortho_init: orthogonal initial weights.
+        net_arch: units of each hidden layer, for the policy and for the value function.
+        activation: activation function of these layers.
+        log_std_init: initial logarithm of the standard deviation of continuous actions.
+        ortho_init: whether initial weights are orthogonal.
         adam_eps: epsilon of Adam.
-        norm_reward: divide rewards by the deviation of their discounted return (`VecNormalize`).
-        deterministic: evaluate the most probable action rather than a drawn one.
+        norm_reward: whether to divide rewards by the standard deviation of their discounted return (`VecNormalize`).
+        deterministic: whether evaluations use the most probable action instead of a drawn one.
     """
 
     source: str
@@ -62,7 +62,7 @@ class Hyperparameters:
         return self.n_envs * self.n_steps
 
     def ppo(self) -> dict[str, Any]:
-        """The arguments of `stable_baselines3.PPO` among these."""
+        """The settings that are arguments of `stable_baselines3.PPO`."""
         return {name: getattr(self, name) for name in _PPO}
 
 
@@ -129,7 +129,7 @@ TABLE: dict[str, Hyperparameters] = {
         "HalfCheetah, too: with the zoo's tuned settings Hopper stood still on the true reward (docs/training.md)"
     ),
 }
-"""By the name of an environment without its version; the names of kinds of state are for all others of that kind."""
+"""Settings by the name of an environment without its version. Any other environment uses those of its kind of state."""
 
 TABLE[RECORD.name] = TABLE[VECTOR.name]
 
@@ -139,7 +139,7 @@ def hyperparameters(environment_id: str, kind: str) -> Hyperparameters:
 
     Args:
         environment_id: a Gymnasium id, or "".
-        kind: name of its states' kind.
+        kind: name of the kind of its states.
     """
     name = environment_id.split("/")[-1].rsplit("-v", 1)[0]
     return TABLE.get(name, TABLE[kind])

@@ -1,8 +1,8 @@
-"""Learners on vector environments that pay a reward: the one way in which policies learn here.
+"""Training on vector environments with a chosen reward, shared by all methods.
 
-Every learner steps environments side by side in this process (`learning_venv`). They pay their own reward or a
-recovered one (`Pay`), which may be divided by the deviation of its returns (`normalised`). PPO with checkpoints is
-`grace_irl.rl.ppo.train`; comparisons train in one piece (`learn_on`).
+Every learner uses several environments in this process (`learning_venv`). Their reward is their own or a recovered one
+(`Pay`). It may be divided by the standard deviation of its returns (`normalised`). `grace_irl.rl.ppo.train` is PPO
+with checkpoints. Comparisons train without checkpoints (`learn_on`).
 """
 
 from __future__ import annotations
@@ -33,26 +33,28 @@ from grace_irl.rl.trained import network_settings
 
 
 class Pay(Protocol):
-    """Makes environments pay a reward."""
+    """A wrapper function that sets the reward of vector environments."""
 
     def __call__(self, venv: VecEnv, gamma: float) -> VecEnv:
-        """The environments, wrapped; `gamma` is the learner's discount."""
+        """Wrap the environments; `gamma` is the learner's discount."""
         ...
 
 
 def true_pay(venv: VecEnv, gamma: float) -> VecEnv:  # noqa: ARG001
-    """Leaves the environments their own reward."""
+    """The `Pay` of the environments' own reward."""
     return venv
 
 
 @dataclass(frozen=True)
 class ProgramPay:
-    """Pays a reward file: in this process if the file is trusted, else by way of the sandbox. Implements `Pay`.
+    """The reward of a reward file. It runs in this process if the file is trusted, else in the sandbox.
+
+    Implements `Pay`.
 
     Attributes:
         reward: the file.
-        form: the form in which the learner gets it.
-        allow_weak_sandbox: accept tier E (docs/sandbox.md).
+        form: form of the learner's reward.
+        allow_weak_sandbox: whether to accept tier E (docs/sandbox.md).
     """
 
     reward: RewardFile
@@ -61,7 +63,7 @@ class ProgramPay:
 
     @property
     def scale(self) -> Scale:
-        """The form, with the file's calibration and the default discount."""
+        """The conversion to this form, with the file's calibration and the default discount."""
         return self.reward.scaled(self.form)
 
     def __call__(self, venv: VecEnv, gamma: float) -> VecEnv:
@@ -72,11 +74,11 @@ class ProgramPay:
 
 @dataclass(frozen=True)
 class NetPay:
-    """Pays a reward of transitions between observations. Implements `Pay`.
+    """A reward of transitions between observations, such as a network. Implements `Pay`.
 
     Attributes:
-        reward: of transitions.
-        paid: the form in which it was learnt (`Trained.paid`).
+        reward: the reward.
+        paid: form of the learner's reward in the training that recovered it (`Trained.paid`).
     """
 
     reward: TransitionReward
@@ -88,12 +90,12 @@ class NetPay:
 
 
 class NetVecEnv(VecEnvWrapper):
-    """Pays a reward of transitions.
+    """A vector environment with a reward of transitions instead of its own.
 
     Args:
-        venv: environments that start again by themselves.
-        reward: of transitions between observations.
-        form: the form in which it is paid.
+        venv: the vector environment to wrap, with automatic resets.
+        reward: the reward of transitions between observations.
+        form: form of the returned reward.
     """
 
     def __init__(self, venv: VecEnv, reward: TransitionReward, form: Paid = "reward") -> None:
@@ -102,17 +104,17 @@ class NetVecEnv(VecEnvWrapper):
         self._statistics = RunningMeanStd(shape=())
 
     def reset(self) -> Any:
-        """New episodes everywhere."""
+        """Start all episodes."""
         self._before: Any = self.venv.reset()
         return self._before
 
     def step_async(self, actions: NDArray[Any]) -> None:
-        """Notes the actions, which the reward needs."""
+        """Store the actions, because the reward needs them, and start the step."""
         self._actions = actions
         self.venv.step_async(actions)
 
     def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
-        """One step everywhere, paid by the reward; the end of an episode counts as it was reached."""
+        """One step of all environments. At the end of an episode, the reward is that of its final observation."""
         observations, _, dones, infos = self.venv.step_wait()
         reached = np.array(observations)
         for slot in np.flatnonzero(dones):
@@ -131,12 +133,12 @@ class NetVecEnv(VecEnvWrapper):
 def learning_venv(
     make_env: Callable[[], Any], count: int, seed: int, pay: Pay = true_pay, gamma: float = 0.99
 ) -> Iterator[VecEnv]:
-    """Environments side by side in this process, with true returns in `info["episode"]`; closed at the end.
+    """A vector environment in this process, with true returns in `info["episode"]`. It is closed at the end.
 
     Args:
-        make_env: makes one.
-        count: how many.
-        seed: of the environments and of the global random states.
+        make_env: factory of one environment.
+        count: number of environments.
+        seed: seed of the environments and of the global random states.
         pay: the reward.
         gamma: the learner's discount.
     """
@@ -151,17 +153,17 @@ def learning_venv(
 
 
 def normalised(venv: VecEnv, gamma: float, *, norm_reward: bool) -> VecEnv:
-    """The environments, with rewards divided by the deviation of their discounted returns; none is shifted."""
+    """Divide rewards by the standard deviation of their discounted returns, without a shift, if `norm_reward`."""
     return VecNormalize(venv, norm_obs=False, norm_reward=True, gamma=gamma) if norm_reward else venv
 
 
 def make_learner(observer: Observer, settings: Hyperparameters, *, device: str = "auto") -> Callable[..., PPO]:
-    """Makes PPO for a vector environment and a seed: the same networks and settings whatever the reward.
+    """A factory of PPO, with the same networks and settings for every reward.
 
     Args:
-        observer: what the policy observes.
-        settings: of PPO.
-        device: of torch; "auto": a GPU if there is one and the observer gains from it.
+        observer: the observer of the policy.
+        settings: settings of PPO.
+        device: torch device; "auto" is a GPU if there is one and the observer's networks gain from it.
 
     Returns:
         A function of a vector environment, a seed, and optionally a folder for TensorBoard (`log`).
@@ -185,14 +187,14 @@ def make_learner(observer: Observer, settings: Hyperparameters, *, device: str =
 
 
 def learn_on(problem: PolicyProblem, seed: int, pay: Pay, watch: Watch, log: Logger | None = None) -> Trained:
-    """Trains the problem's learner, for the problem's steps.
+    """Train the problem's learner for the problem's steps.
 
     Args:
-        problem: its environments, learner, steps and normalisation.
-        seed: of everything.
+        problem: the problem, for its environments, learner, steps and normalisation.
+        seed: seed of all random generators.
         pay: the reward.
-        watch: looks at the policy.
-        log: the learner writes to it; None: to what it has.
+        watch: callback that looks at the policy during training.
+        log: logger of the learner; None keeps its own.
 
     Raises:
         GraceError: the reward fails.
@@ -210,7 +212,7 @@ def learn_on(problem: PolicyProblem, seed: int, pay: Pay, watch: Watch, log: Log
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Has torch use one thread: with more, threads wait for each other longer than networks of this size take."""
+    """Limit torch to one thread. For networks of this size, synchronising more threads costs more than it gains."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,7 +1,7 @@
-"""Levels of our own beside BabyAI's, for what no model can know by heart (GRACE, section A.3).
+"""Levels in addition to BabyAI's, because a language model may have memorised those (GRACE, section A.3).
 
-A level is its room, its instruction, and a plan that solves it. Importing this module needs MiniGrid; `register` makes
-the levels known to Gymnasium as BabyAI-PlaceBetween-v0, BabyAI-OpenMatchingDoor-v0 and BabyAI-SortColors-v0.
+A level consists of its rooms, its instruction, and a plan that solves it. This module requires MiniGrid. `register`
+registers the levels with Gymnasium as BabyAI-PlaceBetween-v0, BabyAI-OpenMatchingDoor-v0 and BabyAI-SortColors-v0.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LEFT, RIGHT = 0, 1
 
 
 class SortColorsInstr(ActionInstr):
-    """Done when each ball is dropped in its room and the other one lies in its own."""
+    """The task to bring each ball to its room. It is done when a ball is dropped and both lie in their rooms."""
 
     def surface(self, env: Any) -> str:  # noqa: ARG002
         """The mission."""
@@ -33,22 +33,22 @@ class SortColorsInstr(ActionInstr):
 
 
 class PlannedLevel(RoomGridLevel):
-    """A level that can say its solution: `plan()` is the next action of one from here, or raises `NoWayError`."""
+    """A level with a planner: `plan()` returns the next action of a solution, or raises `NoWayError`."""
 
     def act(self, target: Cell, action: Any) -> Any:
-        """The action if the agent faces a cell; else the first one on a shortest way there."""
+        """`action` if the agent faces the cell `target`, else the first action on a shortest path to it."""
         step = step_towards(self, target)
         return action if step is None else step
 
 
 class SortColors(PlannedLevel):
-    """Two rooms joined by a door: the red ball lies in the left one, the blue ball in the right one."""
+    """Two rooms with a door between them. The red ball starts in the left room, the blue ball in the right room."""
 
     def __init__(self, room_size: int = 6, **options: Any) -> None:
         super().__init__(room_size=room_size, num_rows=1, num_cols=2, **options)
 
     def gen_mission(self) -> None:
-        """Places door, balls and agent; nothing blocks the door."""
+        """Place door, balls and agent, with no ball in front of the door."""
         self.door, _ = self.add_door(LEFT, 0, door_idx=0, locked=False)
         red, blue = Ball("red"), Ball("blue")
         self.balls = {red: RIGHT, blue: LEFT}
@@ -61,20 +61,20 @@ class SortColors(PlannedLevel):
         self.instrs = SortColorsInstr()
 
     def num_navs_needed(self, instr: Any) -> int:  # noqa: ARG002
-        """To each ball, and to its room."""
+        """Number of walks: to each ball, and then to its room."""
         return 4
 
     def in_its_room(self, ball: Any) -> bool:
-        """Whether a ball lies inside its room, and not in the door."""
+        """Whether a ball lies inside its room. The door does not belong to it."""
         x, y = cell_of(ball.cur_pos)
         (left, top), (width, height) = (self.get_room(self.balls[ball], 0).top, self.get_room(self.balls[ball], 0).size)
         return bool(left < x < left + width - 1 and top < y < top + height - 1)
 
     def plan(self) -> Any:
-        """The next action of a solution from here: one ball after the other, each by a shortest way.
+        """The next action of a solution: one ball after the other, each by a shortest path.
 
         Raises:
-            NoWayError: there is none.
+            NoWayError: there is no path.
         """
         if self.carrying is None:
             ball = next(ball for ball in self.balls if not self.in_its_room(ball))
@@ -91,7 +91,7 @@ class SortColors(PlannedLevel):
         return (x - 1, y), (x + 1, y)
 
     def _free(self, room: int) -> list[Cell]:
-        """Empty cells of a room in which a ball blocks neither the door nor the agent."""
+        """Empty cells of a room for a ball, except that of the agent and those beside the door."""
         (left, top), (width, height) = self.get_room(room, 0).top, self.get_room(room, 0).size
         cells = [(x, y) for x in range(left + 1, left + width - 1) for y in range(top + 1, top + height - 1)]
         taken = {cell_of(self.agent_pos), *self._beside_the_door()}
@@ -99,7 +99,7 @@ class SortColors(PlannedLevel):
 
 
 def between(one: Cell, other: Cell) -> list[Cell]:
-    """The cells strictly between two cells of a row or a column; none if they share neither."""
+    """The cells strictly between two cells in the same row or column; [] if they share neither."""
     (x, y), (u, v) = one, other
     if x == u:
         return [(x, row) for row in range(min(y, v) + 1, max(y, v))]
@@ -109,14 +109,14 @@ def between(one: Cell, other: Cell) -> list[Cell]:
 
 
 class PlaceBetweenInstr(ActionInstr):
-    """Done when the object itself is dropped strictly between the two others.
+    """The task to drop an object strictly between two others.
 
-    If one of the others is moved so that the object lies between them, nobody has put it there, and the episode
-    goes on.
+    The object itself must be dropped there. If another object is moved instead, so that this one lies between the two,
+    the task is not done.
 
     Args:
-        moved: the object to be moved.
-        ends: the two others.
+        moved: the object to move.
+        ends: the two other objects.
     """
 
     def __init__(self, moved: WorldObj, ends: tuple[WorldObj, WorldObj]) -> None:
@@ -141,23 +141,23 @@ class PlaceBetweenInstr(ActionInstr):
         return "success" if dropped and cell_of(self.moved.cur_pos) in self.cells() else "continue"
 
     def cells(self) -> list[Cell]:
-        """Cells for the object; none while one of the others is carried, or once it was a box and was opened."""
+        """Goal cells for the object; [] if one of the two others is carried, or was a box that has been opened."""
         one, other = self.ends
         return between(cell_of(one.cur_pos), cell_of(other.cur_pos)) if all(map(self._lies, self.ends)) else []
 
     def _lies(self, end: WorldObj) -> bool:
-        """Whether an object stands in a cell: MiniGrid keeps the position of a box that is gone."""
+        """Whether an object still stands in its cell. MiniGrid keeps the old position of an opened box."""
         return self.env.carrying is not end and self.env.grid.get(*cell_of(end.cur_pos)) is end
 
 
 class PlaceBetween(PlannedLevel):
-    """One room with three different objects, two of which share a row or a column with an empty cell between them."""
+    """One room with three different objects. Two share a row or a column, with an empty cell between them."""
 
     def __init__(self, room_size: int = 8, **options: Any) -> None:
         super().__init__(room_size=room_size, num_rows=1, num_cols=1, **options)
 
     def gen_mission(self) -> None:
-        """Places the objects and the agent."""
+        """Place the objects and the agent."""
         kinds = [(kind, color) for kind in OBJ_TYPES_NOT_DOOR for color in sorted(COLOR_NAMES)]
         chosen = self._rand_subset(kinds, 3)
         moved, *ends = (self.add_object(0, 0, kind, color)[0] for kind, color in chosen)
@@ -171,14 +171,14 @@ class PlaceBetween(PlannedLevel):
         self.instrs = PlaceBetweenInstr(moved, (ends[0], ends[1]))
 
     def num_navs_needed(self, instr: Any) -> int:  # noqa: ARG002
-        """Steps to the object, and to its goal."""
+        """Number of walks: to the object, and then to its goal."""
         return 2
 
     def plan(self) -> Any:
-        """The next action of a shortest solution from here.
+        """The next action of a solution, by shortest paths.
 
         Raises:
-            NoWayError: there is none.
+            NoWayError: there is no path, or no empty goal cell.
         """
         instruction = self.instrs
         if self.carrying is None:
@@ -188,7 +188,7 @@ class PlaceBetween(PlannedLevel):
         if not empty:
             raise NoWayError("no empty cell between the two others")
         x, y = cell_of(self.agent_pos)
-        # the cell under the agent comes last: it would have to step aside
+        # the agent's own cell comes last, because the agent would have to leave it first
         target = min(empty, key=lambda cell: (cell == (x, y), abs(cell[0] - x) + abs(cell[1] - y)))
         return self.act(target, self.actions.drop)
 
@@ -197,8 +197,10 @@ DOORS = 4
 
 
 class OpenMatchingInstr(OpenInstr):
-    """Opens a door of this colour, which the mission does not name; opening another door fails, as otherwise trying all
-    of them would do."""
+    """The task to open the door of a colour that the mission does not name.
+
+    The episode fails when another door is opened. Otherwise an agent could try all doors.
+    """
 
     def __init__(self, color: str) -> None:
         super().__init__(ObjDesc("door", color), strict=True)
@@ -209,13 +211,13 @@ class OpenMatchingInstr(OpenInstr):
 
 
 class OpenMatchingDoor(PlannedLevel):
-    """A room with a door of another colour in each wall, and one key, of the colour of one of them."""
+    """A room with four doors of different colours, one in each wall, and a key of the colour of one door."""
 
     def __init__(self, room_size: int = 7, **options: Any) -> None:
         super().__init__(room_size=room_size, **options)
 
     def gen_mission(self) -> None:
-        """Places doors, key and agent in the room in the middle."""
+        """Place doors, key and agent in the central room."""
         colors = self._rand_subset(sorted(COLOR_NAMES), DOORS)
         doors = [self.add_door(1, 1, place, color, locked=False)[0] for place, color in enumerate(colors)]
         door = self._rand_elem(doors)
@@ -225,10 +227,10 @@ class OpenMatchingDoor(PlannedLevel):
         self.instrs = OpenMatchingInstr(door.color)
 
     def plan(self) -> Any:
-        """The next action of a shortest solution from here.
+        """The next action of a shortest solution.
 
         Raises:
-            NoWayError: there is none.
+            NoWayError: there is no path.
         """
         (door,) = self.instrs.desc.obj_set
         return self.act(cell_of(door.cur_pos), self.actions.toggle)
@@ -238,7 +240,7 @@ LEVELS = {f"BabyAI-{level.__name__}-v0": level for level in (PlaceBetween, OpenM
 
 
 def register() -> None:
-    """Makes the levels known to Gymnasium; once is enough, and more does no harm."""
+    """Register the levels with Gymnasium. Further calls have no effect."""
     import gymnasium
 
     for name, level in LEVELS.items():
@@ -248,26 +250,26 @@ def register() -> None:
 
 Cell = tuple[int, int]
 
-_STEPS: tuple[Cell, ...] = ((1, 0), (0, 1), (-1, 0), (0, -1))  # by MiniGrid's direction
+_STEPS: tuple[Cell, ...] = ((1, 0), (0, 1), (-1, 0), (0, -1))  # steps by MiniGrid's direction
 
 
 def cell_of(position: Any) -> Cell:
-    """A position of MiniGrid's as a cell."""
+    """A cell from a position in MiniGrid."""
     x, y = position
     return int(x), int(y)
 
 
 def step_towards(level: Any, target: Cell) -> Any | None:
-    """The first action on a shortest way to face a cell; None if the agent faces it.
+    """The first action on a shortest path to a position that faces a cell; None if the agent already faces it.
 
-    Closed doors on the way are opened. Everything else that stands in a cell is gone around.
+    The path opens closed doors, and avoids all other objects.
 
     Args:
         level: a MiniGrid environment, unwrapped.
-        target: what to face.
+        target: the cell to face.
 
     Raises:
-        NoWayError: the cell cannot be faced.
+        NoWayError: no path exists.
     """
     actions = level.actions
     start = (*cell_of(level.agent_pos), int(level.agent_dir))
@@ -293,4 +295,4 @@ def step_towards(level: Any, target: Cell) -> Any | None:
 
 
 class NoWayError(Exception):
-    """Something that cannot be gone around is in the way."""
+    """There is no path, because objects block it."""

@@ -1,4 +1,4 @@
-"""Finds the environment and the view that show what demonstrations show."""
+"""Search for an environment and a view whose states match those of demonstrations."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def _without(*parts: str) -> dict[str, bool]:
 
 @dataclass(frozen=True)
 class Body:
-    """Observations that a v5 environment can give, and those of older versions that it cannot.
+    """Widths of a MuJoCo body's observations: those that v5 supports, and those of older versions only.
 
     Attributes:
-        options: arguments of `gymnasium.make` by the width of the observation that they give.
-        refused: why and what to do, by width.
+        options: arguments of `gymnasium.make`, by the width of the resulting observation.
+        refused: the versions, the reason and the cure for a width that v5 does not support, by width.
     """
 
     options: Mapping[int, Mapping[str, Any]]
@@ -35,7 +35,7 @@ class Body:
 
 
 def _plain(width: int, hidden: int) -> Body:
-    """A body whose observation is the same in all versions; `hidden` positions can be shown in front of it."""
+    """A body with the same observation in all versions. An option of v5 puts `hidden` positions in front of it."""
     shown = {width + hidden: {_POSITION: False}} if hidden else {}
     return Body({width: {}, **shown}, {})
 
@@ -63,27 +63,27 @@ BODIES: dict[str, Body] = {
         {9: {}}, {11: "v2 or v4, whose last two numbers are always 0 and gone in v5: leave them out"}
     ),
 }
-"""By name without version; widths and options as Gymnasium documents them (each environment's "Version History")."""
+"""Bodies by name without version. The source of widths and options is "Version History" on each page of Gymnasium."""
 
 
 def split_id(environment_id: str) -> tuple[str, str]:
-    """Name and version: ("Hopper", "v4"); the version is "" where there is none."""
+    """Name and version of an id, such as ("Hopper", "v4"); the version is "" if the id has none."""
     name, _, version = environment_id.rpartition("-v")
     return (name, f"v{version}") if name else (environment_id, "")
 
 
 def layout(environment_id: str, width: int) -> tuple[str, dict[str, Any]]:
-    """The environment, and its arguments, whose observations have the layout of older data.
+    """An environment whose observations have the layout of the data, which may come from an older version.
 
     Args:
-        environment_id: of any version.
-        width: numbers of a state.
+        environment_id: id of any version.
+        width: components of a state.
 
     Returns:
-        An id (of v5 where the body is one of MuJoCo's) and the arguments of `gymnasium.make`.
+        An id, of v5 for MuJoCo's bodies, and the arguments of `gymnasium.make`.
 
     Raises:
-        InputError: a layout that cannot be had.
+        InputError: no v5 environment has this layout.
     """
     name, version = split_id(environment_id)
     body = BODIES.get(name)
@@ -103,12 +103,12 @@ def layout(environment_id: str, width: int) -> tuple[str, dict[str, Any]]:
 
 @dataclass(frozen=True)
 class EnvironmentSpec:
-    """A factory of environments (`EnvironmentFactory`) that is plain data, so that another process can have it.
+    """A factory of environments (`EnvironmentFactory`) as plain data, which can be sent to another process.
 
     Attributes:
         name: a Gymnasium id or an adapter (`file.py:make`).
-        max_steps: a time limit instead of the environment's.
-        options: arguments of `gymnasium.make`.
+        max_steps: time limit in steps; None keeps the environment's.
+        options: further arguments of `gymnasium.make`.
         kind: name of the observations' kind, as for `make`.
     """
 
@@ -123,18 +123,18 @@ class EnvironmentSpec:
 
 
 def environment_for(demonstrations: Demonstrations, name: str = "", *, max_steps: int | None = None) -> EnvironmentSpec:
-    """A factory of environments whose states are what programs saw in the demonstrations.
+    """A factory of environments whose states have the form of the demonstrations' states.
 
-    MuJoCo's bodies are made as v5, with the layout that the width of the states tells (`rl.layouts`).
+    MuJoCo's bodies are made as v5. The width of the states determines the layout (`layout`).
 
     Args:
-        demonstrations: their metadata name the environment and the view; the states tell the layout.
-        name: another environment than the one that they name: a Gymnasium id or an adapter (`file.py:make`).
-        max_steps: a time limit instead of the environment's.
+        demonstrations: demonstrations. Their metadata name the environment and the view; their states have the layout.
+        name: a Gymnasium id or an adapter (`file.py:make`), to replace the environment in the metadata.
+        max_steps: time limit in steps; None keeps the environment's.
 
     Raises:
-        InputError: no environment is named, one that only the user may name (`names_code`), or its states are something
-            else than the demonstrations'.
+        InputError: no environment is named, the metadata name one that only the user may name (`names_code`), or its
+            states differ from those of the demonstrations.
     """
     metadata = demonstrations.metadata
     chosen = name or metadata.environment
@@ -158,7 +158,11 @@ def environment_for(demonstrations: Demonstrations, name: str = "", *, max_steps
 def _check(
     chosen: str, options: Mapping[str, Any], max_steps: int | None, metadata: Metadata, first: Trajectory
 ) -> None:
-    """Makes one environment, and sees that its view agrees with the demonstrations."""
+    """Make one environment, and check that its view and states agree with the demonstrations.
+
+    Raises:
+        InputError: they differ.
+    """
     environment, view = make(chosen, max_steps=max_steps, options=options, kind=metadata.kind)
     kind, found = first.state_kind, view.metadata
     with closing(environment), quiet():
@@ -178,7 +182,7 @@ def _check(
 
 
 def told(demonstrations: Demonstrations, name: str = "") -> str:
-    """One line where older data meets a newer environment; "" where there is nothing to tell."""
+    """A line for the user if training uses a newer version of the environment than the data; else ""."""
     chosen = name or demonstrations.metadata.environment
     fits = demonstrations.metadata.state_kind.named_fields and demonstrations.items
     if split_id(chosen)[0] not in BODIES or not fits:

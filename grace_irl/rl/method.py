@@ -1,9 +1,10 @@
-"""The protocol of every way of learning a policy: GRACE, GAIL, AIRL, BC, PPO on the true reward.
+"""The protocol of all methods that train a policy: GRACE, GAIL, AIRL, BC, PPO on the true reward.
 
-A method is handed a `PolicyProblem` and a seed, and answers with a `Trained`. It never evaluates itself: from time to
-time it shows its policy to `watch`, and whoever compares methods measures all of them in one way. What could make the
-comparison unfair is part of the problem and not of the method: the environments, what a policy observes, the learner
-with its networks and settings, the number of steps, and whether episodes have one length.
+A method receives a `PolicyProblem` and a seed, and returns a `Trained`. It does not evaluate itself. It shows its
+policy to `watch` during training, so that a comparison can evaluate all methods in one way.
+
+For a fair comparison, the problem fixes everything that methods share: the environments, the observations, the learner
+with its networks and settings, the number of steps, and whether all episodes have the same length.
 """
 
 from __future__ import annotations
@@ -23,12 +24,15 @@ from grace_irl.demos.trajectory import Demonstrations, Trajectory
 from grace_irl.errors import InputError
 
 Paid = Literal["reward", "centred", "positive"]
-"""A reward as it is; shifted to a running mean of 0, with a deviation of 1; or made positive, log(1 + exp(reward)): as
-the logit of a discriminator D, -log(1 - D)."""
+"""Form of a learner's reward r.
+
+"reward" is r. "centred" shifts r to a running mean of 0 and scales it to a standard deviation of 1. "positive" is
+log(1 + exp(r)), which equals -log(1 - D) if r is the logit of a discriminator D.
+"""
 
 
 class Policy(Protocol):
-    """Acts on observations in batches, as every policy and algorithm of Stable-Baselines3 does."""
+    """A policy on batches of observations, with the interface of Stable-Baselines3."""
 
     def predict(
         self,
@@ -37,37 +41,37 @@ class Policy(Protocol):
         episode_start: Any = None,
         deterministic: bool = False,
     ) -> tuple[NDArray[Any], Any]:
-        """Actions `(batch, ...)` for observations `(batch, ...)`, and the memory of a recurrent policy."""
+        """Actions `(batch, ...)` for observations `(batch, ...)`, and the hidden state of a recurrent policy."""
         ...
 
     def save(self, path: Any) -> None:
-        """Writes the policy to a file."""
+        """Write the policy to a file."""
         ...
 
 
 class TransitionReward(Protocol):
-    """A reward of transitions, on the observations that the policy sees; the form that `imitation` uses, too."""
+    """A reward of transitions between the policy's observations, with the interface of `imitation`."""
 
     def __call__(
         self, state: NDArray[Any], action: NDArray[Any], next_state: NDArray[Any], done: NDArray[np.bool_]
     ) -> NDArray[Any]:
-        """Rewards `(batch,)` of `batch` transitions; `done` if the next state ended the episode."""
+        """Rewards `(batch,)` of transitions. `done` marks those whose next state ended the episode."""
         ...
 
 
 class Watch(Protocol):
-    """Looks at a policy while it learns."""
+    """A callback that looks at a policy during training."""
 
     def __call__(self, steps: int, policy: Policy) -> None:
-        """Called with the environment steps that were used so far and the policy at that point.
+        """Look at `policy` after `steps` environment steps.
 
-        It leaves the policy, the method's environments and the global random states as they were.
+        The policy, the method's environments and the global random states stay unchanged.
         """
         ...
 
 
 def unwatched(steps: int, policy: Policy) -> None:
-    """The `Watch` of nobody."""
+    """A `Watch` that does nothing."""
 
 
 @dataclass(frozen=True)
@@ -75,27 +79,26 @@ class PolicyProblem:
     """The problem of a method, the same for all methods.
 
     Attributes:
-        demonstrations: experts and, if a method uses them, negatives. Only their training side is for learning.
-        make_env: makes one Gymnasium environment, which gives the true reward, the observations that the policy sees
-            (a `Box`), and `info["is_success"]` with an episode's last step if there is a goal. Each call makes
-            another one; who calls it closes it.
-        observe: what the policy would have observed along a trajectory, `(T+1, ...)`, in the form of `make_env`.
-        make_learner: makes the learner, given a vectorised environment of Stable-Baselines3 and a seed: an on-policy
-            algorithm of Stable-Baselines3 (PPO) that has not learnt yet.
-        steps: environment steps that a method may use to learn, all its environments together.
-        num_envs: how many environments the learner steps at once.
+        demonstrations: experts and, for methods that use them, negatives. Methods learn from the training side only.
+        make_env: factory of one Gymnasium environment with the true reward and the policy's observations (a `Box`).
+            If there is a goal, the last step of an episode has `info["is_success"]`. The caller closes the environment.
+        observe: function from a trajectory to the policy's observations of its states, `(T+1, ...)`, as in `make_env`.
+        make_learner: function from a vector environment of Stable-Baselines3 and a seed to an untrained on-policy
+            algorithm of Stable-Baselines3 (PPO).
+        steps: maximum environment steps of training, summed over all environments.
+        num_envs: number of environments that the learner uses in parallel.
         gamma: the learner's discount.
-        norm_reward: divide the rewards that the learner is paid, whoever pays them, by the deviation of their
-            discounted return (`VecNormalize`).
-        watches: how often a method shows its policy to `watch`, evenly over its steps, the end included.
-        keeps: environment steps after which a method keeps a copy of its policy (`Trained.kept`), rising; the end is
-            not among them.
-        horizon: steps of every episode in the fixed-horizon form (`grace_irl.rl.horizon`), which `make_env` and the
-            experts' episodes then have; 0 if episodes end as the environment ends them.
-        log: folder for a method's own logs (TensorBoard); None: no logs.
+        norm_reward: whether to divide the learner's rewards by the standard deviation of their discounted return
+            (`VecNormalize`). This applies to all methods.
+        watches: number of times that a method shows its policy to `watch`, evenly spaced, the last time at the end.
+        keeps: environment steps after which a method keeps a copy of its policy (`Trained.kept`), in rising order,
+            without the end.
+        horizon: steps of every episode in the fixed-horizon form (`grace_irl.rl.horizon`), for `make_env` and the
+            experts' episodes; 0 if the environment ends its episodes.
+        log: folder for the method's own logs (TensorBoard); None: no logs.
 
     Raises:
-        InputError: numbers that are not positive.
+        InputError: a number is below its minimum.
     """
 
     demonstrations: Demonstrations
@@ -119,10 +122,10 @@ class PolicyProblem:
 
 @dataclass(frozen=True)
 class Kept:
-    """A copy of a policy that went on learning.
+    """A copy of a policy during training.
 
     Attributes:
-        steps: environment steps of training until then.
+        steps: environment steps of training before the copy.
         policy: the copy.
     """
 
@@ -136,11 +139,11 @@ class Trained:
 
     Attributes:
         policy: the policy at the end of training.
-        reward: the reward that it recovered; None if it recovers none.
-        steps: environment steps that it used; 0 for one that learns offline.
-        notes: what a reader of the results should know about this training, one line each.
-        paid: the form in which the learner was paid; another one is paid so, too, if the reward is carried to.
-        kept: copies of the policy on the way, at `PolicyProblem.keeps`, in order; `policy` is not among them.
+        reward: the recovered reward; None if the method recovers none.
+        steps: environment steps of training; 0 for a method that learns offline.
+        notes: remarks on this training for readers of the results, one line each.
+        paid: form of the learner's reward. A later training on this reward, in another environment, uses it too.
+        kept: copies of the policy at `PolicyProblem.keeps`, in order, without `policy`.
     """
 
     policy: Policy
@@ -152,55 +155,56 @@ class Trained:
 
 
 class PolicyMethod(Protocol):
-    """One way of learning a policy."""
+    """A method that trains a policy."""
 
     @property
     def name(self) -> str:
-        """As `--methods` and the tables have it."""
+        """Name in `--methods` and in the tables."""
         ...
 
     @property
     def reads_length(self) -> str:
-        """Way in which its reward can exploit the length of an episode, as the end of a sentence ("its
-        reward is positive everywhere, so …"); "" if episode length says nothing to it.
+        """The way in which the method's reward depends on the length of an episode, as the end of a sentence.
+
+        For example "its reward is positive everywhere, so …"; "" if the length has no effect.
         """
         ...
 
     def check(self, problem: PolicyProblem) -> None:
-        """Refuses, before anything is trained, what it cannot learn from.
+        """Check before training that the method can learn from the problem.
 
         Raises:
-            InputError: for example, no expert, or no actions if it needs them.
+            InputError: it cannot, for example without an expert or without actions.
         """
         ...
 
     def train(self, problem: PolicyProblem, seed: int, watch: Watch = unwatched) -> Trained:
-        """Learns. The same problem and seed give the same policy on the same machine.
+        """Train a policy. The same problem and seed give the same policy on the same machine.
 
         Raises:
-            InputError: as `check`.
+            InputError: as in `check`.
         """
         ...
 
 
 GROUP = "grace_irl.baselines"
-"""Each entry point names a frozen dataclass that is a `PolicyMethod`; its fields are the method's settings."""
+"""Group of entry points. Each names a frozen dataclass that is a `PolicyMethod`; its fields are the settings."""
 
 
 def offered() -> tuple[str, ...]:
-    """Names of the methods that installed distributions offer, sorted."""
+    """Names of the methods of all installed distributions, sorted."""
     return tuple(sorted(_points()))
 
 
 def load_method(name: str, **settings: Any) -> PolicyMethod:
-    """The method that a name stands for.
+    """Load a method by name.
 
     Args:
         name: one of `offered()`.
-        settings: fields of the method that differ from its defaults.
+        settings: fields of the method with values other than the defaults.
 
     Raises:
-        InputError: no such method or setting, a value that is not of its type, or packages that it needs are missing.
+        InputError: an unknown method or setting, a value of another type, or a missing package.
     """
     points = _points()
     if name not in points:
@@ -224,10 +228,10 @@ def load_method(name: str, **settings: Any) -> PolicyMethod:
 
 
 def _read(name: str, key: str, value: Any, kind: Any) -> Any:
-    """One setting, as a value of its field's type.
+    """One setting, converted to the type of its field.
 
     Raises:
-        InputError: it is none.
+        InputError: the value does not fit the type.
     """
     try:
         return TypeAdapter(kind, config=ConfigDict(arbitrary_types_allowed=True)).validate_python(value)
@@ -241,6 +245,6 @@ def _points() -> dict[str, EntryPoint]:
 
 
 def _settings(made: Any) -> list[str]:
-    """The names of a method's settings: its fields, less what every method has."""
+    """The names of a method's settings, which are the dataclass fields of its constructor."""
     fields = dataclasses.fields(made) if dataclasses.is_dataclass(made) else ()
     return [field.name for field in fields if field.init]

@@ -1,4 +1,4 @@
-"""Networks of the policies: how grids, records and texts are read, and how numbers are normalised."""
+"""Networks of the policies: feature extractors for grids, records and texts, and normalisation of vectors."""
 
 from __future__ import annotations
 
@@ -20,24 +20,26 @@ from grace_irl.states.record import RECORD
 from grace_irl.states.vector import VECTOR
 
 CODES = 32
-"""Codes of one channel that are told apart; larger ones count as the largest."""
+"""Number of codes in one channel. Larger codes are clipped to the largest."""
 
 GRIDS = 16
-"""Grids whose cells are pooled at once: this number stays in a processor's cache."""
+"""Number of grids whose cells are pooled at once, small enough for the processor's cache."""
 
 
 class GridFeatures(BaseFeaturesExtractor):
-    """Reads a grid cell by cell, as seen by the agent and under its instruction.
+    """Features of a grid, relative to the agent and conditioned on the instruction.
 
-    A cell enters as the sum of learnt vectors for its three codes (Chevalier-Boisvert et al. 2019 embed BabyAI's cells
-    so) and for its place as the agent sees it: how far ahead and how far to the right. A second layer is scaled
-    and shifted by the instruction (FiLM, Perez et al. 2018, as in BabyAI's networks); the largest and the mean value
-    over all cells are the features. If no agent is known, places are those of the grid.
+    Each cell is the sum of learnt vectors: one for each of its three codes, as Chevalier-Boisvert et al. 2019 embed
+    BabyAI's cells, and one for its place. The place is the distance ahead of the agent and to its right. Without a
+    known agent, it is the position in the grid.
+
+    The instruction scales and shifts the output of a second layer (FiLM, Perez et al. 2018, as in BabyAI's networks).
+    The features are the maximum and the mean over all cells.
 
     Args:
-        space: `(3 w h + MAX_WORDS,)`, of `GridObserver`.
-        shape: (w, h, 3).
-        agent: its code in channel 0, or -1.
+        space: observation space of `GridObserver`, `(3 w h + MAX_WORDS,)`.
+        shape: shape of the grid, (w, h, 3).
+        agent: code of the agent in channel 0; -1 if there is none.
         width: units of each layer.
     """
 
@@ -70,8 +72,8 @@ class GridFeatures(BaseFeaturesExtractor):
     def forward(self, observations: Tensor) -> Tensor:
         """Features `(batch, 2 width)`.
 
-        Up to the instruction, a cell's values depend on its codes and its place alone, and most cells of a batch have
-        those of others: each pair is computed once.
+        Before the instruction enters, the values of a cell depend only on its codes and its place. Many cells of a
+        batch share both, so each distinct pair is computed once.
         """
         numbers = observations.long()
         cells = self._columns * self._rows
@@ -88,7 +90,7 @@ class GridFeatures(BaseFeaturesExtractor):
         return torch.cat([_pooled(nn.functional.embedding(at, hidden), *film) for at, *film in parts])
 
     def _seen_from(self, codes: Tensor) -> Tensor:
-        """Number of each cell's place as the agent sees it, `(batch, w h)`."""
+        """Index of each cell's place relative to the agent, `(batch, w h)`."""
         reach = max(self._columns, self._rows) - 1
         x, y = self._x[None], self._y[None]
         if self._agent < 0:
@@ -107,12 +109,12 @@ class GridFeatures(BaseFeaturesExtractor):
 
 
 def sum_of_words(words: Tensor, table: nn.Embedding, order: nn.Embedding) -> Tensor:
-    """A text as one vector `(batch, width)`: each word with its place, then their sum.
+    """One vector for each text, `(batch, width)`: the sum over its words, each combined with its position.
 
     Args:
-        words: `(batch, k)` numbers of words, 0 behind the last one.
+        words: word numbers `(batch, k)`, 0 after the last word.
         table: learnt vectors of words.
-        order: learnt vectors of places.
+        order: learnt vectors of positions.
     """
     present = words > 0
     length = int(present.sum(dim=1).max()) if len(words) else 0
@@ -123,11 +125,11 @@ def sum_of_words(words: Tensor, table: nn.Embedding, order: nn.Embedding) -> Ten
 
 
 class Text(nn.Module):
-    """Reads a text word by word.
+    """Features of a text, from its words and their positions.
 
     Args:
-        places: words that it may have.
-        width: numbers of the vector that it becomes.
+        places: maximum number of words.
+        width: size of the resulting vector.
     """
 
     def __init__(self, places: int, width: int) -> None:
@@ -136,18 +138,18 @@ class Text(nn.Module):
         self.order = nn.Embedding(places, width)
 
     def forward(self, words: Tensor) -> Tensor:
-        """`(batch, width)` for numbers of words `(batch, places)`."""
+        """Features `(batch, width)` of word numbers `(batch, places)`."""
         return sum_of_words(words.long(), self.table, self.order)
 
 
 def _pooled(cells: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
-    """Largest and mean value `(batch, 2 width)` of cells `(batch, w h, width)` under an instruction."""
+    """Maximum and mean `(batch, 2 width)` over cells `(batch, w h, width)`, scaled and shifted by the instruction."""
     seen = torch.relu_(torch.addcmul(shift, cells, 1 + scale))
     return torch.cat((seen.max(dim=1).values, seen.mean(dim=1)), dim=1)
 
 
 def _distinct(keys: Tensor, limit: int) -> tuple[Tensor, Tensor]:
-    """The distinct keys, all below `limit`, and the index of each key among them: `torch.unique` without its sort."""
+    """The distinct keys, and the index of each key among them. All keys are below `limit`, so no sort is needed."""
     there = torch.zeros(limit, dtype=torch.bool, device=keys.device)
     there[keys.reshape(-1)] = True
     distinct = there.nonzero()[:, 0]
@@ -157,13 +159,13 @@ def _distinct(keys: Tensor, limit: int) -> tuple[Tensor, Tensor]:
 
 
 class NormalisedVector(BaseFeaturesExtractor):
-    """A vector, normalised by mean and deviation so far, and cut at 10 deviations as `VecNormalize` does.
+    """A vector, normalised by running mean and deviation, and clipped at 10 deviations as in `VecNormalize`.
 
-    The statistics are part of the policy, which can be saved, copied, and trained by any algorithm that sets its
-    environment. `NormalisingPolicy` collects them.
+    The statistics are part of the policy. So they are saved and copied with it, and any algorithm that sets its
+    environment can train it. `NormalisingPolicy` collects them.
 
     Args:
-        space: `(n,)`.
+        space: observation space, `(n,)`.
     """
 
     mean: Tensor
@@ -178,22 +180,22 @@ class NormalisedVector(BaseFeaturesExtractor):
         self.register_buffer("mean", torch.zeros(size, dtype=torch.float64))
         self.register_buffer("variance", torch.ones(size, dtype=torch.float64))
         self.register_buffer("count", torch.tensor(1e-4, dtype=torch.float64))
-        self.register_buffer("new", torch.zeros(2, size, dtype=torch.float64))  # sums of values and of squares
+        self.register_buffer("new", torch.zeros(2, size, dtype=torch.float64))  # sums of values, and of squares
         self.register_buffer("new_count", torch.zeros((), dtype=torch.float64))
 
     def forward(self, observations: Tensor) -> Tensor:
-        """`(batch, n)`."""
+        """Normalised observations `(batch, n)`."""
         normal = (observations.double() - self.mean) / torch.sqrt(self.variance + 1e-8)
         return normal.clamp(-10, 10).float()
 
     def collect(self, observations: Tensor) -> None:
-        """Note observations, which count from the next `take_in` on."""
+        """Collect observations for the next `take_in`."""
         values = observations.double()
         self.new += torch.stack((values.sum(dim=0), (values * values).sum(dim=0)))
         self.new_count += len(values)
 
     def take_in(self) -> None:
-        """Join the statistics with those of what was collected (Chan et al. 1983)."""
+        """Merge the collected observations into the statistics (Chan et al. 1983)."""
         if not self.new_count:
             return
         mean = self.new[0] / self.new_count
@@ -209,15 +211,15 @@ class NormalisedVector(BaseFeaturesExtractor):
 
 
 class RecordFeatures(CombinedExtractor):
-    """Reads each part of a record in its way: numbers normalised, images by `NatureCNN`, texts word by word.
+    """Features of a record: normalised numbers, images by `NatureCNN`, and texts by `Text`.
 
-    This is the features extractor of `MultiInputPolicy`, with statistics and texts added. Its observation is one array
-    and no dict, because the networks of GAIL and AIRL take none (`imitation`).
+    This extends the feature extractor of `MultiInputPolicy` by statistics and texts. The observation is one array
+    instead of a dict, because the networks of GAIL and AIRL do not accept dicts (`imitation`).
 
     Args:
-        space: of the observer.
-        observer: tells which numbers of an observation are what.
-        width: numbers of the vector that a text becomes.
+        space: observation space of the observer.
+        observer: the observer, which defines the layout of the array.
+        width: size of the vector of a text.
     """
 
     def __init__(self, space: Box, observer: RecordObserver, width: int = 32) -> None:
@@ -249,10 +251,12 @@ class RecordFeatures(CombinedExtractor):
             self._numbers.take_in()
 
     def normalise(self, by: Callable[[int], nn.Module]) -> None:
-        """Has numbers normalised by a module that keeps its own statistics, for a network that no policy steps.
+        """Replace the normalisation of numbers by a module that updates its own statistics.
+
+        This is for networks outside a policy, such as those of GAIL and AIRL.
 
         Args:
-            by: makes it, given how many numbers there are.
+            by: function from the size of the vector to the module.
         """
         if "numbers" in self.extractors:
             self.extractors["numbers"] = by(self._numbers.features_dim)
@@ -264,7 +268,7 @@ class RecordFeatures(CombinedExtractor):
         return found
 
     def _parts(self, observations: Tensor) -> dict[str, Tensor]:
-        """Inputs of the extractors, of observations `(batch, k)`."""
+        """Split observations `(batch, k)` into the inputs of the extractors."""
         seen = self._observer
         sizes = [seen.width, *map(math.prod, seen.shapes), *[TEXT_WORDS] * seen.said, int(seen.has_flag)]
         numbers, *others, flag = torch.split(observations, sizes, dim=1)
@@ -276,10 +280,10 @@ class RecordFeatures(CombinedExtractor):
 
 
 class NormalisingPolicy(ActorCriticPolicy):
-    """An actor-critic policy that keeps the statistics of its `NormalisedVector` or `RecordFeatures`.
+    """An actor-critic policy that updates the statistics of its `NormalisedVector` or `RecordFeatures`.
 
-    They stay as they are from the start of a rollout to the end of the update that uses it, so that old and new
-    probabilities of an action differ by the update alone; what is predicted meanwhile does not count.
+    The statistics are constant from the start of a rollout to the end of the update that uses it. So only the update
+    changes the probability of an action. Observations for `predict` do not enter the statistics.
     """
 
     features_extractor: NormalisedVector | RecordFeatures
@@ -289,7 +293,7 @@ class NormalisingPolicy(ActorCriticPolicy):
         self._updated = True
 
     def forward(self, obs: Tensor, deterministic: bool = False) -> tuple[Tensor, Tensor, Tensor]:
-        """Acts in a rollout, whose observations count towards the statistics of the next one."""
+        """Act in a rollout. Its observations enter the statistics at the start of the next rollout."""
         if self._updated:
             self._updated = False
             self.features_extractor.take_in()
@@ -297,14 +301,14 @@ class NormalisingPolicy(ActorCriticPolicy):
         return super().forward(obs, deterministic)
 
     def set_training_mode(self, mode: bool) -> None:
-        """Notes that an update came: the next rollout uses new statistics."""
+        """Set the mode. Training mode means an update, so the next rollout starts with new statistics."""
         super().set_training_mode(mode)
         if mode:
             self._updated = True
 
 
 def network_options(observer: Observer) -> tuple[type[ActorCriticPolicy], dict[str, Any]]:
-    """The policy's class, and the options of its features (`policy_kwargs` of Stable-Baselines3)."""
+    """The policy's class, and the options of its feature extractor (`policy_kwargs` of Stable-Baselines3)."""
     return NETWORKS[observer.kind](observer)
 
 
@@ -334,4 +338,4 @@ NETWORKS: dict[str, Callable[[Any], tuple[type[ActorCriticPolicy], dict[str, Any
     IMAGE.name: _images,
     RECORD.name: _records,
 }
-"""The network that reads an observer's observations, by the kind of its states."""
+"""Functions from an observer to the class and options of its policy, by the kind of the states."""

@@ -1,4 +1,4 @@
-"""An environment as a policy meets it: observations of the view's states, the true reward, and success."""
+"""An environment for policies: observations made from the view's states, the true reward, and success."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from grace_irl.rl.environments import quiet
 from grace_irl.rl.observers import Observer, observer_for
 
 EnvironmentFactory = Callable[[], tuple[Any, StateView]]
-"""Makes one environment and its view, as `lambda: environments.make("Hopper-v5")` does; its caller closes it."""
+"""Factory of one environment and its view, such as `lambda: environments.make("Hopper-v5")`. The caller closes the
+environment."""
 
 
 class Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Observes what programs see, encoded once per step for both the policy and the reward.
+    """A wrapper that computes the view's state once per step, for both the policy and the reward.
 
-    `info["instruction"]` of `reset` holds the goal text, and `info["is_success"]` of an episode's last step whether it
-    reached its goal, if the environment has one. The information of each reset and step holds the state
-    (`rewards.view.SHOWN`).
+    `info` of each reset and step holds the state (`rewards.view.SHOWN`). `info["instruction"]` of `reset` holds the
+    instruction. If the environment has a goal, `info["is_success"]` of an episode's last step holds whether the episode
+    reached it.
 
     Attributes:
-        state: the state at hand.
-        instruction: of the running episode.
+        state: the current state.
+        instruction: the instruction of the running episode.
     """
 
     def __init__(self, environment: gymnasium.Env[Any, Any], view: StateView, observer: Observer | None = None) -> None:
@@ -42,7 +43,7 @@ class Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
         self.observation_space = observer.space
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """A new episode."""
+        """Start an episode."""
         with quiet():
             observation, info = self.env.reset(seed=seed, options=options)
         self.state: NDArray[Any] = self.view.state(self.env, observation)
@@ -60,12 +61,12 @@ class Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 def observed(make: EnvironmentFactory, observer: Observer | None = None) -> Observed:
-    """One environment of a factory, ready for a policy."""
+    """One environment of a factory, wrapped in `Observed`."""
     return Observed(*make(), observer)
 
 
 def acts_continuously(make: EnvironmentFactory) -> bool:
-    """Whether actions in a factory's environments are numbers rather than choices."""
+    """Whether a factory's environments have continuous actions."""
     environment, _ = make()
     with closing(environment):
         return isinstance(environment.action_space, gymnasium.spaces.Box)

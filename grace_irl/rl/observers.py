@@ -1,4 +1,4 @@
-"""Observations of a policy: one array made of a state and its instruction."""
+"""Observations of a policy: one array for a state and its instruction."""
 
 from __future__ import annotations
 
@@ -25,44 +25,44 @@ from grace_irl.states.record import RECORD
 from grace_irl.states.vector import VECTOR
 
 MAX_WORDS = 32
-"""Words of an instruction that a policy reads; the rest is cut."""
+"""Maximum number of words of an instruction in an observation. The rest is cut."""
 
 WORDS = 1024
-"""Numbers that words are mapped to, from 1 on; 0 stands for no word."""
+"""Largest number of a word. Words have the numbers from 1; 0 means no word."""
 
 TEXT_WORDS = MAX_WORDS
-"""Words of a text of a record that a policy reads; the rest is cut."""
+"""Maximum number of words of a text part of a record in an observation. The rest is cut."""
 
 LEAST_SIDE = 36
-"""The shortest side of an image that `NatureCNN` of Stable-Baselines3 reads (Mnih et al. 2015)."""
+"""Minimum side of an image for `NatureCNN` of Stable-Baselines3 (Mnih et al. 2015), in pixels."""
 
 USUAL_SIDE = 84
-"""The side of the images that it was made for."""
+"""Side of the images for which `NatureCNN` was designed, in pixels."""
 
 IMAGE_FEATURES, PART_FEATURES = 512, 256
-"""Features of an image, as in `CnnPolicy`, and of one in a record, as in `MultiInputPolicy`."""
+"""Features of an image, as in `CnnPolicy`, and of an image part of a record, as in `MultiInputPolicy`."""
 
 MINIGRID_AGENT = 10
 """Code of the agent in channel 0 of MiniGrid's arrays (`minigrid.core.constants.OBJECT_TO_IDX`)."""
 
 
 class Observer(Protocol):
-    """Makes observations, in a `Box`: what Stable-Baselines3 and imitation take without ado.
+    """The conversion of states to observations in a `Box`, which both Stable-Baselines3 and imitation accept.
 
     Attributes:
-        kind: name of the states' kind.
+        kind: name of the kind of the states.
     """
 
     kind: ClassVar[str]
 
     @property
     def wants_gpu(self) -> bool:
-        """Whether its networks gain from a GPU."""
+        """Whether networks on these observations gain from a GPU."""
         ...
 
     @property
     def least_weights(self) -> int:
-        """Fewest weights of a network that reads an observation."""
+        """Minimum number of weights of a network on these observations."""
         ...
 
     @property
@@ -75,16 +75,16 @@ class Observer(Protocol):
         ...
 
     def flagged(self) -> Observer:
-        """The observer of the fixed-horizon form, whose vectors have one number more (`FixedHorizon`)."""
+        """The observer for the fixed-horizon form, whose vectors have one more component (`FixedHorizon`)."""
         ...
 
 
 @dataclass(frozen=True)
 class VectorObserver:
-    """Vectors are observed as they are.
+    """The observer of vectors. The observation is the state itself.
 
     Attributes:
-        size: n of a state `(n,)`.
+        size: number n of components of a state `(n,)`.
     """
 
     kind: ClassVar[str] = VECTOR.name
@@ -93,7 +93,7 @@ class VectorObserver:
 
     @property
     def space(self) -> Any:
-        """`(n,)` float64, unbounded."""
+        """The unbounded `Box` of observations `(n,)`, float64."""
         from gymnasium.spaces import Box
 
         return Box(-np.inf, np.inf, (self.size,), np.float64)
@@ -114,11 +114,11 @@ class VectorObserver:
 
 @dataclass(frozen=True)
 class GridObserver:
-    """A grid's codes, flattened, and behind them a number for each word of the instruction.
+    """The observer of grids. The observation is the flattened codes, and then a number for each word.
 
     Attributes:
-        shape: (w, h, 3) of a state.
-        agent: the code of the agent in channel 0, whose channel 2 is its direction; -1 if there is no such thing.
+        shape: shape of a state, (w, h, 3).
+        agent: code of the agent in channel 0; -1 if there is none. Channel 2 of the same cell is its direction.
     """
 
     kind: ClassVar[str] = GRID.name
@@ -128,14 +128,14 @@ class GridObserver:
 
     @property
     def space(self) -> Any:
-        """`(3 w h + MAX_WORDS,)` int16."""
+        """The `Box` of observations `(3 w h + MAX_WORDS,)`, int16."""
         from gymnasium.spaces import Box
 
         return Box(0, WORDS, (self.cells + MAX_WORDS,), np.int16)
 
     @property
     def cells(self) -> int:
-        """Numbers of a state."""
+        """Number of codes in a state, 3 w h."""
         width, height, channels = self.shape
         return width * height * channels
 
@@ -149,7 +149,7 @@ class GridObserver:
 
     @property
     def least_weights(self) -> int:
-        """See `Observer`: there is a weight for each place that the agent may see, whatever side it stands at."""
+        """See `Observer`. There is a weight for each possible position of a cell relative to the agent."""
         return max(self.cells, (2 * max(self.shape) - 1) ** 2)
 
     def flagged(self) -> GridObserver:
@@ -159,11 +159,13 @@ class GridObserver:
 
 @dataclass(frozen=True)
 class ImageObserver:
-    """Images with the channels in front, enlarged or reduced in whole steps to what `NatureCNN` reads well.
+    """The observer of images. The observation has the channels first, and a size that suits `NatureCNN`.
+
+    Images are enlarged or reduced by whole factors.
 
     Attributes:
-        sides: (h, w) of a state.
-        channels: of a state.
+        sides: height and width of a state, in pixels.
+        channels: number of channels of a state.
     """
 
     kind: ClassVar[str] = IMAGE.name
@@ -173,12 +175,12 @@ class ImageObserver:
 
     @property
     def times(self) -> int:
-        """The number of times that each pixel is repeated, down and across."""
+        """Factor of enlargement: each pixel is repeated this number of times in both directions."""
         return -(-LEAST_SIDE // min(self.sides))
 
     @property
     def part(self) -> int:
-        """Sides of the square of pixels that is observed as one, their mean."""
+        """Factor of reduction: a square of pixels with this side becomes one pixel, their mean."""
         return max(1, min(self.sides) // USUAL_SIDE)
 
     @property
@@ -194,13 +196,13 @@ class ImageObserver:
 
     @property
     def space(self) -> Any:
-        """`shape`, uint8."""
+        """The `Box` of observations of shape `shape`, uint8."""
         from gymnasium.spaces import Box
 
         return Box(0, 255, self.shape, np.uint8)
 
     def observe(self, state: NDArray[Any], instruction: str) -> NDArray[np.uint8]:
-        """See the class; instructions are not read."""
+        """See the class. The instruction is ignored."""
         del instruction
         image = np.moveaxis(state, -1, 0)
         if self.part > 1:
@@ -212,22 +214,22 @@ class ImageObserver:
         return np.ascontiguousarray(image, np.uint8)
 
     def flagged(self) -> ImageObserver:
-        """See `Observer`: the absorbing state is black."""
+        """See `Observer`. The absorbing state is a black image, so no flag is needed."""
         return self
 
 
 @dataclass(frozen=True)
 class RecordObserver:
-    """The parts of a record in a row: numbers, images, and a number for each of the first words of each text.
+    """The observer of records. The observation is one vector: numbers, then images, then word numbers of the texts.
 
     Attributes:
-        numbers: names of the parts of numbers.
-        width: of how many numbers these are.
-        images: names of the parts that a network for images reads (`is_image`).
-        shapes: (c, h, w) of each of them.
-        texts: names of the parts that are texts.
-        reads_instruction: the instruction is one text more.
-        has_flag: the last number says whether the state is the absorbing one of the fixed-horizon form.
+        numbers: names of the numeric parts.
+        width: total number of components of the numeric parts.
+        images: names of the image parts (`is_image`).
+        shapes: shape (c, h, w) of each image part.
+        texts: names of the text parts.
+        reads_instruction: whether the instruction is a further text.
+        has_flag: whether the last component is the flag of the absorbing state (`FixedHorizon`).
     """
 
     kind: ClassVar[str] = RECORD.name
@@ -241,7 +243,7 @@ class RecordObserver:
 
     @classmethod
     def of(cls, state: Any, instruction: str = "") -> RecordObserver:
-        """The observer of states like this one; it reads instructions if there is one."""
+        """The observer of states like this one. It reads instructions if `instruction` is not empty."""
         parts = StateLayout.of(RECORD, state).parts
         images = [part for part in parts if is_image(part)]
         numbers = [part for part in parts if not (part.is_text or part in images)]
@@ -256,12 +258,12 @@ class RecordObserver:
 
     @property
     def wants_gpu(self) -> bool:
-        """See `Observer`: for images."""
+        """See `Observer`. True if there are images."""
         return bool(self.images)
 
     @property
     def said(self) -> int:
-        """Texts of an observation."""
+        """Number of texts in an observation."""
         return len(self.texts) + self.reads_instruction
 
     @property
@@ -272,7 +274,7 @@ class RecordObserver:
 
     @property
     def space(self) -> Any:
-        """`(n,)`, unbounded: float64, or float32 with images, which are large."""
+        """The unbounded `Box` of observations `(n,)`: float64, or float32 with images, to save memory."""
         from gymnasium.spaces import Box
 
         size = self.width + sum(map(math.prod, self.shapes)) + TEXT_WORDS * self.said + self.has_flag
@@ -299,22 +301,22 @@ class RecordObserver:
 
 
 def is_image(part: PartLayout) -> bool:
-    """Whether a network for images reads a part of a record: uint8, h x w x 1, 3 or 4, and no side too short for it."""
+    """Whether a part of a record is an image: uint8 of shape (h, w, 1, 3 or 4), with sides of at least `LEAST_SIDE`."""
     if part.dtype != np.dtype(np.uint8).str or len(part.shape) != 3:
         return False
     return part.shape[2] in (1, 3, 4) and min(part.shape[:2]) >= LEAST_SIDE
 
 
 def cnn_weights(shape: tuple[int, int, int], features: int) -> int:
-    """Weights of the first and the last layer of `NatureCNN` for images (c, h, w)."""
+    """Number of weights in the first and the last layer of `NatureCNN` for images (c, h, w)."""
     cells = [((side - 8) // 4 + 1 - 4) // 2 + 1 - 2 for side in shape[1:]]
     return 32 * 8 * 8 * shape[0] + 64 * math.prod(max(each, 1) for each in cells) * features
 
 
 def word_numbers(instruction: str) -> list[int]:
-    """A number in 1 … WORDS for each of the first MAX_WORDS words, by a hash: no vocabulary has to be kept.
+    """A number in 1 … WORDS for each of the first MAX_WORDS words, by a hash instead of a stored vocabulary.
 
-    Words that share a number cannot be told apart; those of BabyAI's instructions share none.
+    A policy cannot distinguish words with the same number. All words of BabyAI's instructions have different numbers.
     """
     words = re.findall(r"[^\W_]+", instruction.lower())[:MAX_WORDS]
     return [1 + zlib.crc32(word.encode()) % WORDS for word in words]
@@ -324,12 +326,12 @@ def observer_for(view: StateView, state: Any, instruction: str = "") -> Observer
     """The observer of a policy for states like this one.
 
     Args:
-        view: which makes the states.
-        state: one of them.
-        instruction: of its episode.
+        view: the view that makes the states.
+        state: an example of a state.
+        instruction: the instruction of its episode.
 
     Raises:
-        InputError: states that no policy of ours reads.
+        InputError: no observer handles such states.
     """
     kind = view.metadata.state_kind
     if kind.name not in OBSERVERS or not kind.recognises_state(state):
@@ -350,9 +352,9 @@ OBSERVERS: dict[str, Callable[[StateView, Any, str], Observer]] = {
     IMAGE.name: lambda _view, state, _text: ImageObserver(state.shape[:2], state.shape[2]),
     RECORD.name: lambda _view, state, text: RecordObserver.of(state, text),
 }
-"""Makers of the observers of each kind of state, from a view, one state and its instruction."""
+"""Functions from a view, a state and its instruction to an observer, by the kind of the state."""
 
 
 def observe_trajectory(observer: Observer, trajectory: Trajectory) -> NDArray[Any]:
-    """Observations of a policy along a trajectory, `(T+1, k)`."""
+    """Observations of all states of a trajectory, `(T+1, ...)`."""
     return np.stack([observer.observe(state, trajectory.extra_info) for state in trajectory.states])

@@ -1,4 +1,4 @@
-"""Policies that act while demonstrations are collected: BabyAI's bot, chance, or a trained policy."""
+"""Policies for the collection of demonstrations: BabyAI's bot, random actions, or a trained policy."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from grace_irl.errors import GraceError, InputError
 
 
 class PolicyFailureError(GraceError):
-    """The policy could not go on in this episode; another episode may do."""
+    """The policy could not continue this episode. Another episode may succeed."""
 
 
 class ActingPolicy(Protocol):
-    """Acts in one environment."""
+    """A policy that acts in one environment."""
 
     def reset(self, environment: Any, seed: int) -> None:
-        """Called after every reset of the environment."""
+        """Prepare for a new episode. The caller has just reset the environment."""
         ...
 
     def act(self, state: Any) -> tuple[Any, float | None]:
-        """An action for a state of the view, and its log-probability, or None if it is not known.
+        """An action for a state of the view, and its log-probability; None if unknown.
 
         Raises:
             PolicyFailureError: the policy is stuck in this episode.
@@ -37,10 +37,10 @@ class ActingPolicy(Protocol):
 
 
 class RandomPolicy:
-    """Draws from the action space, uniformly."""
+    """A policy that draws actions uniformly from the action space."""
 
     def reset(self, environment: Any, seed: int) -> None:
-        """Seeds the draw."""
+        """Seed the draws."""
         space = environment.action_space
         space.seed(seed)
         self._space = space
@@ -52,7 +52,7 @@ class RandomPolicy:
 
 
 class Planner:
-    """Follows a level's own plan, in the form of `BabyAIBot`."""
+    """A bot with the interface of `BabyAIBot` that follows a level's own plan."""
 
     def __init__(self, environment: Any) -> None:
         self._level = environment.unwrapped
@@ -65,12 +65,11 @@ class Planner:
 class BotPolicy:
     """MiniGrid's `BabyAIBot`, which plans with full knowledge of the level.
 
-    It hangs on some levels (GoToImpUnlock, UnlockToUnlock) and fails an assertion on others, so that it is
-    given an
-    alarm: one episode may think for `alarm_s` seconds in all.
+    It hangs on some levels (GoToImpUnlock, UnlockToUnlock), and fails an assertion on others. So an alarm stops it
+    after `alarm_s` seconds of computing per episode.
 
     Raises:
-        InputError: not BabyAI, or not in the main thread, the only one with alarms.
+        InputError: the environment is not of BabyAI, or this is not the main thread, which alarms require.
     """
 
     def __init__(self, environment_id: str, alarm_s: float = 5.0) -> None:
@@ -83,7 +82,7 @@ class BotPolicy:
         self._alarm_s = alarm_s
 
     def reset(self, environment: Any, seed: int) -> None:  # noqa: ARG002
-        """A new bot for the new mission; a level of our own knows its plan itself (`grace_irl.rl.levels`)."""
+        """Create a bot for the new mission. Levels of this package have their own planner (`grace_irl.rl.levels`)."""
         from minigrid.utils import baby_ai_bot
 
         self._left_s = self._alarm_s
@@ -93,14 +92,14 @@ class BotPolicy:
             self._bot: Any = bot(environment)
 
     def act(self, state: Any) -> tuple[Any, float | None]:  # noqa: ARG002
-        """See `ActingPolicy.act`; the bot's own log-probability is not known."""
+        """See `ActingPolicy.act`. The bot's log-probabilities are unknown."""
         with self._thinking():
             self._last = self._bot.replan(self._last)
         return np.int64(self._last), None
 
     @contextmanager
     def _thinking(self) -> Iterator[None]:
-        """Rings when the episode's seconds are used up, and turns whatever the bot raises into a failure."""
+        """Stop the bot when the episode's time is used up, and convert its errors to `PolicyFailureError`."""
 
         def ring(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
             raise PolicyFailureError(f"hung for {self._alarm_s:g} s")
@@ -112,7 +111,7 @@ class BotPolicy:
         except (PolicyFailureError, KeyboardInterrupt):
             raise
         except Exception as error:
-            # The bot gives up by assertion, KeyError or ValueError, as the level has it.
+            # Depending on the level, the bot fails with AssertionError, KeyError or ValueError.
             raise PolicyFailureError(f"{type(error).__name__}") from error
         finally:
             self._left_s = signal.setitimer(signal.ITIMER_REAL, 0.0)[0]
@@ -120,7 +119,7 @@ class BotPolicy:
 
 
 def uniform_log_prob(space: Any) -> float | None:
-    """Log-probability (or log-density) of one action drawn uniformly; None for spaces without a volume."""
+    """Log-probability or log-density of a uniformly drawn action; None for spaces without a finite volume."""
     if hasattr(space, "n"):
         return -math.log(int(space.n))
     if hasattr(space, "low") and np.isfinite(space.low).all() and np.isfinite(space.high).all():
@@ -133,8 +132,8 @@ def make_policy(name: str, environment_id: str, *, alarm_s: float = 5.0) -> Acti
 
     Args:
         name: "bot", "random", or the path of a Stable-Baselines3 checkpoint (.zip).
-        environment_id: the environment of its actions.
-        alarm_s: seconds that the bot may think in one episode.
+        environment_id: id of the environment.
+        alarm_s: maximum computing time of the bot per episode, in seconds.
 
     Raises:
         InputError: an unknown name, or a checkpoint that cannot be used.

@@ -1,4 +1,4 @@
-"""Trains a policy by PPO, on the true reward or on a recovered one (Stable-Baselines3), with checkpoints."""
+"""PPO of Stable-Baselines3 with checkpoints, on the true reward or on a recovered one."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from grace_irl.rl.rollouts import play
 from grace_irl.rl.trained import TrainedPolicy
 
 POLICY, STATE, CURVE = "policy.pt", "training.pt", "curve.json"
-"""Files in the folder of a training: the policy so far, what resuming needs, and the learning curve, as JSON."""
+"""Files in the folder of a training: the current policy, the checkpoint to resume from, and the learning curve."""
 
 TENSORBOARD = "tensorboard"
-"""Folder there for TensorBoard: `rollout/`, `time/` and `train/` as Stable-Baselines3 names them."""
+"""Folder of TensorBoard's logs, inside the folder of a training. Stable-Baselines3 names the values in them."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Training:
     """Result of a training.
 
     Attributes:
-        policy: the last one.
-        curve: its evaluations on the way, the last one at the end.
-        steps: environment steps taken: whole rollouts, so a few more than requested.
+        policy: the policy at the end.
+        curve: evaluations during training, the last one at the end.
+        steps: environment steps of training, in whole rollouts. So there may be slightly more than requested.
     """
 
     policy: TrainedPolicy
@@ -67,29 +67,29 @@ def train(
     device: str = "auto",
     progress: Callable[[Point], None] | None = None,
 ) -> Training:
-    """Trains a policy.
+    """Train a policy.
 
-    Training goes in as many parts as there are evaluations. Each part starts from new episodes and from generators
-    seeded by `seed` and its number, whether or not the training was interrupted before it: so a training that is
-    killed and resumed gives the same policy, bit for bit, as one that is not (same machine, same versions, CPU).
+    Training is divided into one part for each evaluation. Each part starts with new episodes, and with random
+    generators seeded by `seed` and the number of the part. So a training that was killed and resumed returns the same
+    policy, bit for bit, as one that was not (on the same machine, with the same versions, on a CPU).
 
     Args:
-        make: makes an environment and its view.
+        make: factory of an environment and its view.
         steps: environment steps, rounded up to whole rollouts.
         reward: the reward to train on; None: the environment's own.
-        seed: of everything.
-        settings: of PPO; None: by `hyperparameters`.
-        evaluations: how often the policy is evaluated, evenly spread; also how often it is saved.
-        episodes: of each evaluation, always on the environment's own reward.
-        out: a folder for checkpoints, and for TensorBoard if that is installed; a training that is in it already
-            goes on. None: nothing is kept.
-        initial: a policy to start from, of the same observations, instead of a new one.
-        device: of torch; "auto": a GPU when there is one and states are grids (small networks are faster on a CPU).
-        progress: called with each evaluation.
+        seed: seed of all random generators.
+        settings: settings of PPO; None: those of `hyperparameters`.
+        evaluations: number of evaluations, evenly spaced. The policy is saved after each.
+        episodes: episodes of each evaluation, always on the environment's own reward.
+        out: folder for checkpoints, and for TensorBoard's logs if it is installed. A training in this folder is
+            resumed. None: no files.
+        initial: a policy with the same observations to start from, instead of a new one.
+        device: torch device; "auto" is a GPU if there is one and the observer's networks gain from it. Small networks
+            are faster on a CPU.
+        progress: callback with the point of each evaluation.
 
     Raises:
-        InputError: numbers below 1, a policy to start from that does not fit, a folder of another training, or one with
-            links in it.
+        InputError: a number is below 1, `initial` does not fit, or the folder holds another training or links.
         GraceError: the reward program failed.
     """
     for name, value in (("steps", steps), ("evaluations", evaluations), ("episodes", episodes)):
@@ -138,7 +138,8 @@ def train(
             curve.append(replace(found, paid=paid, seconds=seconds))
             if folder is not None:
                 policy.save(folder / POLICY)
-                write_atomically(folder / CURVE, to_json(curve) + "\n")  # before what says that this part is done
+                # The curve comes before the checkpoint, because that marks this part as done.
+                write_atomically(folder / CURVE, to_json(curve) + "\n")
                 Checkpoint.of(learner, venv, curve, identity).write(folder / STATE)
             if progress is not None:
                 progress(curve[-1])
@@ -147,7 +148,7 @@ def train(
 
 
 class PaidReturns(BaseCallback):
-    """Sums up what the learner's reward paid per episode, in its own form, before it is normalised."""
+    """A callback that collects the return of each training episode, by the learner's reward before normalisation."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -167,7 +168,7 @@ class PaidReturns(BaseCallback):
 
 
 def _learn(learner: PPO, venv: VecEnv, until: int, seed: int, part: int) -> float | None:
-    """One part of a training, from new episodes; the mean return that it paid."""
+    """Train for one part, from new episodes. Return the mean return of its episodes; None if none ended."""
     number = _number(seed, part, 0)
     random.seed(number)
     np.random.seed(number % 2**32)
@@ -180,14 +181,14 @@ def _learn(learner: PPO, venv: VecEnv, until: int, seed: int, part: int) -> floa
 
 
 def _log_folder(folder: Path | None) -> str | None:
-    """The folder of TensorBoard's logs; None if nothing is kept, or nothing can write them."""
+    """The folder of TensorBoard's logs; None without a folder, or if TensorBoard is not installed."""
     if folder is None or find_spec("tensorboard") is None:
         return None
     return str(folder / TENSORBOARD)
 
 
 def _number(seed: int, part: int, purpose: int) -> int:
-    """A seed of its own for each part and purpose."""
+    """A separate seed for each part and purpose."""
     return int(np.random.SeedSequence((seed, part, purpose)).generate_state(1)[0] >> 1)
 
 
@@ -198,21 +199,21 @@ def _weights(policy: TrainedPolicy | None) -> str:
 
 
 def digest(facts: Mapping[str, Any]) -> str:
-    """SHA-256 (16 hex digits) of what makes a training the one that it is."""
+    """SHA-256 (16 hex digits) of the facts that identify a training."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A training between two of its parts: weights, optimiser, normalisation, and the curve so far.
+    """The state of a training between two parts: weights, optimiser, normalisation, and the curve so far.
 
     Attributes:
         identity: digest of the settings.
         steps: environment steps so far.
-        updates: gradient steps so far, as PPO counts them.
-        policy, optimizer: `state_dict`s.
-        returns: mean, variance and count of the discounted returns that rewards are divided by; or None.
-        curve: the evaluations so far.
+        updates: updates so far, as counted by PPO.
+        policy, optimizer: `state_dict` of each.
+        returns: mean, variance and count of the discounted returns, for the normalisation of rewards; None without it.
+        curve: evaluations so far.
     """
 
     identity: str
@@ -225,7 +226,7 @@ class Checkpoint:
 
     @classmethod
     def of(cls, learner: PPO, venv: VecEnv, curve: Sequence[Point], identity: str) -> Checkpoint:
-        """The training as it is."""
+        """The current state of a training."""
         returns = None
         if isinstance(venv, VecNormalize):
             statistics = venv.ret_rms
@@ -234,7 +235,7 @@ class Checkpoint:
         return cls(identity, learner.num_timesteps, learner._n_updates, policy, optimizer, returns, tuple(curve))
 
     def restore(self, learner: PPO, venv: VecEnv) -> tuple[Point, ...]:
-        """Puts a new learner in its place; the curve so far."""
+        """Restore the state in a new learner. Return the curve so far."""
         learner.policy.load_state_dict(self.policy)
         learner.policy.optimizer.load_state_dict(self.optimizer)
         learner.num_timesteps, learner._n_updates = self.steps, self.updates
@@ -244,10 +245,10 @@ class Checkpoint:
         return self.curve
 
     def write(self, path: Path) -> None:
-        """Writes it whole or not at all.
+        """Write the checkpoint atomically.
 
         Raises:
-            InputError: it cannot be written.
+            InputError: the file cannot be written.
         """
         buffer = io.BytesIO()
         torch.save({**vars(self), "curve": to_json(self.curve)}, buffer)
@@ -255,10 +256,10 @@ class Checkpoint:
 
 
 def read_checkpoint(path: Path, identity: str) -> Checkpoint | None:
-    """A checkpoint that was written, by torch's weights-only loader; None if there is nothing.
+    """Read a checkpoint by torch's weights-only loader; None if there is no file.
 
     Raises:
-        InputError: another training's, or not readable.
+        InputError: the file is not readable, or belongs to another training.
     """
     if not path.exists():
         return None

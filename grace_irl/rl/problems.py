@@ -1,4 +1,4 @@
-"""Builds a `PolicyProblem` from demonstrations and an environment: the same for every method."""
+"""Construction of the `PolicyProblem` from demonstrations and an environment, the same for all methods."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ def make_problem(
     device: str = "auto",
     log: Path | None = None,
 ) -> PolicyProblem:
-    """The problem that every method solves, with the observations, networks and settings of our PPO.
+    """The problem for all methods, with the observations, networks and settings of this package's PPO.
 
     Args:
         demonstrations: experts and negatives.
-        make: makes one environment and its view.
-        steps: environment steps to learn in.
-        settings: of PPO; None: those of the environment.
-        horizon: steps of every episode in the fixed-horizon form; 0: episodes end as the environment ends them.
-        watches: how often a method shows its policy.
+        make: factory of one environment and its view.
+        steps: environment steps of training.
+        settings: settings of PPO; None: those of the environment (`hyperparameters`).
+        horizon: steps of every episode in the fixed-horizon form; 0 if the environment ends its episodes.
+        watches: number of times that a method shows its policy.
         keeps: environment steps after which a method keeps a copy of its policy.
-        device: of torch, as in `grace_irl.rl.ppo.train`.
-        log: folder for the methods' logs.
+        device: torch device, as in `grace_irl.rl.ppo.train`.
+        log: folder for the methods' logs; None: no logs.
 
     Raises:
-        InputError: numbers out of range, or an environment whose states no policy reads.
+        InputError: a number is out of range, or no observer handles the environment's states.
     """
     with closing(observed(make)) as first:
         observer, metadata = first.observer, first.view.metadata
@@ -79,14 +79,14 @@ def make_problem(
 
 
 PROBES = 5
-"""Episodes that are played by chance to see whether episodes can end early."""
+"""Number of episodes with random actions to find out whether episodes can end early."""
 
 
 def ends_early(problem: PolicyProblem) -> str:
-    """The reason why episodes have no fixed length, as a clause; "" if nothing says so, or in the fixed-horizon form.
+    """The evidence that episodes can end early, as a clause; "" without evidence, or in the fixed-horizon form.
 
-    Experts that reached a terminal state say so, else a few episodes that are played by chance. Recordings often call
-    the time limit a terminal state; it is none.
+    The evidence is a terminal state in an expert's episode, else in one of a few episodes with random actions. An
+    expert's terminal state at the time limit is ignored, because recordings often mark the time limit so.
     """
     if problem.horizon:
         return ""
@@ -102,7 +102,7 @@ def ends_early(problem: PolicyProblem) -> str:
 
 
 def length_warnings(problem: PolicyProblem, methods: tuple[PolicyMethod, ...]) -> tuple[str, ...]:
-    """One line for each method whose reward can read the answer from the length of episodes (docs/baselines.md)."""
+    """One warning line for each method whose reward depends on the length of episodes (docs/baselines.md)."""
     concerned = [method for method in methods if method.reads_length]
     why = ends_early(problem) if concerned else ""
     return tuple(
@@ -125,12 +125,12 @@ def _terminates(environment: Any, seed: int) -> bool:
 
 
 def save_policy(policy: Policy, path: Path) -> None:
-    """Keeps a policy in its own form, whole or not at all."""
+    """Save a policy in its own format, atomically."""
     _kept(path, policy.save)
 
 
 def save_net(reward: TransitionReward, path: Path) -> None:
-    """Keeps a recovered reward net by torch's own `save`, a pickle: load only what is your own."""
+    """Save a recovered reward network by `torch.save`, as a pickle. Load only files of your own."""
     _kept(path, lambda part: torch.save(reward, part))
 
 

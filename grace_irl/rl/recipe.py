@@ -1,4 +1,4 @@
-"""Recipes: TOML files that say how the files of a demo set are collected."""
+"""Recipes: TOML files with the settings to collect the files of a demonstration set."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ NAMED = ("bot", "random")
 
 @dataclass(frozen=True)
 class FileRecipe:
-    """Settings of the collection of one file: a `[[file]]` table.
+    """Settings to collect one file, from a `[[file]]` table.
 
     Attributes:
-        out: the file, in the folder of the recipe.
-        env: Gymnasium id, a registered one.
-        policy: "bot", "random", or a checkpoint's path, in the folder of the recipe.
-        role: of every episode.
-        episodes: how many to keep.
-        seed: of the first environment.
+        out: the file to write, relative to the folder of the recipe.
+        env: a registered Gymnasium id.
+        policy: "bot", "random", or a checkpoint's path, relative to the folder of the recipe.
+        role: role of every episode.
+        episodes: number of episodes to keep.
+        seed: seed from which the seeds of all episodes are drawn.
         max_steps: time limit in steps; 0 keeps the environment's.
-        keep_successes: keep negatives that reached the goal.
+        keep_successes: whether to keep negatives that reached the goal.
     """
 
     out: str
@@ -46,10 +46,10 @@ class FileRecipe:
 
 
 def read_recipe(path: str | Path) -> tuple[FileRecipe, ...]:
-    """The files that a recipe makes.
+    """The settings of all files of a recipe.
 
     Raises:
-        InputError: not TOML, or keys that are unknown, missing or of another type.
+        InputError: the recipe is not TOML, or a key is unknown, missing or of another type.
     """
     document = read_toml(path, "a recipe with [[file]] tables")
     tables = document.get("file")
@@ -61,10 +61,10 @@ def read_recipe(path: str | Path) -> tuple[FileRecipe, ...]:
 
 
 def run_recipe(path: str | Path, *, force: bool = False) -> Iterator[tuple[Path, EpisodeTally]]:
-    """Collects and writes each file of a recipe; yields it with what became of its episodes.
+    """Collect and write each file of a recipe. Yield its path and the tally of its episodes.
 
     Raises:
-        InputError: a recipe that cannot be used, or, without `force`, a file that exists already.
+        InputError: the recipe is invalid, or a file exists already and `force` is false.
     """
     recipes, folder = read_recipe(path), Path(path).parent
     for each in recipes:

@@ -1,4 +1,4 @@
-"""Plays a trained policy: episodes as trajectories, with what the environment says of them."""
+"""Episodes of a trained policy, as trajectories with the environment's returns."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from grace_irl.rl.observed import EnvironmentFactory, Observed, observed
 from grace_irl.rl.trained import TrainedPolicy
 
 LANES = 16
-"""Episodes that are played at once."""
+"""Number of episodes in parallel."""
 
 
 class Lane:
-    """One environment that plays one episode after another."""
+    """One environment with one episode after another."""
 
     def __init__(self, environment: Observed) -> None:
         self.environment = environment
@@ -35,7 +35,7 @@ class Lane:
         self._told = EpisodeSums()
 
     def step(self, action: Any, log_prob: float) -> Rollout | None:
-        """One step; the episode, if it is over."""
+        """Make one step. Return the episode if it has ended, else None."""
         self.observation, reward, terminated, truncated, info = self.environment.step(action)
         self._states.append(self.environment.state)
         self._actions.append(action)
@@ -67,14 +67,14 @@ def play(
     *,
     deterministic: bool | None = None,
 ) -> list[Rollout]:
-    """Plays episodes, several at once; neither the policy nor torch's own generator changes.
+    """Play episodes in parallel. The policy and torch's random state stay unchanged.
 
     Args:
-        policy: who acts.
-        make: makes environments; they are closed at the end.
-        episodes: how many.
-        seed: of the environments and of the policy's draws: the same one gives the same episodes.
-        deterministic: take the most probable action; None: as the policy's settings say.
+        policy: the policy.
+        make: factory of environments, which are closed at the end.
+        episodes: number of episodes.
+        seed: seed of the environments and of the policy's draws. The same seed gives the same episodes.
+        deterministic: whether to use the most probable action; None: as in the policy's settings.
 
     Returns:
         The episodes, in the order of their seeds.
@@ -116,12 +116,12 @@ def play(
 def demonstrations(
     rollouts: Sequence[Rollout], make: EnvironmentFactory, role: Role = "negative", task: str | None = None
 ) -> Demonstrations:
-    """Episodes as demonstrations, in the same form as collected ones.
+    """Convert episodes to demonstrations, in the form of `collect`.
 
     Args:
-        rollouts: what `play` gave.
-        make: the same factory, which says what the states are.
-        role: what they stand for.
+        rollouts: result of `play`.
+        make: the factory of `play`, for the metadata of the states.
+        role: role of the trajectories.
         task: task name; the environment's id by default.
     """
     environment, view = make()

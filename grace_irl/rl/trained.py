@@ -1,4 +1,4 @@
-"""A policy that acts: its network, what it observes, and the file that it is kept in."""
+"""A trained policy: its network, its observer, and its file."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class TrainedPolicy:
-    """A policy of Stable-Baselines3 and all that is needed to act with it.
+    """A policy of Stable-Baselines3 with all that is needed to act.
 
     Attributes:
-        network: the policy; `predict` takes observations of the observer.
-        observer: makes observations.
-        settings: how it was trained.
-        environment: the Gymnasium id of its training, or "".
+        network: the policy, whose inputs are observations of `observer`.
+        observer: the conversion of states to observations.
+        settings: settings of its training.
+        environment: Gymnasium id of the environment of its training, or "".
     """
 
     network: ActorCriticPolicy
@@ -44,7 +44,7 @@ class TrainedPolicy:
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = False
     ) -> tuple[NDArray[Any], Any]:
-        """As policies of Stable-Baselines3 do."""
+        """Actions and hidden state, as from a policy of Stable-Baselines3."""
         return self.network.predict(observation, state, episode_start, deterministic)
 
     def act(self, observations: NDArray[Any], *, deterministic: bool) -> tuple[NDArray[Any], NDArray[np.float64]]:
@@ -52,10 +52,10 @@ class TrainedPolicy:
         return drawn_actions(self.network, observations, deterministic=deterministic)
 
     def save(self, path: str | Path) -> None:
-        """Writes one file, whole or not at all: weights, and JSON that says how to build the network.
+        """Write one file atomically. It holds the weights, and a JSON text with the settings of the network.
 
         Raises:
-            InputError: it cannot be written.
+            InputError: the file cannot be written.
         """
         about = {
             "format": FORMAT,
@@ -70,10 +70,10 @@ class TrainedPolicy:
 
 
 def load_policy(path: str | Path, device: str = "cpu") -> TrainedPolicy:
-    """Reads what `TrainedPolicy.save` wrote, by torch's weights-only loader: nothing in the file is run.
+    """Load a file of `TrainedPolicy.save` by torch's weights-only loader, which runs no code from the file.
 
     Raises:
-        InputError: no such file, or another kind of file.
+        InputError: the file is missing or of another kind.
     """
     try:
         found = read_weights(Path(path).read_bytes(), device)
@@ -135,7 +135,7 @@ OBSERVERS_OF: dict[str, type[Any]] = {
 
 
 def _tuples(fields: dict[str, Any]) -> dict[str, Any]:
-    """JSON has lists in place of tuples."""
+    """Convert lists to tuples, because JSON has no tuples."""
     return {key: _tuple(value) if isinstance(value, list) else value for key, value in fields.items()}
 
 

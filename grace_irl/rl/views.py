@@ -1,4 +1,4 @@
-"""States that programs see, made of an environment's observations, offline and online alike."""
+"""Views: conversions of an environment's observations to the states for programs, in recordings and in training."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from grace_irl.states.grid import GRID
 from grace_irl.states.kind import StateKind
 from grace_irl.states.layout import StateLayout
 
-# Components of the observation, in order, as Gymnasium's documentation of each environment lists them
-# ("Observation Space" of Hopper, HalfCheetah, Walker2d; v2, v4 and v5 agree). `z_torso`: height in metres;
-# `angle_*`: of a joint or the torso, in radians; `velocity_*`: rates, metres or radians per second.
+# Components of the observation, in the order of Gymnasium's documentation ("Observation Space" of Hopper, HalfCheetah
+# and Walker2d; the same in v2, v4 and v5). `z_torso` is the torso's height in metres. `angle_*` is the angle of a joint
+# or of the torso, in radians. `velocity_*` is a rate of change, in metres or radians per second.
 _HOPPER_JOINTS = ("thigh", "leg", "foot")
 _CHEETAH_JOINTS = ("back_thigh", "back_shin", "back_foot", "front_thigh", "front_shin", "front_foot")
 _WALKER_JOINTS = ("right_thigh", "right_leg", "right_foot", "left_thigh", "left_leg", "left_foot")
@@ -38,20 +38,20 @@ VECTOR_FIELDS: dict[str, tuple[str, ...]] = {
 
 
 def vector_fields(environment_id: str) -> tuple[str, ...]:
-    """Names of the observation's components, whatever the version; () if they are not known."""
+    """Names of the observation's components, the same for all versions; () if unknown."""
     return VECTOR_FIELDS.get(environment_id.split("/")[-1].rsplit("-v", 1)[0], ())
 
 
 class SpaceView:
-    """Observations that are states already (MuJoCo, classic control, pictures of games).
+    """The view of environments whose observations are the states (MuJoCo, classic control, images of games).
 
     Args:
-        environment_id: a Gymnasium id; its name without version selects the field names.
-        observation_space: of the environment.
-        kind: of the observations (`grace_irl.rl.environments.make` decides it).
+        environment_id: a Gymnasium id. Its name without version determines the field names.
+        observation_space: the environment's observation space.
+        kind: kind of the observations, as chosen by `grace_irl.rl.environments.make`.
 
     Attributes:
-        kinds: names of the kinds that the space leaves; that of `metadata` is one of them.
+        kinds: names of all kinds that fit the space, including that of `metadata`.
     """
 
     has_goal = False
@@ -71,26 +71,26 @@ class SpaceView:
         return self._kind.copied(observation)
 
     def instruction(self, environment: Any) -> str:  # noqa: ARG002
-        """No instruction."""
+        """The empty instruction, because these environments have none."""
         return ""
 
     def success(self, terminated: bool, reward: float) -> bool:  # noqa: ARG002
-        """A control task has no goal state."""
+        """Always False, because these environments have no goal state."""
         return False
 
 
 LONGEST_TEXT = 1 << 16
-"""Characters of a text of an observation."""
+"""Maximum number of characters of a text in an observation."""
 
 MINIGRID = "minigrid-full"
-"""The view of whole grids of MiniGrid."""
+"""Name of the view of whole MiniGrid grids."""
 
 
 class MiniGridView:
-    """The whole grid of a MiniGrid or BabyAI environment, `(width, height, 3)` uint8, mission as instruction.
+    """The view of the whole grid of a MiniGrid or BabyAI environment, with the mission as instruction.
 
-    The array equals that of MiniGrid's `FullyObsWrapper`, encoded straight from the grid: the wrapper would
-    have the environment render the agent's partial view first and throw it away.
+    A state is `(width, height, 3)`, uint8. It equals the array of MiniGrid's `FullyObsWrapper`, but is encoded directly
+    from the grid. The wrapper would also compute the agent's partial view, which is not used here.
     """
 
     has_goal = True
@@ -99,7 +99,7 @@ class MiniGridView:
         self.metadata = Metadata(GRID.name, (), environment_id, MINIGRID, "last")
 
     def prepare(self, environment: Any) -> None:
-        """Switches off the partial view, which `step` would compute and nobody here reads."""
+        """Switch off the computation of the partial view in `step`, because it is not used."""
         base = environment.unwrapped
         base.gen_obs = lambda: {"image": None, "direction": base.agent_dir, "mission": base.mission}
 
@@ -112,12 +112,12 @@ class MiniGridView:
         return str(environment.unwrapped.mission)
 
     def success(self, terminated: bool, reward: float) -> bool:
-        """A MiniGrid episode that ends with a positive reward reached its goal."""
+        """Whether the episode ended with a positive reward, which MiniGrid gives only at the goal."""
         return terminated and reward > 0
 
 
 def encode_grid(environment: Any) -> NDArray[np.uint8]:
-    """The array of `FullyObsWrapper`, for an unwrapped environment: `(width, height, 3)`, C-contiguous."""
+    """The array of `FullyObsWrapper` for an unwrapped environment, `(width, height, 3)` uint8, C-contiguous."""
     from minigrid.core.constants import COLOR_TO_IDX, OBJECT_TO_IDX
 
     grid = environment.grid
@@ -131,7 +131,7 @@ def encode_grid(environment: Any) -> NDArray[np.uint8]:
 
 
 def space_of(kind: StateKind, state: Any) -> Any:
-    """The Gymnasium space of states like this one, as wide as their type allows: a `Box`, or a `Dict` of named parts.
+    """The Gymnasium space of states like this one: a `Box`, or a `Dict` of named parts. Bounds are those of the dtype.
 
     Raises:
         ImportError: Gymnasium is not installed.

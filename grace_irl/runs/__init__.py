@@ -1,1 +1,1 @@
-"""Runs: their configuration, folder, database, engine and stop rules."""
+"""A run: its configuration, folder, database, engine and stop rules."""

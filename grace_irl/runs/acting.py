@@ -1,8 +1,8 @@
-"""Settings that act for the user: code that runs here, files that are read, servers that get prompts and a key.
+"""Acting settings, which run code on this machine, read files, or send prompts and a key to a server.
 
-The user says them with this command's own words: its flags, `--set`, the `GRACE_IRL_*` environment, or arguments in
-Python. A file says them only if `kept` vouches that this user wrote the file on this machine (`runs/ownership.py`), or
-a run that is trusted already began this one (docs/security.md).
+The user gives them with the command: flags, `--set`, `GRACE_IRL_*` variables, or arguments in Python. Acting settings
+from a run's folder are valid only if this user made the folder on this machine (`kept`), or if the run is part of a
+trusted expansion or comparison (docs/security.md).
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ from grace_irl.runs.config import flat, resolve, with_settings
 from grace_irl.settings import declared
 
 DATA = ("data.demos", "data.negatives")
-"""The name that stands for demonstrations in memory."""
+"""Settings that name the demonstrations."""
 
 PATHS = (*DATA, "data.goals", "proposer.start_from", "proposer.recording")
-"""Settings that each run of an expansion has of its own."""
+"""Settings that differ between the runs of an expansion."""
 
 NAMED = (
     *DATA,
     *("proposer.start_from", "proposer.recording", "model.url", "model.context", "expand.env"),
     *("sandbox.wall_s", "sandbox.cpu_s", "sandbox.memory_mb"),
 )
-"""Settings without which a run would be another one."""
+"""Acting settings that the result of a run depends on: the user must give them again for somebody else's run."""
 
 DROPPED = ("data.goals", "expand.trust", "sandbox.allow_weak", "sandbox.workers")
-"""Settings that change no result of a run that goes on: without the user's word they have their defaults."""
+"""Acting settings that do not change the result of a resumed run. Unless the user gives them, the defaults are used."""
 
 WORDS_ONLY = ("model.url", "model.context", "expand.env", "expand.trust", "sandbox.allow_weak")
-"""Settings that a file (`--config`) never gives."""
+"""Settings that a file (`--config`) must not give."""
 
 
 def runs_code(env: str) -> bool:
-    """Whether the name of an environment chooses code that runs here (`grace_irl.rl.environments.names_code`)."""
-    from grace_irl.rl.environments import names_code  # not above: it imports NumPy, and help reads this file
+    """Whether an environment's name selects code that runs here (`grace_irl.rl.environments.names_code`)."""
+    from grace_irl.rl.environments import names_code  # imports NumPy, which --help should not load
 
     return names_code(env)
 
 
 _LIMITS = SandboxConfig()
 _ACTS: Mapping[str, Callable[[object], bool]] = {
-    "expand.env": lambda value: runs_code(str(value)),  # a registered id runs nothing that is not installed
+    "expand.env": lambda value: runs_code(str(value)),  # a registered id only runs installed code
     "sandbox.wall_s": lambda value: float(str(value)) > _LIMITS.wall_s,
     "sandbox.cpu_s": lambda value: float(str(value)) > _LIMITS.cpu_s,
     "sandbox.memory_mb": lambda value: float(str(value)) > _LIMITS.memory_mb,
@@ -61,7 +61,7 @@ _ACTS: Mapping[str, Callable[[object], bool]] = {
 
 
 def acting(config: Config) -> dict[str, object]:
-    """The settings of a configuration that act for the user, those at their defaults left out."""
+    """The acting settings of a configuration that differ from their defaults."""
     defaults, found = flat(Config()), flat(config)
     keys = [key for key in (*NAMED, *DROPPED) if found[key] != defaults[key]]
     return {key: found[key] for key in keys if _ACTS.get(key, bool)(found[key])}
@@ -70,10 +70,10 @@ def acting(config: Config) -> dict[str, object]:
 def worded(
     file: Path | None, sets: Iterable[str], flags: Mapping[str, object] | None, base: Config | None = None
 ) -> Config:
-    """The configuration of a command: as `resolve`, but a file of settings does not act for the user.
+    """The configuration of a command, as for `resolve`. But a file must not contain settings of `WORDS_ONLY`.
 
     Raises:
-        InputError: as `resolve`; a file that says what only the user says.
+        InputError: as for `resolve`, or the file contains such a setting, and the command itself does not give it.
     """
     sets = tuple(sets)
     config = resolve(file, sets, flags, base)
@@ -98,28 +98,28 @@ def authorised(
     vouched: Config | None = None,
     in_memory: bool = False,
 ) -> Config:
-    """The configuration that a folder holds, with only those acting settings that somebody answers for.
+    """The configuration of a folder, with authorised acting settings only.
 
     Args:
-        config: as the folder holds it.
-        name: of the folder, for messages.
-        kept: what this user had there on this machine (`ownership.kept`).
-        sets, flags: this command's words, as for `resolve`.
-        vouched: what a run that is trusted already says of this one.
-        in_memory: the demonstrations are brought along, and nobody reads any.
+        config: the configuration in the folder.
+        name: the folder's name, for messages.
+        kept: the acting settings that this user gave the folder on this machine (see the function `kept`).
+        sets, flags: settings of this command, as for `resolve`.
+        vouched: the configuration that a trusted expansion or comparison has for this run; None: not part of one.
+        in_memory: whether the caller passes the demonstrations, so that no demonstration file is read.
 
     Raises:
-        InputError: settings that nobody answers for; it names the flags.
+        InputError: settings without authorisation. The message lists the flags that give them.
     """
     words = spoken(tuple(sets), flags)
     theirs = acting(config)
-    if "data.demos" in words:  # named anew, they are named whole
+    if "data.demos" in words:  # a new set of demonstrations replaces the negatives, too
         words.setdefault("data.negatives", ())
     changes: dict[str, object] = {}
     missing: list[str] = []
     for key, value in theirs.items():
         if vouched is not None and key not in PATHS:
-            changes[key] = flat(vouched)[key]  # the whole may have another server or less trust by now
+            changes[key] = flat(vouched)[key]  # the user may have changed it for the whole
         elif key in kept and kept[key] == _plain(value):
             continue
         elif key in words:
@@ -139,7 +139,7 @@ def authorised(
 
 
 def shareable(config: Config) -> Config:
-    """The settings of a recording: method, search, stop rules and labels, and nothing that acts for the user."""
+    """The settings of a recording: method, search, stop rules and labels, without acting settings."""
     data = config.data.model_copy(update={"demos": (), "negatives": (), "goals": ""})
     expand = config.expand.model_copy(update={"trust": False})
     if runs_code(expand.env):
@@ -149,7 +149,7 @@ def shareable(config: Config) -> Config:
 
 
 def spoken(sets: tuple[str, ...], flags: Mapping[str, object] | None) -> dict[str, object]:
-    """Settings of this command's own words."""
+    """The settings that this command gives, with their values."""
     keys = {text.partition("=")[0].strip() for text in sets} | {
         key for key, value in (flags or {}).items() if value is not None
     }
@@ -158,7 +158,7 @@ def spoken(sets: tuple[str, ...], flags: Mapping[str, object] | None) -> dict[st
 
 
 def _flag(key: str, value: object) -> str:
-    """The flag by which the user gives it."""
+    """The flag that gives a setting this value."""
     flag = declared(Config)[key].flag
     if not flag:
         return f"--set {key}={_shown(value)}"
@@ -166,7 +166,7 @@ def _flag(key: str, value: object) -> str:
 
 
 def _shown(value: object) -> str:
-    """A value as a shell takes it: whoever copies the line runs nothing that a folder says."""
+    """A value quoted for a shell, so that a copied command line runs no code from somebody else's folder."""
     if isinstance(value, tuple | list):
         return " ".join(shlex.quote(str(each)) for each in value)
     return str(value).lower() if isinstance(value, bool) else shlex.quote(str(value))
@@ -177,26 +177,26 @@ def _plain(value: object) -> object:
 
 
 def plain_acting(config: Config) -> dict[str, object]:
-    """`acting` as JSON has it."""
+    """The settings of `acting` as JSON values: lists in place of tuples."""
     return {key: _plain(value) for key, value in acting(config).items()}
 
 
 _TOKEN = re.compile(r"[0-9a-f]{32}")
-_MOST = 1 << 26  # bytes of a record
+_MOST = 1 << 26  # maximum size of a record in characters
 
 
 def new_token() -> str:
-    """A token, 32 hex digits, that nobody guesses."""
+    """A random token of 32 hex digits that cannot be guessed."""
     return secrets.token_hex(16)
 
 
 def keep(token: str, anchor: Path, acting: Mapping[str, object]) -> None:
-    """Notes that this user made a folder; nothing if the user has no state directory that can be written.
+    """Record that this user made a folder. Without a writable state directory, do nothing.
 
     Args:
-        token: that the folder holds.
-        anchor: the file (or folder) whose identity is the folder's.
-        acting: the settings that act for the user, as JSON has them.
+        token: the token in the folder.
+        anchor: a file or folder whose inode identifies the folder.
+        acting: the acting settings, as JSON values.
     """
     place = _place()
     if place is None:
@@ -204,7 +204,7 @@ def keep(token: str, anchor: Path, acting: Mapping[str, object]) -> None:
     record = {"inode": anchor.stat().st_ino, "acting": acting}
     with contextlib.suppress(OSError, InputError):
         there = next(parent for parent in (place, *place.parents) if parent.exists())
-        if os.geteuid() == 0 and there.stat().st_uid != 0:  # root in a user's home would lock the user out
+        if os.geteuid() == 0 and there.stat().st_uid != 0:  # files of root in a user's home would lock the user out
             return
         place.parent.parent.mkdir(parents=True, exist_ok=True)
         for folder in (place.parent, place):
@@ -213,7 +213,7 @@ def keep(token: str, anchor: Path, acting: Mapping[str, object]) -> None:
 
 
 def kept(token: str, anchor: Path) -> dict[str, object] | None:
-    """The settings that this user gave a folder on this machine; None for anybody else's folder."""
+    """The acting settings that this user gave a folder on this machine; None for somebody else's folder."""
     place = _place()
     if place is None or not _TOKEN.fullmatch(token):
         return None
@@ -240,6 +240,6 @@ def _place() -> Path | None:
 
 
 def _own(place: Path) -> bool:
-    """Whether nobody else can write the records."""
+    """Whether only this user can write the records."""
     found = place.stat()
     return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -1,4 +1,4 @@
-"""The way from a request to a result: an answer, an inspection, a score, and further calls."""
+"""The steps from a request to a result: an answer, an inspection, a score, and further calls."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from grace_irl.sandbox.protocol import Inspection, Sandbox
 from grace_irl.search.protocol import Draft, Request, Result
 from grace_irl.work import Job, LocalExecutor
 
-MAX_MESSAGE = 2_000  # characters of an invalid program's problems that are kept
+MAX_MESSAGE = 2_000  # maximum length of the kept problems of an invalid program, in characters
 
 
 class Answering:
-    """Answers requests, several at once. What the store holds already is neither proposed nor scored again.
+    """The concurrent answering of requests. A result in the store is neither proposed nor scored again.
 
     Args:
-        records: programs told so far, by id; the engine adds to it.
-        following: the next step about a result, or None.
-        on_proposal: gets each answer of this sitting.
+        records: programs that the search has received, by id; the engine adds to it.
+        on_proposal: callback for each new answer.
+        following: the rule that returns the next step after a result, or None.
     """
 
     def __init__(
@@ -57,7 +57,11 @@ class Answering:
         self._executor = LocalExecutor(max(1, sandbox.workers), services, name="evaluate")
 
     async def answer(self, request: Request, bar: Bar) -> Result:
-        """The result of a request; the bar is what its evaluation is for.
+        """The result of a request.
+
+        Args:
+            request: the request.
+            bar: the scores that matter to the evaluation of its program.
 
         Raises:
             SandboxError: the sandbox itself failed.
@@ -83,8 +87,8 @@ class Answering:
         return await self._followed(request, parents, await self._score(request, proposal, bar), bar)
 
     async def _followed(self, request: Request, parents: list[Parent], result: Result, bar: Bar) -> Result:
-        """The result after the steps that the method wants; the first one that brings nothing ends them."""
-        known = result.program is not None and result.program.id in self._records  # it has had its chance
+        """The result after the method's further steps, which end at the first one without an answer or a program."""
+        known = result.program is not None and result.program.id in self._records  # its further steps are done
         done: list[Step] = []
         while not known and isinstance(self._proposer, Follower):
             step, program, evaluation = self._next(request, result, done), result.program, result.evaluation
@@ -110,17 +114,17 @@ class Answering:
         return result
 
     def remember(self, result: Result) -> None:
-        """Keeps the notes of a told result for prompts about its program."""
+        """Keep the notes of a result that the search has received, for later prompts about its program."""
         if result.program is not None and result.notes:
             self._notes.setdefault(result.program.id, result.notes)
 
     async def verified(self, program: Program) -> str:
-        """The verdict of strict mode on a program over all data; "" is good."""
+        """The problem that strict mode finds with a program on all data; "" if none."""
         said: str = await self._done("verify", program=program)
         return said
 
     def forget(self, name: str) -> None:
-        """Drops the evaluations in flight of a program that the search knows: nobody asks for them again."""
+        """Drop the finished evaluations of a program that the search has received: they are not needed again."""
         for key in [key for key, task in self._in_flight.items() if key[0] == name and task.done()]:
             del self._in_flight[key]
 
@@ -129,7 +133,7 @@ class Answering:
         self._on_proposal(proposal)
 
     async def close(self) -> None:
-        """Stops what goes on; what runs in the sandbox ends by itself."""
+        """Stop all work in progress, except programs in the sandbox, which end by themselves."""
         if isinstance(self._proposer, Stoppable):
             await self._proposer.stop()
         for task in self._in_flight.values():
@@ -156,8 +160,8 @@ class Answering:
             return Result(request, program, Evaluation("rejected", problems))
         if name in self._records:
             return Result(request, program, self._records[name].evaluation)
-        # Two requests in flight may give the same program: it is scored once. The bar is part of the key,
-        # because what an evaluation holds depends on it, and must not depend on which of the two came first.
+        # Two requests in flight may give the same program, which is then scored once. An evaluation depends on the
+        # bar, so the bar is part of the key: the result must not depend on which request came first.
         if (name, bar) not in self._in_flight:
             self._in_flight[name, bar] = self._done("evaluate", program=program, bar=bar)
         evaluation = await asyncio.shield(self._in_flight[name, bar])

@@ -1,4 +1,4 @@
-"""Stop rules, all checked in one place, and what a run has spent."""
+"""The stop rules of a run, and its spending."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ class Progress:
     """State of a run after a result.
 
     Attributes:
-        calls: proposals whose results the search has.
-        tokens: in and out.
-        cost: of those tokens.
-        seconds: of search, over all sittings.
-        generation: generations complete.
-        generation_ended: this result completed one.
+        calls: number of results that the search has received.
+        tokens: input and output tokens in total.
+        cost: cost of those tokens.
+        seconds: search time in seconds, including the time before a resume.
+        generation: number of complete generations.
+        generation_ended: whether this result completed a generation.
         best: metrics of the best program; {} without one.
-        stale: generations complete since the best last improved.
-        fruitless: answers in a row that were no program.
-        exhausted: of those, answers in a row of a proposer with nothing new.
+        stale: number of complete generations since the best program last improved.
+        fruitless: number of results in a row without a program.
+        exhausted: number of results in a row whose proposer had nothing new.
     """
 
     calls: int = 0
@@ -42,23 +42,23 @@ class Progress:
 
 @dataclass(frozen=True)
 class Prices:
-    """Price of a million tokens, in any currency."""
+    """Prices of a million input and output tokens, in any currency."""
 
     tokens_in: float = 0.0
     tokens_out: float = 0.0
 
     def cost(self, tokens_in: int, tokens_out: int) -> float:
-        """The cost of tokens."""
+        """The cost of input and output tokens."""
         return (tokens_in * self.tokens_in + tokens_out * self.tokens_out) / 1e6
 
 
 class Budget:
-    """All stop rules of a run, checked in one place.
+    """All stop rules of a run.
 
     Args:
-        rules: of the user.
-        fruitless: answers in a row that are no program, after which nothing more is hoped for, or half as many of a
-            proposer with nothing new; None: any number.
+        rules: the user's stop rules.
+        fruitless: number of results in a row without a program that ends the run. Half as many end it if the proposer
+            had nothing new. None: no limit.
     """
 
     def __init__(self, rules: StopConfig, fruitless: int | None = None) -> None:
@@ -66,26 +66,26 @@ class Budget:
         self._fruitless = math.inf if fruitless is None else fruitless
 
     def may_ask(self, asked: int) -> bool:
-        """Whether the search may ask for one more proposal, after `asked` of them."""
+        """Whether the search may request one more proposal, after `asked` requests."""
         return asked < _limit(self._rules.max_calls)
 
     def seconds_left(self, seconds: float) -> float | None:
-        """Seconds to wait for a result when `seconds` are over; None without a limit."""
+        """Seconds left after `seconds` of search; None without a limit."""
         most = self._rules.max_seconds
         return None if most is None else max(0.0, most - seconds)
 
     def check(self, progress: Progress) -> str:
         """The first reason to stop, in a few words, or ""."""
-        # The user's own goal comes before what ran out, so that the reason shown is the best news.
+        # The user's target comes before the limits, so that the reason shown is the best news.
         reasons = (self._target(progress), self._limits(progress), self._plateau(progress), self._hopeless(progress))
         return next(filter(None, reasons), "")
 
     def spent(self, progress: Progress) -> bool:
-        """Whether a rule is met that ends everything, not only the search for better programs."""
+        """Whether a rule is met that ends the whole run, not only the search for better programs."""
         return bool(self._limits(progress) or self._hopeless(progress))
 
     def _limits(self, progress: Progress) -> str:
-        """The limit that is reached. Answers in flight are lost."""
+        """The reason to stop if a limit is reached, else "". Answers in flight are lost."""
         rules = self._rules
         if progress.calls >= _limit(rules.max_calls):
             return f"max_calls: {progress.calls} proposals"
@@ -96,7 +96,10 @@ class Budget:
         return f"max_seconds: {progress.seconds:.2f} s" if progress.seconds >= _limit(rules.max_seconds) else ""
 
     def _target(self, progress: Progress) -> str:
-        """A generation has ended whose best program reaches the accuracy; 1.0 also asks for separated states."""
+        """The reason to stop if the best program of a complete generation reaches the target accuracy, else "".
+
+        A target of 1.0 also requires separated states.
+        """
         target, best = _limit(self._rules.target_accuracy), progress.best
         if not progress.generation_ended or best.get("accuracy", 0.0) < target:
             return ""
@@ -120,14 +123,14 @@ def _limit(value: float | None) -> float:
 
 @dataclass(frozen=True)
 class Spending:
-    """Sums over every answer that was kept, repairs and answers in flight included.
+    """Totals over all stored answers, including repairs and answers whose requests have no result yet.
 
     Attributes:
-        answers: of the proposer.
-        calls: answers that carry the tokens or the seconds of a call; one call may bring several answers.
-        tokens_in, tokens_out: as the server counted them.
-        cost: of those tokens.
-        seconds: of those calls, added up (not wall time: calls overlap).
+        answers: number of answers.
+        calls: number of calls. One call may bring several answers, of which one carries its tokens and seconds.
+        tokens_in, tokens_out: input and output tokens, as the server counted them.
+        cost: cost of those tokens.
+        seconds: sum of the durations of the calls, which is not wall time, since calls overlap.
     """
 
     answers: int
@@ -138,13 +141,13 @@ class Spending:
     seconds: float
 
     def per_call(self) -> dict[str, float]:
-        """Means: tokens_in, tokens_out, cost, seconds; empty without a call."""
+        """Means of tokens_in, tokens_out, cost and seconds per call; empty without a call."""
         names = ("tokens_in", "tokens_out", "cost", "seconds") if self.calls else ()
         return {name: getattr(self, name) / self.calls for name in names}
 
 
 def spending(store: Store, prices: Prices) -> Spending:
-    """Cost of the answers of a run so far."""
+    """The spending of a run so far."""
     rows = store.spent()
     tokens_in, tokens_out = sum(row[0] for row in rows), sum(row[1] for row in rows)
     return Spending(
@@ -158,5 +161,5 @@ def spending(store: Store, prices: Prices) -> Spending:
 
 
 def kinds(failures: Iterable[str]) -> dict[str, int]:
-    """The number of failed answers by kind: the text before the first colon ("length", "refusal", "no_class", …)."""
+    """The number of failures by kind, the text before the first colon ("length", "refusal", "no_class", …)."""
     return dict(Counter(failure.partition(":")[0] for failure in failures).most_common())

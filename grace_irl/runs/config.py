@@ -1,4 +1,4 @@
-"""The configuration of a run: frozen, complete, written beside the run as `config.toml`."""
+"""The configuration of a run: immutable, complete, and written into the run's folder as `config.toml`."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ from grace_irl.toml import read_toml
 
 
 def config_of(method: str = METHOD) -> type[Config]:
-    """The class of configurations with a method: the sections of every run, and its own."""
+    """The configuration class for a method: the sections common to all runs, and the method's own."""
     from grace_irl.methods.registry import method as method_of
 
     return with_sections(Config, tuple(method_of(method).sections.items()))
 
 
 def settings_of(method: str = METHOD) -> Mapping[str, Setting]:
-    """All settings of a run with a method, by their keys."""
+    """All settings of a run with a method, by key."""
     return declared(config_of(method))
 
 
 def method_named(file: Path) -> str:
-    """The method that a TOML file, or the folder of a run or an expansion, names; "" if it names none.
+    """The method named in a TOML file, or in the folder of a run or an expansion; "" if none is named.
 
-    A file that cannot be read is refused by whoever needs it. A pipe is left alone: it can be read once, or never ends.
+    An unreadable file also gives "": the caller that needs the file raises the error. A pipe is not read, since it can
+    be read only once, or never ends.
     """
     folder = file.is_dir()
     files = (file / "config.toml", file / "rounds" / "0" / "run" / "config.toml") if folder else (file,)
@@ -47,9 +48,9 @@ def method_named(file: Path) -> str:
 
 
 OPTIONAL = ("data.", "expand.", "stop.target_accuracy")
-"""Settings of all runs that a method may leave unread: it names those that it reads (`Method.reads`)."""
+"""Prefixes of settings that only some methods read; `Method.reads` lists those that a method reads."""
 ALWAYS = ("data.demos", "data.negatives")
-"""Of these, the settings that are read for every method."""
+"""The settings among `OPTIONAL` that every method reads."""
 
 
 def is_read(key: str, method: str) -> bool:
@@ -64,11 +65,11 @@ def is_read(key: str, method: str) -> bool:
 
 
 def other_method(name: str, method: str) -> str:
-    """Another method that reads a setting of this key, section or flag (with its dashes); "" if there is none."""
+    """Another method that reads a setting with this key, section or flag (with its dashes); "" if there is none."""
     from grace_irl.methods.registry import names
 
     for other in names():
-        with contextlib.suppress(InputError):  # a distribution that cannot be read
+        with contextlib.suppress(InputError):  # the package of a method cannot be loaded
             known = settings_of(other).values() if other != method else ()
             if any(
                 name in (f"--{each.flag}", each.key, each.key.partition(".")[0]) and is_read(each.key, other)
@@ -79,7 +80,7 @@ def other_method(name: str, method: str) -> str:
 
 
 def _foreign(tree: Mapping[str, Any], method: str) -> set[str]:
-    """Keys that a method does not have, with the values that another one has by default: they ask for nothing."""
+    """Keys that the method lacks, with a value that is another method's default. They can be ignored."""
     from grace_irl.methods.registry import names
 
     known = settings_of(method)
@@ -91,14 +92,14 @@ def _foreign(tree: Mapping[str, Any], method: str) -> set[str]:
     }
     found: set[str] = set()
     for other in names() if foreign else ():
-        with contextlib.suppress(InputError):  # a distribution that cannot be read
+        with contextlib.suppress(InputError):  # the package of a method cannot be loaded
             theirs = settings_of(other)
             found |= {key for key, value in foreign.items() if key in theirs and theirs[key].default == value}
     return found
 
 
 def validated(tree: Mapping[str, Any]) -> Config:
-    """A configuration from values; a section or a value that is missing has its default.
+    """A configuration from a tree of values; missing sections and values get their defaults.
 
     Raises:
         InputError: an unknown method or key, or a value that does not fit.
@@ -122,15 +123,16 @@ def resolve(
     flags: Mapping[str, object] | None = None,
     base: Config | None = None,
 ) -> Config:
-    """Defaults, or `base`, overridden by a TOML file, then by `a.b=value` settings, then by flags.
+    """The defaults or `base`, overridden by a TOML file, then by `section.key=value` settings, then by flags.
+
+    The file and `base` may come from a run with another method. Keys that only that method has are dropped if their
+    values are its defaults.
 
     Args:
-        file: a TOML file of the shape of `config.toml`.
-        sets: `section.key=value`, the value as in TOML. A value that is no TOML is a text; "none" unsets.
+        file: a TOML file with the sections of `config.toml`.
+        sets: `section.key=value`, the value as in TOML. A value that is not valid TOML is a string; "none" is None.
         flags: values by `section.key`; None: not given.
-        base: in place of the defaults.
-
-    A file, which a run with another method may have written, and `base` may hold the defaults of that method.
+        base: the configuration to start from, in place of the defaults.
 
     Raises:
         InputError: an unknown key, a value that does not fit, or a file that cannot be read.
@@ -158,7 +160,7 @@ def resolve(
 
 
 def flat(config: BaseModel) -> dict[str, object]:
-    """Every setting by its name, `section.key`."""
+    """All settings by `section.key`."""
     found: dict[str, object] = {}
     for key, value in config.model_dump().items():
         found |= {f"{key}.{name}": entry for name, entry in value.items()} if isinstance(value, dict) else {key: value}
@@ -166,7 +168,7 @@ def flat(config: BaseModel) -> dict[str, object]:
 
 
 def with_settings(config: Config, changes: Mapping[str, object]) -> Config:
-    """The configuration with other values, by `section.key`."""
+    """The configuration with some values replaced, by `section.key`."""
     tree = config.model_dump()
     for key, value in changes.items():
         _put(tree, key, value)
@@ -177,16 +179,16 @@ LOCATED = (
     *("data.demos", "data.negatives", "data.goals"),
     *("proposer.start_from", "proposer.recording", "model.context"),
 )
-"""Settings that are paths, if there is such a file."""
+"""Settings that are paths if the file exists."""
 
 
 def located_path(name: str) -> str:
-    """A path made absolute; what is no path, such as a Minari id, stays as it is."""
+    """An existing path, made absolute. Any other name, such as a Minari id, is returned unchanged."""
     return str(Path(name).absolute()) if name and Path(name).exists() else name
 
 
 def located(config: Config) -> Config:
-    """Paths made absolute, so that a run can be resumed from anywhere."""
+    """The configuration with absolute paths, so that the run can be resumed from any working directory."""
     known = flat(config)
     paths = {key: known[key] for key in LOCATED}
     return with_settings(
@@ -199,7 +201,7 @@ def located(config: Config) -> Config:
 
 
 def to_toml(config: BaseModel) -> str:
-    """Settings as TOML, which has no null: what is None is written as "none"."""
+    """Settings as TOML. TOML has no null, so None is written as "none"."""
     top, tables = [], []
     for key, value in config.model_dump().items():
         if isinstance(value, dict):
@@ -220,7 +222,7 @@ def _literal(value: object) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_literal(entry) for entry in value) + "]"
     if isinstance(value, str):
-        # JSON's escapes are TOML's, but for DEL, which TOML wants escaped.
+        # JSON and TOML escape the same characters, except that TOML also escapes DEL.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -245,10 +247,10 @@ def _put(tree: dict[str, Any], key: str, value: object) -> None:
 
 
 def parsed(text: str) -> object:
-    """A value as in TOML; what is none is taken as text, and "none" as None."""
+    """A value in TOML syntax. Text that is not valid TOML is a string; "none" is None."""
     if text.lower() == "none":
         return None
     try:
         return tomllib.loads(f"v = {text}")["v"]
-    except (ValueError, RecursionError):  # besides what is no TOML, a number of more digits than Python takes
+    except (ValueError, RecursionError):  # invalid TOML, or a number with more digits than Python accepts
         return text

@@ -1,11 +1,11 @@
-"""Effects of settings: a setting that the user gives and that changes nothing in a run is refused.
+"""Refusal of settings that the user gives and that have no effect in a run.
 
-A declaration names what the setting needs (`grace_irl.settings.setting`), a name of `NEEDS`. Given are flags,
-environment variables, keywords, `--set`, and values of a settings file that are not the defaults: the file may be one
-that a run wrote, which holds every setting.
+The declaration of a setting (`grace_irl.settings.setting`) names its need, a key of `NEEDS`. The user gives settings by
+flags, environment variables, keywords, `--set`, or a settings file. Values in a file count only if they differ from the
+defaults, since a file that a run wrote contains every setting.
 
-A method names the settings of all runs that it reads (`Method.reads`); the others are refused with it. A setting in a
-section of another method is unknown.
+`Method.reads` lists the optional settings that a method reads; the others are refused. A setting in a section of
+another method is unknown.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class Need:
     """A condition without which a setting has no effect.
 
     Attributes:
-        met: whether a configuration with an author of programs meets it. The author is a proposer's name, or "" for
-            an object that the caller brings.
-        lacks: what the run lacks, if not.
-        expected: how the user adds it.
-        by_author: it depends on the author.
+        met: function of a configuration and the author of programs that returns whether the condition holds. The author
+            is a proposer's name, or "" for a proposer object of the caller.
+        lacks: for messages, what the run lacks if the condition does not hold.
+        expected: for messages, how the user can meet the condition.
+        by_author: whether the condition depends on the author.
     """
 
     met: Callable[[Config, str], bool]
@@ -45,7 +45,7 @@ def author_of(config: Config) -> str:
 
 
 def _asks_model(config: Config, author: str) -> bool:
-    """A recording answers for the first search of an expansion only; then the model goes on."""
+    """Whether a model writes programs. In an expansion, a recording only answers the first search."""
     return author == "llm" or (author == "replay" and config.expand.rounds > 0 and bool(config.model.url))
 
 
@@ -76,7 +76,7 @@ NEEDS = {
 
 
 def words(config: Config, file: Path | None, sets: Iterable[str], flags: Mapping[str, object] | None) -> dict[str, str]:
-    """The settings of a configuration that the user gives, by key, and how: a flag, a variable, or a key."""
+    """The settings that the user gives, by key. Each value is the flag, variable, `--set` key or file that gives it."""
     known, found = declared(type(config)), dict[str, str]()
     if file is not None:
         own = flat(resolve(file))
@@ -90,21 +90,21 @@ def words(config: Config, file: Path | None, sets: Iterable[str], flags: Mapping
 
 
 def changed(began: Config, config: Config, sets: Iterable[str], flags: Mapping[str, object] | None) -> dict[str, str]:
-    """Those that differ from the settings that a run began with: a folder's own may be named again."""
+    """The settings of `words` that differ from those that a run began with: repeating the same value is allowed."""
     before, now = flat(began), flat(config)
     return {key: how for key, how in words(config, None, sets, flags).items() if now.get(key) != before.get(key)}
 
 
 def require_effect(config: Config, given: Mapping[str, str], author: str | None = None) -> None:
-    """Refuse settings that change nothing in this run.
+    """Refuse settings that have no effect in this run.
 
     Args:
-        config: of the run.
+        config: the configuration of the run.
         given: settings that the user gives, see `words`.
-        author: the proposer; None: as the configuration names it.
+        author: the proposer's name; None: the one in the configuration.
 
     Raises:
-        InputError: such a setting; one line names all that lack the same thing.
+        InputError: a setting without effect. The message names all settings with the same need.
     """
     known = declared(type(config))
     unread = [how for key, how in given.items() if not is_read(key, config.method)]
@@ -121,7 +121,7 @@ def require_effect(config: Config, given: Mapping[str, str], author: str | None 
             who = f"proposer {author!r}" if author else "a proposer of the caller's own"
             because = f" ({who})" if need.by_author else ""
             expected = need.expected
-            if config.model.url:  # a server is named, but the author does not ask it
+            if config.model.url:  # there is a server, but the author does not use it
                 expected = expected.replace(MODEL, "no --replay" if author == "replay" else "--proposer llm")
             raise InputError(
                 f"{', '.join(idle)}: no effect, since this run has {need.lacks}{because}; expected {expected}, or "

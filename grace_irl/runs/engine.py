@@ -1,4 +1,4 @@
-"""The loop: ask, propose, evaluate, tell (docs/runs.md, "The loop")."""
+"""The main loop of a run: ask, propose, evaluate, tell (docs/runs.md, "The loop")."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from grace_irl.search.ranks import merit, winner
 
 @dataclass(frozen=True)
 class Live:
-    """Requests and answers of a sitting.
+    """Requests and answers of the current sitting, which lasts from a start or resume to the next end.
 
     Attributes:
-        in_flight: requests without a result yet.
-        answers: that came in this sitting.
-        tokens: in and out, of all sittings.
-        cost: of those tokens.
-        seconds: of the last call.
+        in_flight: number of requests without a result yet.
+        answers: number of answers in this sitting.
+        tokens: input and output tokens of all sittings.
+        cost: cost of those tokens.
+        seconds: duration of the last call.
     """
 
     in_flight: int = 0
@@ -56,14 +56,17 @@ class Live:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The content of a progress display: after each answer, and after each result.
+    """The content of a progress display, updated after each answer and after each result.
 
     Attributes:
-        headline: of that program, in a few words; "" without one.
+        progress: state after the last result.
+        best: the best program so far.
+        headline: score of that program in a few words; "" without one.
         programs: number of different scored programs.
-        told: this is after a result, not only after an answer.
-        replayed: that result came from the store.
-        generations: of the longest run; None: not known.
+        live: requests and answers of this sitting.
+        told: whether this update follows a result, not only an answer.
+        replayed: whether that result came from the store.
+        generations: maximum number of generations; None if not known.
     """
 
     progress: Progress
@@ -77,11 +80,12 @@ class Snapshot:
 
 
 class Engine:
-    """Runs a search to its end, or to an interruption.
+    """The loop that runs a search to its end, or to an interruption.
 
-    Requests in flight are proposed and evaluated side by side. The search gets their results in the order of asking.
-    After each result the engine asks for all that it may ask. So the search sees nothing but the answers. If the store
-    holds a result already, the search gets it without a new answer: resuming is the same loop.
+    Up to `lag` requests are in flight, which are answered and evaluated concurrently. The search receives their results
+    in the order of the requests, and the engine asks for a new request after each result. So the search depends only on
+    the answers, not on their timing. A result in the store goes to the search without a new answer: resuming is the
+    same loop.
     """
 
     def __init__(
@@ -114,19 +118,19 @@ class Engine:
         self._generations = generations
         self._records: dict[str, Record] = {}
         self._answering = Answering(proposer, evaluator, sandbox, store, self._records, self._answered, following)
-        # Tokens that went before the search (goal states) count.
+        # Includes tokens spent before the search, on goal states.
         tokens, cost = sum(spent), prices.cost(*spent)
         self._live = Live(tokens=tokens, cost=cost)
         self._progress = Progress(tokens=tokens, cost=cost)
-        self._concluded = ""  # why the search for better programs ended, if something came after it
+        self._concluded = ""  # why the search for better programs ended, if reshaping follows
         self._old = store.told()
         self._earlier_seconds = max((told.seconds for told in self._old.values()), default=0.0)
         self._started = time.monotonic()
-        self._verified: dict[str, str] = {}  # what strict mode said of a program; "" is good
+        self._verified: dict[str, str] = {}  # problem that strict mode found, by program; "" if none
         self._written: Record | None = None
         self._told = 0
-        self._best: Record | None = None  # of the population, when the last generation ended
-        self._shown: Record | None = None  # of everything told
+        self._best: Record | None = None  # best of the population at the end of the last generation
+        self._shown: Record | None = None  # best of all results so far
 
     @property
     def progress(self) -> Progress:
@@ -135,14 +139,14 @@ class Engine:
 
     @property
     def records(self) -> dict[str, Record]:
-        """Programs of the results so far, by id."""
+        """Programs that the search has received so far, by id."""
         return dict(self._records)
 
     async def run(self) -> str:
-        """Runs until a stop rule or the search ends it; returns why, in a few words.
+        """Run until a stop rule or the search ends the run, and return the reason in a few words.
 
         Raises:
-            GraceError: the recorded run cannot be replayed, or the search waits for nothing.
+            GraceError: the recorded run cannot be replayed, or the search waits although nothing is in flight.
             SandboxError: the sandbox itself failed.
         """
         asked: deque[asyncio.Task[Result]] = deque()
@@ -179,7 +183,7 @@ class Engine:
             await self._answering.close()
 
     def finish(self) -> Record | None:
-        """Decides what is undecided, and returns the best program that keeps its rewards in strict mode."""
+        """Decide the remaining fates, and return the best program whose rewards are the same in strict mode."""
         fates = self._search.finish() if isinstance(self._search, Deciding) else []
         while (best := self._winner()) is not None:
             problem = self._verify(best)
@@ -194,7 +198,7 @@ class Engine:
         return best
 
     def interrupt(self) -> Record | None:
-        """The best honest program so far, for a run that is interrupted; decides nothing."""
+        """The best program so far that passes strict mode, for an interrupted run. No fate is decided."""
         undecided = self._search.undecided if isinstance(self._search, Deciding) else ()
         left = [self._records[name] for name in dict.fromkeys((*self._search.best, *undecided))]
         while (best := _best_of(left) if undecided else next(iter(left), None)) is not None and self._verify(best):
@@ -211,14 +215,14 @@ class Engine:
 
     @property
     def _generation(self) -> int:
-        """Complete generations of the search, or what counts as such."""
+        """Number of complete generations; without generations, one per `COUNTED` results."""
         return self._search.generation if isinstance(self._search, Generational) else self._told // COUNTED
 
     def _concludes(self) -> bool:
         return isinstance(self._search, Staged) and self._search.conclude()
 
     def _verify(self, record: Record) -> str:
-        """The verdict of strict mode on a program over all data; it runs once."""
+        """The problem that strict mode finds with a program on all data, "" if none; computed once per program."""
         name = record.program.id
         if name not in self._verified:
             self._verified[name] = self._evaluator.verify(record.program)
@@ -258,7 +262,7 @@ class Engine:
         self._show(told=True, replayed=old is not None)
 
     def _answered(self, proposal: Proposal) -> None:
-        """Counts an answer, which may wait for the results of others."""
+        """Count an answer, whose result may still wait for earlier results."""
         live, tokens = self._live, proposal.tokens_in + proposal.tokens_out
         cost = self._prices.cost(proposal.tokens_in, proposal.tokens_out)
         self._live = replace(
@@ -277,10 +281,10 @@ class Engine:
         self._on_change(Snapshot(self._progress, self._shown, headline, records, self._live, told, replayed, most))
 
     def _advance(self, result: Result, ended: bool, seconds: float) -> None:
-        """Counts."""
+        """Update the progress after a result."""
         before, stale = self._progress, self._progress.stale
         tokens = self._store.tokens(result.request.index)
-        if result.request.index in self._old:  # of an earlier sitting
+        if result.request.index in self._old:  # tokens of an earlier sitting
             cost = self._live.cost + self._prices.cost(*tokens)
             self._live = replace(self._live, tokens=self._live.tokens + sum(tokens), cost=cost)
         if ended:
@@ -310,7 +314,7 @@ def _best_of(records: Iterable[Record]) -> Record | None:
 
 
 def _sent_back(result: Result) -> list[Fate]:
-    """Fates of the versions that follow-up calls replaced."""
+    """Fates of program versions that further calls replaced."""
     fates = []
     for draft in result.drafts:
         said = draft.evaluation.message
@@ -332,9 +336,9 @@ T = TypeVar("T")
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:
-    """Runs a coroutine in an event loop of its own; in a thread if the caller runs one already (a notebook).
+    """Run a coroutine in a new event loop. It is in a separate thread if the caller runs a loop, as notebooks do.
 
-    Ctrl-C cancels it, waits until it has put its things away, and is raised: in both cases.
+    Ctrl-C cancels the coroutine, waits for its clean-up, and is then raised.
     """
     try:
         asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""An estimate of what a run will ask of a model: calls, tokens, cost. Nothing is written and no model answers."""
+"""An estimate of a run's use of a model: calls, tokens, cost. No model is called, and no file is written."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ from grace_irl.runs.proposers import programs_of
 from grace_irl.sandbox.protocol import Sandbox
 from grace_irl.search.protocol import Request
 
-ANSWER = 1_200  # tokens: the median of a large model's 34 recorded answers on BabyAI is 1,378, the least 930
-REPAIRS = 0.25  # share of programs that is sent back once, in a typical run
-DRAWN = 5  # prompts that are built of each kind
-PATIENCE, TIMEOUT = 0.0, 10.0  # seconds: for a server's name; nothing waits for it
+ANSWER = 1_200  # tokens of an answer; 34 recorded answers of a large model on BabyAI: median 1,378, minimum 930
+REPAIRS = 0.25  # share of programs that are sent back once for repair, in a typical run
+DRAWN = 5  # number of prompts built per operator
+PATIENCE, TIMEOUT = 0.0, 10.0  # seconds, for the request of a server's model name
 FIRST = "initialise"
 FAULT = "runtime: IndexError: index 7 is out of bounds for axis 0 with size 7"
 
 
 @dataclass(frozen=True)
 class PromptSize:
-    """Tokens of a kind of prompt, as we estimate them.
+    """Estimated number of tokens in the prompts of one operator.
 
     Attributes:
-        typical: mean over some that were built.
-        most: what the budget of prompts and the model's context allow.
-        guess: the prompts were built around a program and mistakes that are made up.
+        typical: mean over a few built prompts.
+        most: maximum that the prompt budget and the model's context allow.
+        guess: whether the prompts were built around a made-up program with made-up mistakes.
     """
 
     typical: int
@@ -61,11 +61,11 @@ class Total:
     """Cost of a whole run.
 
     Attributes:
-        programs: requested ones.
-        calls: of the model, repairs included.
-        repairs: of those, programs that are sent back.
-        tokens_in, tokens_out: the prompt of a call counts once, however many answers it brings.
-        cost: by `model.price_in` and `model.price_out`.
+        programs: number of requested programs.
+        calls: number of calls of the model, repairs included.
+        repairs: number of those calls that are repairs.
+        tokens_in, tokens_out: input and output tokens. A prompt counts once per call, for any number of answers.
+        cost: cost of the tokens by `model.price_in` and `model.price_out`.
     """
 
     programs: int
@@ -77,18 +77,18 @@ class Total:
 
     @property
     def tokens(self) -> int:
-        """In and out."""
+        """Input and output tokens."""
         return self.tokens_in + self.tokens_out
 
 
 @dataclass(frozen=True)
 class Cap:
-    """A cap of the configuration beside what the run would take.
+    """A limit of the configuration, and the run's estimated use of it.
 
     Attributes:
         name: the flag without its dashes.
-        limit: as configured.
-        typical, most: what a run takes of it.
+        limit: the configured limit.
+        typical, most: use by a typical run, and by the longest one.
     """
 
     name: str
@@ -99,19 +99,19 @@ class Cap:
 
 @dataclass(frozen=True)
 class Estimate:
-    """The whole answer.
+    """The estimate of a run.
 
     Attributes:
         proposer: "llm" or "manual".
-        model: its name, or "" if no server gave it.
-        samples: answers of one call.
-        prompts: sizes by operator.
-        answer_typical, answer_most: tokens of one answer.
-        typical, most: whole runs.
-        caps: those that are set.
-        assumptions: what the figures assume, one line each.
-        notes: what the user should know, one line each.
-        label: the rule for which expert states are positive, and why it was chosen.
+        model: the model's name; "" if unknown.
+        samples: number of answers per call.
+        prompts: sizes of prompts, by operator.
+        answer_typical, answer_most: tokens of one answer, typically and at most.
+        typical, most: totals of a typical run, and of the longest one.
+        caps: the limits that are set.
+        assumptions: assumptions behind the figures, one line each.
+        notes: further information for the user, one line each.
+        label: the rule for positive expert states, with its reason.
     """
 
     proposer: str
@@ -129,10 +129,12 @@ class Estimate:
 
 
 def estimated(config: Config) -> Estimate:
-    """The cost of a run under this configuration. Reads the demonstrations; asks a server for its name, at most.
+    """The estimated cost of a run with this configuration.
+
+    The demonstrations are loaded. A server is only asked for its model's name and context.
 
     Raises:
-        InputError: settings or data that cannot be used, prompts that do not fit, or a proposer that asks no model.
+        InputError: settings or data that cannot be used, prompts that are too long, or a proposer without a model.
     """
     config = proposers.settled(config)
     name, model = config.proposer.name, config.model
@@ -178,7 +180,7 @@ def estimated(config: Config) -> Estimate:
 
 
 def _server(model: ModelConfig, notes: list[str]) -> tuple[str, int | None]:
-    """The model's name and context, as far as a server says them."""
+    """The model's name and context length in tokens, from the server; "" and None if unknown."""
     if not model.url:
         notes.append("no server was asked (no --llm-url): the model's context is not known")
         return "", None
@@ -199,9 +201,9 @@ def _server(model: ModelConfig, notes: list[str]) -> tuple[str, int | None]:
 
 
 def _sizes(problem: Problem, config: Config, room: int | None, operators: Iterable[str]) -> dict[str, PromptSize]:
-    """Sizes of prompts that are really built."""
+    """Sizes of prompts by operator, measured on built prompts."""
     settings = proposers.prompt_settings(config)
-    # No prompt here runs a program: there is no debug function in the one that is made up.
+    # No sandbox is needed: the made-up program has no debug function to run.
     problem = proposers.as_shown(config, problem)
     bench = Workbench(problem, cast(Sandbox, None), config.seed)
     prompter = Prompter(bench, settings, "json" if config.model.answer_format == "json" else "code", room)
@@ -223,7 +225,7 @@ def _sizes(problem: Problem, config: Config, room: int | None, operators: Iterab
 
 
 def _made_up(problem: Problem) -> Parent:
-    """A program of typical length."""
+    """A made-up parent program of typical length."""
     line = "        score = score + float(state.sum() > 0)\n"
     source = "class Reward:\n    def reward_fn(self, state):\n        score = 0.0\n" + line * ANSWER
     positive = sum(int(item.positive.sum()) for item in problem.train)
@@ -234,7 +236,7 @@ def _made_up(problem: Problem) -> Parent:
 
 
 def _one_wrong_each(problem: Problem) -> dict[str, NDArray[np.float64]]:
-    """Rewards by digest that are wrong about the state in the middle of each trajectory."""
+    """Rewards by trajectory digest, wrong for the middle state of each trajectory."""
     rewards = {}
     for item in problem.train:
         values = item.positive.astype(np.float64)
@@ -247,7 +249,7 @@ def _one_wrong_each(problem: Problem) -> dict[str, NDArray[np.float64]]:
 def _total(
     config: Config, prompts: dict[str, PromptSize], phases: Sequence[Phase], answer: int, *, most: bool
 ) -> Total:
-    """A run of these phases."""
+    """The total of a run with these phases."""
     samples, left = config.search.samples or 1, config.stop.max_calls or math.inf
     asked = []
     for phase in phases:
@@ -256,7 +258,7 @@ def _total(
     total = sum(each.programs for each in asked)
     given = len(programs_of(config.proposer.start_from, method(config.method).width(config)))
     given += 0 if most else config.proposer.seed_synthesis
-    for place, phase in reversed([*enumerate(asked)]):  # programs that nobody is asked for
+    for place, phase in reversed([*enumerate(asked)]):  # no calls for the programs that the run starts from
         if phase.operator == FIRST:
             asked[place] = replace(phase, programs=max(phase.programs - given, 0))
             given = max(given - phase.programs, 0)

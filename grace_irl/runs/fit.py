@@ -1,4 +1,4 @@
-"""From a configuration to a reward: starts and resumes runs."""
+"""Start and resume of runs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from grace_irl.sandbox.protocol import Limits, Sandbox
 from grace_irl.states.vector import VECTOR
 from grace_irl.version import __version__
 
-FRUITLESS_POPULATIONS = 2  # a run ends after this many populations of answers in a row that are no program
+FRUITLESS_POPULATIONS = 2  # limit on answers in a row without a program, in populations
 
 OpensEvaluator = Callable[[Workbench], Evaluator]
 
@@ -48,7 +48,7 @@ CHANGEABLE = (
     "search.generations",
     "search.reshape",
     "stop.",
-    "data.demos",  # they may lie elsewhere; what they hold is compared
+    "data.demos",  # the files may have moved; their content is compared
     "data.negatives",
     "sandbox.workers",
     "sandbox.allow_weak",
@@ -60,21 +60,22 @@ CHANGEABLE = (
     "model.price_",
 )
 ENDS_SEARCH = ("search.generations", "search.reshape", "stop.target_accuracy", "stop.plateau")
-"""Settings that cannot change either once the search has ended and its best program is being reshaped."""
+"""Settings that can no longer change once the search has ended and its best program is being reshaped."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Parts of a run that a caller brings in place of those that the configuration names, and its listeners.
+    """Parts of a run that the caller provides in place of the configured ones, and callbacks.
 
     Attributes:
-        demonstrations: in place of `config.data.demos`.
-        proposer: in place of the one that `config.proposer` names.
-        sandbox: in place of one opened (and closed) here.
-        listener: gets the state of the run after each answer and after each result.
-        note: gets lines for the user (a server went away, a prompt waits).
-        whole: folder that the run is a part of (an expansion), and that the user goes on with; None: the run itself.
-        reason: for the label rule, if what the run is a part of has chosen it, and told the user.
+        demonstrations: demonstrations in place of `config.data.demos`.
+        proposer: proposer in place of the one named in `config.proposer`.
+        sandbox: open sandbox in place of a new one.
+        listener: callback for the state of the run, after each answer and after each result.
+        note: callback for lines to the user, such as "a server went away" or "a prompt waits".
+        whole: folder of the expansion or comparison that contains the run; None for a separate run. The user resumes
+            that folder.
+        reason: reason for the label rule, if the expansion or comparison has chosen the rule.
     """
 
     demonstrations: Demonstrations | None = None
@@ -87,17 +88,17 @@ class Parts:
 
 
 def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Run:
-    """Begins a run in a new folder and works on it to its end.
+    """Start a run in a new folder and work until it ends.
 
     Args:
-        config: everything about the run.
+        config: the configuration.
         out: the run's folder; None: `runs/<name of the set>-<time>`.
-        parts: see `Parts`.
+        parts: parts and callbacks of the caller.
 
     Raises:
-        InputError: settings, data or folder that cannot be used; nothing is written then.
-        GraceError: no valid program was found, or a model's server is gone; the run is saved.
-        Interrupted: by Ctrl-C; the run is saved.
+        InputError: settings, data or folder that cannot be used. Nothing is written.
+        GraceError: no valid program was found, or a model's server is gone. The run is saved.
+        Interrupted: Ctrl-C. The run is saved.
     """
     method(config.method)
     if parts.proposer is not None:
@@ -145,19 +146,19 @@ def resume(
     parts: Parts = Parts(),
     vouched: Config | None = None,
 ) -> Run:
-    """Goes on with a run as if it had never stopped.
+    """Continue a run as if it had never stopped.
 
-    A run that this user did not make on this machine keeps no path, address or trust: they are named again.
+    For a run that this user did not make on this machine, the user must give paths, addresses and trust again.
 
     Args:
-        folder: of the run.
+        folder: the run's folder.
         flags, sets: settings to change, as for `resolve`: generations, stop rules, workers, the server's address.
         parts: as for `start`.
-        vouched: the settings that an expansion or a comparison, which is trusted already, has for this run.
+        vouched: the configuration of this run from an already trusted expansion or comparison.
 
     Raises:
-        InputError: not a run, one of a newer version, one that a live process works on, a setting that cannot
-            change or that nobody answers for, or data that is not what the run began with.
+        InputError: not a run, a run of a newer version, a run in use by another process, a setting that cannot change
+            or that lacks authorisation, or data that differs from the run's.
         GraceError, Interrupted: as for `start`.
     """
     paths = RunPaths(folder)
@@ -209,7 +210,7 @@ def resume(
 
 
 _OLDER = {1: f", whose held-out accuracies are each at the {BEST_HERE}"}
-"""The reason not to go on with a run of an older format."""
+"""The reason why a run of an older format cannot be resumed, by format."""
 
 
 def _work(
@@ -221,11 +222,11 @@ def _work(
     store: Store,
     parts: Parts,
 ) -> Run:
-    """One sitting: from opened and checked parts to what the run found.
+    """Work on a run, from open and checked parts to its result.
 
     Raises:
-        GraceError: no valid program was found, or the search cannot go on; all results are saved.
-        Interrupted: by Ctrl-C; the run is saved.
+        GraceError: no valid program was found, or the search cannot continue. All results are saved.
+        Interrupted: Ctrl-C. The run is saved.
     """
     bench = labelled(folder, config, labelling, sandbox, store, parts)
     proposer, paths = proposers.proposer(config, bench, parts.proposer), RunPaths(folder)
@@ -288,7 +289,7 @@ def _work(
 
 
 def _nothing(folder: Path, calls: int, reason: str) -> str:
-    """The reason why there is no program, and what to do."""
+    """The error message for a run without a valid program."""
     if calls:
         return f"{folder}: no valid program in {calls} proposals ({reason}); see why with: grace-irl show {folder}"
     return (
@@ -300,10 +301,10 @@ def _nothing(folder: Path, calls: int, reason: str) -> str:
 def labelled(
     folder: Path, config: Config, labelling: Labelling, sandbox: Sandbox, store: Store, parts: Parts
 ) -> Workbench:
-    """The workbench of a run's proposer. A model names the goal states that nobody marked.
+    """The workbench of a run's proposer, with labelled demonstrations. A model names missing goal states.
 
     Raises:
-        InputError: labels that leave nothing to tell apart.
+        InputError: labels without both positive and negative states.
         GraceError, Interrupted: as `grace_irl.runs.labelling.ask`.
     """
     limits = Limits(wall_s=config.sandbox.wall_s, cpu_s=config.sandbox.cpu_s, memory_mb=config.sandbox.memory_mb)
@@ -321,13 +322,13 @@ def labelled(
 
 
 def _say_server(config: Config, parts: Parts) -> None:
-    """Says which server gets the prompts, and the key, before either leaves."""
+    """Show the user which server gets the prompts and the key, before they are sent."""
     if parts.note is not None and (said := proposers.destination(config)):
         parts.note(said)
 
 
 def notes_of(store: Store, parts: Parts) -> Callable[[str], None]:
-    """Tells the user, and keeps the line."""
+    """Return a function that stores a line and shows it to the user."""
 
     def note(text: str) -> None:
         store.add_event("note", text)
@@ -340,12 +341,12 @@ def notes_of(store: Store, parts: Parts) -> Callable[[str], None]:
 def _loaded(
     config: Config, demonstrations: Demonstrations | None, reason: str = ""
 ) -> tuple[Demonstrations, RuleChoice]:
-    """The demonstrations, split, and the rule that labels them.
+    """The demonstrations, split into train and held-out, and their label rule.
 
     Args:
-        config: of the run.
-        demonstrations: in place of those that it names.
-        reason: for the rule of the configuration, if it is known.
+        config: the configuration of the run.
+        demonstrations: demonstrations in place of the configured ones.
+        reason: the reason for the label rule, if known.
     """
     data = config.data
     if demonstrations is None:
@@ -362,12 +363,12 @@ def _loaded(
 
 
 def new_labelling(config: Config, demonstrations: Demonstrations | None = None, reason: str = "") -> Labelling:
-    """The demonstrations of a new run, loaded, split, and what is known of their labels.
+    """The demonstrations of a new run, loaded and split, with the goal states known so far.
 
     Args:
-        config: of the run.
-        demonstrations: in place of those that it names.
-        reason: for the label rule of the configuration, if it is known.
+        config: the configuration of the run.
+        demonstrations: demonstrations in place of the configured ones.
+        reason: the reason for the label rule, if known.
 
     Raises:
         InputError: data that cannot be used.
@@ -377,8 +378,12 @@ def new_labelling(config: Config, demonstrations: Demonstrations | None = None, 
 
 
 def require_chat(labelling: Labelling, config: Config) -> None:
-    """Raises InputError if goal states are missing and nobody can name them."""
-    found = proposers.PROPOSERS.get(config.proposer.name)  # a caller's own proposer is none of them
+    """Require a model or a person to name missing goal states.
+
+    Raises:
+        InputError: the proposer cannot answer prompts.
+    """
+    found = proposers.PROPOSERS.get(config.proposer.name)  # None for a caller's own proposer
     if found is not None and found.chat is not None:
         return
     trajectory = labelling.silent[0].trajectory
@@ -391,7 +396,7 @@ def require_chat(labelling: Labelling, config: Config) -> None:
 
 
 def _checked(labelling: Labelling, problem: Problem, config: Config) -> OpensEvaluator:
-    """Opens the evaluator after everything that the search needs is checked; nothing is written before."""
+    """Check the needs of the search before anything is written, and return a function that opens the evaluator."""
     chosen = method(config.method)
     programs_of(config.proposer.start_from, chosen.width(config))
     if not labelling.silent and chosen.needs.demonstrations:
@@ -400,19 +405,19 @@ def _checked(labelling: Labelling, problem: Problem, config: Config) -> OpensEva
 
 
 def _content(rows: list[TrajectoryRow]) -> list[TrajectoryRow]:
-    """Rows of trajectories by their content alone, without labels and places."""
+    """Rows of trajectories without labels and file names, to compare their content."""
     return [replace(row, positives=0, source="") for row in rows]
 
 
 def opened_sandbox(settings: SandboxConfig) -> Sandbox:
-    """A sandbox, a context manager."""
+    """A new sandbox, which is a context manager."""
     from grace_irl.sandbox import open_sandbox
 
     return open_sandbox(workers=settings.workers, allow_weak=settings.allow_weak)
 
 
 def _require_compatible(began: Config, config: Config, store: Store) -> None:
-    """Refuses changes that would make the recorded part of the run another run."""
+    """Refuse changes of settings that the recorded part of the run depends on."""
     before, after = flat(began), flat(config)
     reshaping = any(operator == "reshape" for _, operator in store.requests().values())
     for key, value in after.items():

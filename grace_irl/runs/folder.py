@@ -1,4 +1,4 @@
-"""A run's folder: its paths, and its making, whole or not at all."""
+"""A run's folder: its paths, creation and lock."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class RunPaths:
 
     Attributes:
         config: the resolved configuration.
-        database: all that the run remembers.
-        reward: the best program so far, as exported.
-        report: a page for a browser.
-        goals: goal states of the expert trajectories, for a person to read and correct (label rule "goal").
-        manual: prompts that wait for a person, and the answers (`--proposer manual`).
-        lock: held by the process that works on the run.
-        resume: the words behind `grace-irl fit` that go on with this run, as a shell reads them.
+        database: the run's state.
+        reward: the best program so far, as an exported module.
+        report: an HTML page about the run.
+        goals: goal states of the expert trajectories, which a person can correct (label rule "goal").
+        manual: prompts for a person, and the answers (`--proposer manual`).
+        lock: lock file of the process that works on the run.
+        resume: arguments of `grace-irl fit` that resume this run, quoted for a shell.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -53,7 +53,7 @@ class RunPaths:
 
 
 def default_folder(demos: str) -> Path:
-    """`runs/<name of the set>-<time>`, not yet made."""
+    """The path `runs/<name of the set>-<time>`, with a number if it exists already."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(demos).stem if demos else "demos").strip("-.") or "demos"
     stem = Path("runs") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
     folder, number = stem, 2
@@ -63,7 +63,11 @@ def default_folder(demos: str) -> Path:
 
 
 def require_absent(folder: Path) -> None:
-    """Raises InputError for a folder that exists and holds something, or that cannot be made."""
+    """Require that a new folder can be made at this path.
+
+    Raises:
+        InputError: the folder exists and is not empty, or it cannot be made.
+    """
     try:
         taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
         place = next((parent for parent in folder.absolute().parents if parent.exists()), folder)
@@ -85,17 +89,17 @@ def _impossible(folder: Path, why: str | None) -> InputError:
 
 
 def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalAnswer] = (), reason: str = "") -> None:
-    """Makes the run's folder whole or not at all: beside its place, then renamed.
+    """Make the run's folder atomically: a temporary folder is filled, then renamed.
 
     Args:
-        folder: its place.
-        config: of the run.
-        problem: what it is about; without a mark if the goal states are not known yet.
-        goals: what is known of goal states.
-        reason: for the label rule.
+        folder: the path of the new folder.
+        config: the configuration of the run.
+        problem: the labelled demonstrations; no state is positive if goal states are still missing.
+        goals: goal states known so far.
+        reason: the reason for the label rule.
 
     Raises:
-        InputError: it cannot be made there.
+        InputError: the folder cannot be made.
     """
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -110,7 +114,7 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
             store.set_problem(problem)
             store.set_meta("label", problem.rule)
             store.set_meta("label_reason", reason)
-            if not config.data.field_names:  # the programs have other names for them
+            if not config.data.field_names:  # the programs use the names x0, x1, …
                 store.set_meta("fields", ", ".join(f"x{n} {name}" for n, name in enumerate(problem.metadata.fields)))
             store.add_goals(goals)
             own(paths.database, store, config)
@@ -125,7 +129,7 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
 
 
 def own(database: Path, store: Store, config: Config) -> None:
-    """Notes that this user answers for the run on this machine, with these settings; anybody else's token goes."""
+    """Record that this user made the run on this machine with these settings. Another user's token is replaced."""
     token = store.meta("token")
     if acting.kept(token, database) is None:
         token = acting.new_token()
@@ -134,13 +138,13 @@ def own(database: Path, store: Store, config: Config) -> None:
 
 
 class RunLock:
-    """An advisory lock on a file, released by the kernel when its process dies, however it dies."""
+    """An advisory file lock. The kernel releases it when the process ends, even by a crash."""
 
     def __init__(self, path: Path) -> None:
-        """Takes the lock.
+        """Acquire the lock.
 
         Raises:
-            InputError: a live process holds it, no file can be made there, or its folder leads elsewhere.
+            InputError: another process holds the lock, its file cannot be made, or its folder contains links.
         """
         require_no_links(path.parent)
         self._file = _opened(path)
@@ -157,7 +161,7 @@ class RunLock:
         os.pwrite(self._file, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
-        """Lets go."""
+        """Release the lock."""
         os.close(self._file)
 
     def __enter__(self) -> RunLock:
@@ -170,7 +174,7 @@ class RunLock:
 
 
 def _opened(path: Path) -> int:
-    """The file, made if it is not there; never what a link leads to, and never a pipe that is waited for."""
+    """Open the lock file, or make it. Links are not followed, and a pipe does not block."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         file = os.open(path, flags, 0o644)

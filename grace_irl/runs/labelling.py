@@ -1,4 +1,4 @@
-"""The labels of a run's demonstrations; for the rule "goal" a model may be asked (docs/runs.md)."""
+"""The labels of a run's demonstrations. For the rule "goal", a model may name the goal states (docs/runs.md)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def chosen_rule(config: Config, demonstrations: Demonstrations) -> RuleChoice:
 
 
 def with_label(config: Config, rule: str) -> Config:
-    """The configuration with this label rule, if it states none yet and the rule is one."""
+    """The configuration with this label rule, unless it has one already or the name is not a rule."""
     if config.data.label or rule not in get_args(LabelRule):
         return config
     return config.model_copy(update={"data": config.data.model_copy(update={"label": rule})})
@@ -49,12 +49,12 @@ def with_label(config: Config, rule: str) -> Config:
 
 @dataclass(frozen=True, eq=False)
 class Labelling:
-    """Demonstrations, and what is known of their goal states.
+    """Demonstrations, and their goal states known so far.
 
     Attributes:
-        demonstrations: split.
-        choice: which expert states are positive, and why.
-        answers: those about goal states so far, in order; for the rule "goal".
+        demonstrations: demonstrations, split into train and held-out.
+        choice: the rule for positive expert states, with its reason.
+        answers: answers about goal states so far, in order; only for the rule "goal".
     """
 
     demonstrations: Demonstrations
@@ -68,12 +68,12 @@ class Labelling:
 
     @property
     def goals(self) -> dict[str, tuple[int, ...]]:
-        """Goal states by digest, 1-based: the last word on each trajectory."""
+        """1-based indices of goal states by trajectory digest, from the last answer about each trajectory."""
         return last_words(self.answers)
 
     @property
     def silent(self) -> tuple[Labelled, ...]:
-        """Expert trajectories, each once, of whose goal states nothing is known; () for other rules."""
+        """Expert trajectories without known goal states, without duplicates; () for other rules than "goal"."""
         if self.rule != "goal":
             return ()
         known = self.goals
@@ -81,7 +81,7 @@ class Labelling:
         return tuple(unmarked(item) for item in experts)
 
     def problem(self) -> Problem:
-        """The labelled demonstrations; without a mark while trajectories are silent.
+        """The labelled demonstrations. No state is positive while any trajectory is silent.
 
         Raises:
             InputError: as `label`.
@@ -94,14 +94,19 @@ class Labelling:
 def begun(
     demonstrations: Demonstrations, choice: RuleChoice, file: str, recorded: Sequence[GoalAnswer] = ()
 ) -> Labelling:
-    """The labelling of a new run: a person's file counts most, then what a recorded run knew, then the data's marks.
+    """The labelling of a new run.
+
+    Goal states of a trajectory come from the user's file, else from the replayed run, else from marks in the data.
 
     Args:
-        file: of goal states (`--goals`), or "".
-        recorded: answers of the run that is replayed.
+        demonstrations: demonstrations, split.
+        choice: the label rule.
+        file: the file of goal states (`--goals`), or "".
+        recorded: answers of the run to replay.
 
     Raises:
-        InputError: goal states for another rule, of none of the trajectories, or outside one.
+        InputError: a file of goal states with another rule, with no entry for these trajectories, or with an index
+            outside a trajectory.
     """
     if choice.rule != "goal":
         if file:
@@ -129,10 +134,10 @@ def begun(
 def resumed(
     demonstrations: Demonstrations, choice: RuleChoice, folder: Path, store: Store, note: Callable[[str], None]
 ) -> Labelling:
-    """The labelling of a run that goes on: its own answers.
+    """The labelling of a resumed run, from the answers in its store.
 
-    As long as no state is labelled (a model's answers were still missing, or made no problem of it), what a person
-    wrote into the run's file of goal states counts, too. Later the file is for new runs.
+    A person may correct the run's file of goal states until the run's states are labelled. They are not labelled while
+    answers are missing or one class is empty. Later, the file is only for new runs.
 
     Raises:
         InputError: a file of goal states that cannot be read, or does not fit the trajectories.
@@ -151,12 +156,14 @@ def resumed(
 
 
 def marked(demonstrations: Demonstrations, folder: Path, note: Callable[[str], None]) -> Demonstrations:
-    """Demonstrations with the goal states of a run as their own marks, so that later runs ask nobody again.
+    """Demonstrations marked with the goal states of a run, so that later runs need no answers about them.
+
+    For another rule than "goal", the demonstrations are returned unchanged.
 
     Args:
-        demonstrations: as the run got them.
-        folder: of a run that has settled its labels; of one with another rule the demonstrations stay as they are.
-        note: gets a line if the run's file of goal states was edited since then, which counts for new runs only.
+        demonstrations: the demonstrations of the run.
+        folder: the folder of a run whose labels are complete.
+        note: callback for a line to the user if the run's file of goal states was edited too late.
 
     Raises:
         InputError: a file of goal states that cannot be read.
@@ -174,18 +181,18 @@ def marked(demonstrations: Demonstrations, folder: Path, note: Callable[[str], N
 def ask(
     labelling: Labelling, asking: Asking, folder: Path, store: Store, in_flight: int, resume: str = ""
 ) -> Labelling:
-    """Asks a model for the goal states of the silent trajectories, held-out ones too; each answer is kept at once.
+    """Ask a model for the goal states of all silent trajectories, including held-out ones. Each answer is saved.
 
     Args:
-        labelling: what is known so far.
-        asking: puts the prompts.
-        folder, store: of the run.
-        in_flight: trajectories that are asked about at once.
-        resume: how to go on, for messages; "": with the run.
+        labelling: the labelling so far.
+        asking: the chat that answers prompts.
+        folder, store: folder and store of the run.
+        in_flight: number of trajectories in parallel.
+        resume: arguments that resume the run, for messages; "": those of this run.
 
     Raises:
-        GraceError: answers that cannot be read, or nobody answers any more; what was answered is saved.
-        Interrupted: by Ctrl-C; what was answered is saved.
+        GraceError: unusable answers, or a lost server. All answers are saved.
+        Interrupted: Ctrl-C. All answers are saved.
     """
     said = Counter(answer.digest for answer in labelling.answers)
     resume = resume or RunPaths(folder).resume
@@ -221,22 +228,22 @@ def ask(
 
 
 def settled(labelling: Labelling, folder: Path, store: Store, note: Callable[[str], None], resume: str = "") -> Problem:
-    """The labelled problem of a run whose folder exists, kept in its store.
+    """Label the demonstrations of a run, and save them in its store.
 
     Args:
-        labelling: everything known.
-        folder, store: of the run.
-        note: gets the findings.
+        labelling: the complete labelling.
+        folder, store: folder and store of the run.
+        note: callback for a line about the goal states.
         resume: as for `ask`.
 
     Raises:
-        InputError: labels that leave nothing to tell apart.
+        InputError: labels without both positive and negative states.
     """
     if labelling.rule == "goal" and not RunPaths(folder).goals.exists():
         _save(labelling, folder)
     try:
         problem = labelling.problem()
-        if labelling.demonstrations.items:  # a method may need none
+        if labelling.demonstrations.items:  # some methods need no demonstrations
             require_both_sides(problem.train)
     except InputError as error:
         raise InputError(
@@ -255,7 +262,7 @@ def settled(labelling: Labelling, folder: Path, store: Store, note: Callable[[st
 
 
 def _edited(labelling: Labelling, folder: Path) -> dict[str, tuple[int, ...]]:
-    """The difference of a run's file of goal states from the run's own."""
+    """Entries in the run's file of goal states that differ from the known goal states."""
     path = RunPaths(folder).goals
     if labelling.rule != "goal" or not path.exists():
         return {}
@@ -270,12 +277,12 @@ def _too_late(folder: Path) -> str:
 
 
 def _save(labelling: Labelling, folder: Path) -> None:
-    """Writes what is known of goal states beside the run, for a person to read, correct and use again."""
+    """Write the known goal states into the run's folder, where a person can correct and reuse them."""
     save_goals(RunPaths(folder).goals, labelling.goals, labelling.demonstrations)
 
 
 def _experts(demonstrations: Demonstrations) -> dict[str, list[Demonstration]]:
-    """Expert trajectories by digest, equal ones together, in order."""
+    """Expert demonstrations by trajectory digest, in order."""
     found: dict[str, list[Demonstration]] = {}
     for item in demonstrations:
         if item.role == "expert":
@@ -284,5 +291,5 @@ def _experts(demonstrations: Demonstrations) -> dict[str, list[Demonstration]]:
 
 
 def _within(item: Demonstration, goals: Goals) -> tuple[int, ...]:
-    """The goal states that a file gives a trajectory, checked and in order."""
+    """The goal states of a trajectory from a file, checked and in order."""
     return goals_of(item, goals) or ()

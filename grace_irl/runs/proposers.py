@@ -1,4 +1,4 @@
-"""Proposers by name, made from a configuration, and the programs that a run begins with."""
+"""Construction of proposers from a configuration, and the programs that a run starts from."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ from grace_irl.search.ranks import ranked
 
 
 def programs_of(paths: Sequence[str], most: int) -> tuple[GivenProgram, ...]:
-    """The programs that paths stand for, in order.
+    """The programs of `--start-from`, in order.
 
     Args:
-        paths: reward files; of the folder of a run, its best programs, best first.
-        most: programs at most: the size of the population.
+        paths: reward files, or folders of runs, whose best programs are used, best first.
+        most: maximum number of programs, the size of the population.
 
     Raises:
-        InputError: neither a text file nor the folder of a run, a run without a valid program, or too many files.
+        InputError: neither a text file nor the folder of a run, a run without a valid program, or too many paths.
     """
     found: list[GivenProgram] = []
     for place, path in enumerate(paths):
-        left = most - len(found) - (len(paths) - place - 1)  # the others want a place, too
+        left = most - len(found) - (len(paths) - place - 1)  # leave one place for each remaining path
         if left < 1:
             raise InputError(
                 f"--start-from: {len(paths)} paths for a population of {most}; expected at most one for each program: "
@@ -73,14 +73,14 @@ LAG, CALLS_AHEAD = 8, 4
 
 @dataclass(frozen=True)
 class Kind:
-    """A proposer that a configuration can name.
+    """A kind of proposer, selected by name in a configuration.
 
     Attributes:
-        summary: one line for help.
-        check: looks at everything that the proposer will need before anything is written (a server, a file), and
-            returns the configuration with what it found out. Raises InputError.
-        make: the proposer.
-        chat: who answers prompts, where a model or a person does: for goal states, too.
+        summary: one line for the help text.
+        check: function that checks the proposer's server or file before anything is written. It returns the
+            configuration with discovered values, or raises InputError.
+        make: function that makes the proposer.
+        chat: function that makes the chat for prompts, which also names goal states; None if there are no prompts.
     """
 
     summary: str
@@ -112,7 +112,7 @@ def _synthesis(config: Config, problem: Problem) -> Proposer:
 
 
 def _has_server(config: Config, problem: Problem) -> Config:
-    """Asks the server for its model, and for the answer format that it keeps whole."""
+    """Find out the server's model, and the answer format that works with it."""
     model = config.model
     if not model.url:
         raise InputError("proposer 'llm' without a server; expected --llm-url, such as http://127.0.0.1:8000")
@@ -135,7 +135,7 @@ def _llm(config: Config, bench: Workbench) -> Proposer:
 
 
 def chat_settings(model: ModelConfig) -> ChatSettings:
-    """Settings of the client."""
+    """Settings of the chat client."""
     return ChatSettings(
         url=model.url,
         model=model.name,
@@ -149,10 +149,10 @@ def chat_settings(model: ModelConfig) -> ChatSettings:
 
 
 def prompt_settings(config: Config) -> PromptSettings:
-    """Limits and extras of prompts.
+    """Settings of prompts.
 
     Raises:
-        InputError: a file for --context that cannot be read.
+        InputError: the file of --context cannot be read.
     """
     model, context = config.model, ""
     if model.context:
@@ -208,10 +208,10 @@ PROPOSERS: dict[str, Kind] = {
 
 
 def checked(config: Config, problem: Problem) -> Config:
-    """The configuration with what its proposer found out.
+    """Check the proposer, and return the configuration with the values that it found out.
 
     Raises:
-        InputError: for a name that is not registered, and for whatever the proposer lacks.
+        InputError: an unknown proposer, or a proposer without something that it needs.
     """
     found, model, problem = kind(config.proposer.name), config.model, as_shown(config, problem)
     if found.chat is not None and config.stop.max_cost is not None and not (model.price_in or model.price_out):
@@ -232,7 +232,7 @@ def checked(config: Config, problem: Problem) -> Config:
 
 
 def as_shown(config: Config, problem: Problem) -> Problem:
-    """The problem as whoever writes programs gets it: without names of fields, if the configuration says so."""
+    """The problem as the proposer gets it: without field names, if the configuration says so."""
     if config.data.field_names:
         return problem
     if problem.metadata.state_kind.has_parts:
@@ -244,7 +244,7 @@ def as_shown(config: Config, problem: Problem) -> Problem:
 
 
 def unread(config: Config, problem: Problem) -> str:
-    """One line on what of the states the proposer does not read; "" if it reads everything."""
+    """One line about the parts of states that the proposer does not read; "" if it reads everything."""
     if kind(config.proposer.name).chat is not None:
         return ""
     from grace_irl.synthesis.synthesiser import unread as unread_by_synthesiser
@@ -253,7 +253,7 @@ def unread(config: Config, problem: Problem) -> str:
 
 
 def recorded_goals(proposer: ProposerConfig) -> tuple[GoalAnswer, ...]:
-    """What the recorded run knew of goal states, where one is replayed."""
+    """Answers about goal states from the recording to replay; () without one."""
     if proposer.name != "replay" or not proposer.recording:
         return ()
     with closing(opened_recording(Path(proposer.recording))) as recording:
@@ -261,15 +261,15 @@ def recorded_goals(proposer: ProposerConfig) -> tuple[GoalAnswer, ...]:
 
 
 def asking(config: Config, bench: Workbench) -> Asking | None:
-    """Whoever answers prompts under a checked configuration; None for a proposer without prompts."""
+    """The chat that answers prompts, for a checked configuration; None for a proposer without prompts."""
     chat = kind(config.proposer.name).chat
     return None if chat is None else Asking(chat(config, bench), bench, prompt_settings(config))
 
 
 def proposer(config: Config, bench: Workbench, brought: Proposer | None = None) -> Proposer:
-    """The proposer of a checked configuration, or what a caller brought, behind the programs to start from."""
+    """The caller's proposer, or that of a checked configuration. It first proposes the programs to start from."""
     made = brought or kind(config.proposer.name).make(config, bench)
-    if config.proposer.name == "replay":  # it has the answers of all of them
+    if config.proposer.name == "replay":  # a recording includes the programs that the run started from
         return made
     given = programs_of(config.proposer.start_from, method(config.method).width(config))
     count = config.proposer.seed_synthesis
@@ -279,10 +279,10 @@ def proposer(config: Config, bench: Workbench, brought: Proposer | None = None) 
 
 
 def kind(name: str) -> Kind:
-    """The kind of this name.
+    """The kind of proposer with this name.
 
     Raises:
-        InputError: for a name that is not registered.
+        InputError: an unknown name.
     """
     if name not in PROPOSERS:
         raise InputError(f"proposer {name!r} is unknown; expected one of {', '.join(sorted(PROPOSERS))}")
@@ -290,7 +290,7 @@ def kind(name: str) -> Kind:
 
 
 def destination(config: Config) -> str:
-    """Which server gets the prompts of a settled configuration, and with which key; "" for none."""
+    """One line on the server that gets the prompts, and the variable of its key; "" without a server."""
     if config.proposer.name != "llm" or not config.model.url:
         return ""
     variable = key_variable()
@@ -299,7 +299,7 @@ def destination(config: Config) -> str:
 
 
 def settled(config: Config) -> Config:
-    """The configuration with what it leaves to the kind of proposer: name, samples and lag."""
+    """The configuration with the proposer's name, samples and lag filled in, if they are not set."""
     proposer, search, model = config.proposer, config.search, config.model
     name = author_of(config)
     samples = search.samples or (SERVED_SAMPLES if name == "llm" else 1)

@@ -1,4 +1,4 @@
-"""Files that a run hands out: a reward with its provenance, and the functions that its programs share."""
+"""Exported files of a run: a reward with its provenance, and a library of functions that its programs share."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from grace_irl.runs.store import Store
 from grace_irl.search.ranks import ranked
 from grace_irl.version import __version__
 
-MAX_LINEAGE = 12  # ancestors that are named
+MAX_LINEAGE = 12  # maximum number of programs in a lineage
 
 
 def export_record(record: Record, store: Store, config: Config) -> str:
-    """The program as one self-contained module with its provenance.
+    """The source of a self-contained module with the program and its provenance.
 
     Raises:
-        InputError: the program hides something, or does not compile.
+        InputError: the program contains invisible characters, or does not compile.
     """
     numbers = method(config.method).account.calibrated(record.evaluation)
     text = export_source(
@@ -46,10 +46,15 @@ def facts(
     label: str,
     fields: str = "",
 ) -> list[tuple[str, str]]:
-    """Facts about a program: its scores, its data, its origin.
+    """Facts about a program as (name, text): its scores, data and origin.
 
     Args:
-        fields: what a vector's fields are called, if the program has other names for them; else "".
+        record: the program.
+        records: all programs of the run, by id.
+        trajectories: the demonstrations of the run.
+        config: the configuration of the run.
+        label: the rule for positive expert states.
+        fields: the field names of a vector, if the program does not use them; else "".
     """
     account = method(config.method).account
     lines = [
@@ -74,7 +79,7 @@ def facts(
 
 
 def lineage(record: Record, records: Mapping[str, Record]) -> list[str]:
-    """The program and its ancestors along first parents, youngest first, each with its operator."""
+    """The ids of the program and its ancestors along first parents, youngest first, each with its operator."""
     names: list[str] = []
     current: Record | None = record
     while current is not None and len(names) < MAX_LINEAGE:
@@ -85,12 +90,12 @@ def lineage(record: Record, records: Mapping[str, Record]) -> list[str]:
 
 
 def data_digest(digests: Iterable[str]) -> str:
-    """One digest (16 hex digits) of a set of trajectories, whatever their order."""
+    """One digest (16 hex digits) of a set of trajectories, independent of their order."""
     return hashlib.sha256("\n".join(sorted(digests)).encode()).hexdigest()[:16]
 
 
 def short(name: str) -> str:
-    """The last two parts of a path: enough to recognise a set by, and no more of the machine that it lay on."""
+    """The last two parts of a path. They identify a set of demonstrations, and reveal little about the machine."""
     return "/".join(Path(name).parts[-2:])
 
 
@@ -103,11 +108,11 @@ def _data(rows: Sequence[TrajectoryRow]) -> str:
 
 @dataclass(frozen=True)
 class Reuse:
-    """The functions and classes of a run.
+    """The use of functions and classes by the programs of a run.
 
     Attributes:
-        functions: different ones, how each is used, those of the best programs first.
-        shared: those that at least two valid programs contain, parts of shared wholes left out.
+        functions: all different functions and classes with their use, those of the best programs first.
+        shared: those in at least two valid programs, without parts of larger shared ones.
     """
 
     functions: tuple[Usage, ...]
@@ -115,7 +120,7 @@ class Reuse:
 
 
 def reuse(store: Store) -> Reuse:
-    """The functions that the scored programs share."""
+    """The use of functions and classes by the scored programs."""
     records = store.records()
     programs = {name: record.program for name, record in records.items()}
     order = _order(list(records.values()))
@@ -124,11 +129,11 @@ def reuse(store: Store) -> Reuse:
 
 
 def library(store: Store, config: Config) -> tuple[str, int]:
-    """The library as a file's text, and how many functions it holds.
+    """The text of the library file, and the number of functions in it.
 
     Raises:
         GraceError: no function is in two valid programs.
-        InputError: one of them hides something, or does not compile.
+        InputError: a function contains invisible characters, or does not compile.
     """
     records = store.records()
     shared = reuse(store).shared

@@ -1,4 +1,4 @@
-"""A program of a run, as its database keeps it."""
+"""Conversion of a run's programs and trajectories to and from rows of its database."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from grace_irl.toml import from_json
 
 
 def to_text(evaluation: Evaluation) -> str:
-    """Exact JSON (floats in Python's shortest form, infinities as Python writes them)."""
+    """An evaluation as JSON, without loss: floats in Python's shortest exact form, infinities as Python writes them."""
     return json.dumps(asdict(evaluation), separators=(",", ":"))
 
 
 def from_text(text: str, version: int = FORMAT) -> Evaluation:
-    """The evaluation of `to_text`, or one as a run of an older format holds it.
+    """The evaluation from the text of `to_text`, or from a run of an older format.
 
     Raises:
-        ValueError: another text, or a valid program whose score is not finite.
+        ValueError: invalid text, or a valid program whose score is not finite.
     """
     found = from_json(Evaluation, text) if version > 2 else from_json(_Format2, text).evaluation()
     if found.valid and found.complete and not math.isfinite(found.score):
@@ -36,7 +36,7 @@ def from_text(text: str, version: int = FORMAT) -> Evaluation:
 
 @dataclass(frozen=True)
 class _Format2:
-    """An evaluation as runs of format 2 keep it: the discriminator's fields stood in it."""
+    """An evaluation in format 2, which contained the discriminator's fields."""
 
     status: str
     message: str
@@ -53,7 +53,7 @@ class _Format2:
     threshold: float | None = None
 
     def evaluation(self) -> Evaluation:
-        """The same as an evaluation of today."""
+        """The evaluation in the current format."""
         told = Evaluation(self.status, self.message, self.traceback, seconds=self.seconds)
         if told.valid and not self.complete:
             return replace(told, bound=self.fitness)
@@ -67,7 +67,7 @@ class _Format2:
 
 @dataclass(frozen=True)
 class Record:
-    """A program that the search knows, with its score and the request that it first answered."""
+    """A program that the search has received, with its score and the index of the first request that it answered."""
 
     program: Program
     evaluation: Evaluation
@@ -75,27 +75,27 @@ class Record:
 
 
 def candidate(record: Record) -> Scored:
-    """A record as what is ranked."""
+    """A record in the form that is ranked."""
     return Scored(record.program, record.evaluation, record.index)
 
 
 def record_row(program: Program, evaluation: Evaluation, index: int) -> tuple[object, ...]:
-    """A row of the table of programs."""
+    """A row of the table `programs`."""
     parents = json.dumps(program.parents)
     told = (index, program.source, program.nodes, program.operator, parents, program.prior)
     return (program.id, *told, to_text(evaluation), program.takes_action)
 
 
 def record_of(row: Sequence[Any], functions: tuple[Definition, ...], version: int = FORMAT) -> Record:
-    """The record of `record_row`.
+    """The record of a row from `record_row`.
 
     Args:
-        row: of the table.
-        functions: that the program defines.
-        version: the database's format.
+        row: a row of the table `programs`.
+        functions: functions and classes that the program defines.
+        version: format of the database.
 
     Raises:
-        ValueError: a row that is not as it was written.
+        ValueError: a damaged row.
     """
     name, index, source, nodes, operator, parents, prior, evaluation, takes_action = row
     if not math.isfinite(prior):
@@ -107,7 +107,7 @@ def record_of(row: Sequence[Any], functions: tuple[Definition, ...], version: in
 
 @dataclass(frozen=True)
 class TrajectoryRow:
-    """A trajectory as the store keeps it."""
+    """A row of the table `trajectories`."""
 
     digest: str
     role: str
@@ -119,7 +119,7 @@ class TrajectoryRow:
 
 
 def trajectory_rows(problem: Problem) -> list[TrajectoryRow]:
-    """A problem as the store keeps it."""
+    """The rows of the table `trajectories` for a problem."""
     rows = []
     for item in problem:
         demonstration, trajectory = item.demonstration, item.trajectory

@@ -1,4 +1,4 @@
-"""A recording of a run's answers, as a file that can go with a paper or a test."""
+"""Recordings: files with the answers of a run, to share with a paper or a test."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from grace_irl.runs.store import Store
 from grace_irl.toml import from_json
 
 FORMAT = "grace-irl recording 3"
-OLDER = ("grace-irl recording 2", "grace-irl recording 1")  # the oldest one names no data
+OLDER = ("grace-irl recording 2", "grace-irl recording 1")  # the oldest one has no data
 _MOST = 2**53
-"""Largest number of a token or an answer."""
+"""Largest valid token count, index or attempt."""
 _NEEDED = {"source", "failure"}
 
 
 Content = list[tuple[str, str, str, str]]
-"""Trajectories by digest, role, task and split, in order of these."""
+"""(digest, role, task, split) of each trajectory, sorted."""
 
 
 @dataclass(frozen=True)
 class _Head:
-    """The header, but for the settings: the number of answers, and the data of the run."""
+    """The header without the settings: the number of results, and the data of the run."""
 
     calls: int
     data: Content = field(default_factory=list)
@@ -46,7 +46,7 @@ class _Head:
 
 @dataclass(frozen=True)
 class _Place:
-    """The request that a line answers; attempt 1 is a repair."""
+    """The place of an answer: the request's index, and the attempt (0, or from 1 on for further calls)."""
 
     index: int
     attempt: int
@@ -54,19 +54,20 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Goals:
-    """A line about goal states."""
+    """A line with an answer about goal states."""
 
     goals: GoalAnswer
 
 
 class Recorded:
-    """Answers read from a recording: JSON lines, a header with settings and data, then one line per answer; goal
-    states first.
+    """Answers read from a recording.
+
+    The file has JSON lines: a header with settings and data, then the answers about goal states, then all others.
 
     Attributes:
-        config: as the header has it; see `shareable`.
-        calls: answers of the run.
-        content: what the run was about; [] in a recording of the old format, which does not say.
+        config: the settings in the header; see `shareable`.
+        calls: number of results of the run.
+        content: the data of the run; [] in a recording of the oldest format, which has no data.
     """
 
     def __init__(
@@ -92,14 +93,14 @@ class Recorded:
         return self._answers.get((index, attempt))
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no file is open."""
 
 
 def opened_recording(path: Path) -> Store | Recorded:
-    """The answers of a run's folder, or of a recording.
+    """The answers in a run's folder, or in a recording.
 
     Raises:
-        InputError: neither, or without an answer.
+        InputError: neither a run nor a recording, or one without answers.
     """
     found: Store | Recorded = Store(RunPaths(path).database) if path.is_dir() else _read(path)
     try:
@@ -111,10 +112,10 @@ def opened_recording(path: Path) -> Store | Recorded:
 
 
 def recorded_config(path: Path) -> Config:
-    """The configuration for a run that answers as the recorded one was answered, and goes as far.
+    """The configuration of a run that replays a recorded run, with the same number of results.
 
-    A recording is made for sharing: it gives settings of the search, and nothing that acts for whoever replays it
-    (`shareable`). The folder of a run that this user made on this machine also names its demonstrations.
+    Recordings are made to be shared, so they give no acting settings (`shareable`). But the folder of a run that this
+    user made on this machine also gives the demonstrations.
 
     Raises:
         InputError: as `opened_recording`.
@@ -133,17 +134,17 @@ def recorded_config(path: Path) -> Config:
     config = shareable(whole)
     if own:
         data = config.data.model_copy(update={"demos": whole.data.demos, "negatives": whole.data.negatives})
-        config = config.model_copy(update={"data": data})  # the recording has the goal states
+        config = config.model_copy(update={"data": data})  # no file of goal states: the answers include them
     proposer = config.proposer.model_copy(update={"name": "replay", "recording": str(path.absolute())})
     stop = config.stop.model_copy(update={"max_calls": max(calls, 1), "max_seconds": None})
     return config.model_copy(update={"proposer": proposer, "stop": stop})
 
 
 def require_recorded_data(proposer: ProposerConfig, rows: Sequence[TrajectoryRow]) -> None:
-    """Refuses to replay a run on other data than it was recorded on.
+    """Require the data that a run was recorded on, if it is replayed.
 
     Raises:
-        InputError: other trajectories, roles, tasks or splits.
+        InputError: different trajectories, roles, tasks or splits.
     """
     if proposer.name != "replay" or not proposer.recording:
         return
@@ -160,12 +161,12 @@ def require_recorded_data(proposer: ProposerConfig, rows: Sequence[TrajectoryRow
 
 
 def content_of(rows: Sequence[TrajectoryRow]) -> Content:
-    """The data of a run, whatever the names of the files."""
+    """The data of a run, independent of file names."""
     return sorted((row.digest, row.role, row.task, row.split) for row in rows)
 
 
 def write_recording(store: Store, config: Config, path: Path) -> int:
-    """Writes what the run's proposer answered; returns the number of answers.
+    """Write the answers of a run's proposer into a recording, and return their number.
 
     Raises:
         InputError: the run has no answer yet.
@@ -211,14 +212,14 @@ def _read(path: Path) -> Recorded:
         for line in lines[1:]:
             reached += 1
             entry = json.loads(line)
-            json.dumps(entry, ensure_ascii=False).encode()  # halves of characters, which no database keeps
+            json.dumps(entry, ensure_ascii=False).encode()  # lone surrogates, which SQLite cannot store, raise here
             if "goals" in entry:
                 goals.append(said := from_json(_Goals, line).goals)
                 if max(map(abs, (said.attempt, said.tokens_in, said.tokens_out))) > _MOST:
                     raise ValueError("a number that no run has")
                 continue
             place, answer = from_json(_Place, line), from_json(Proposal, line)
-            if header["format"] in OLDER:  # the text alone said so
+            if header["format"] in OLDER:  # older formats mark exhaustion only in the text
                 answer = replace(answer, exhausted=answer.failure.lower().startswith("exhausted"))
             if max(map(abs, (place.index, place.attempt, answer.tokens_in, answer.tokens_out))) > _MOST:
                 raise ValueError("a number that no run has")

@@ -1,4 +1,4 @@
-"""A run as its user sees it."""
+"""The result and history of a run."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Best:
     """The best program of a run.
 
     Attributes:
-        program: source, identity, lineage.
-        evaluation: its score.
+        program: the program, with its source, id and lineage.
+        evaluation: the program's score and metrics.
     """
 
     program: Program
@@ -39,22 +39,22 @@ class Best:
 
     @property
     def source(self) -> str:
-        """The program as it was proposed; `Run.reward_path` holds it with provenance and calibration."""
+        """The proposed source. The file `Run.reward_path` adds provenance and calibration."""
         return self.program.source
 
     @property
     def score(self) -> float:
-        """The number that the search compared programs by."""
+        """The score by which the search compares programs."""
         return self.evaluation.score
 
     @property
     def metrics(self) -> Mapping[str, float]:
-        """Named numbers of the method's own."""
+        """Metrics of the method, by name."""
         return self.evaluation.metrics
 
     @property
     def fitness(self) -> float:
-        """Train fitness of a method that scores by the discriminator: its score."""
+        """Fitness on training data, for methods that score by the discriminator; equal to `score`."""
         return self.evaluation.score
 
     @property
@@ -76,7 +76,7 @@ class Best:
 
     @property
     def held_out(self) -> Metrics | None:
-        """Metrics on held-out data, or None without any; see `separation`."""
+        """Metrics on held-out data; None if there is none. See `separation`."""
         return self.separation.held_out
 
 
@@ -89,18 +89,19 @@ class Run:
         best: the best program.
         reward_path: the best program as a file.
         reason: why the run ended, in a few words.
-        seconds: wall time of the search, over all sittings.
-        programs: different programs tried.
+        seconds: wall time of the search in seconds, including the time before a resume.
+        programs: number of different programs.
         calls: number of proposals.
-        generations: complete ones.
-        proposer: its name.
-        method: its name.
-        tokens: of the answers, in and out.
-        cost: of those tokens, by the prices in the configuration.
-        rounds: of an expansion (`grace_irl.runs.expand.expansion`), whose last search this is; () of a run alone.
-        favourite: of these, the one whose policy its reward likes best (`grace_irl.runs.expand.round`).
-        label: the rule for which expert states are positive, and why it was chosen.
-        notes: messages to the user on the way.
+        generations: number of complete generations.
+        proposer: the proposer's name.
+        method: the method's name.
+        tokens: input and output tokens of the answers.
+        cost: cost of those tokens, by the configured prices.
+        rounds: rounds of the expansion (`grace_irl.runs.expand.expansion`) that ended with this run; () for a separate
+            run.
+        favourite: the round with the best policy, judged without the true return (`grace_irl.runs.expand.round`).
+        label: the rule for positive expert states, with its reason.
+        notes: messages shown to the user during the run.
     """
 
     folder: Path
@@ -122,19 +123,19 @@ class Run:
 
     @property
     def report_path(self) -> Path:
-        """The page that says what the run did and found, if it could be written."""
+        """The path of the HTML report, if it could be written."""
         return RunPaths(self.folder).report
 
     @property
     def reshaped(self) -> bool:
-        """Whether the reward is a version of reshaping, which rises more steadily."""
+        """Whether the reward is a reshaped version, which rises more steadily towards goals."""
         if self.rounds and self.rounds[-1].reward in {each.shaped for each in self.rounds if each.shaped}:
             return True
         return self.best.program.operator == "reshape"
 
 
 class Interrupted(KeyboardInterrupt):
-    """The user interrupted a fit; everything so far is saved in `folder`."""
+    """Interruption of a fit by the user. All results so far are saved in `folder`."""
 
     def __init__(self, folder: Path, best: Best | None) -> None:
         super().__init__(f"interrupted; {folder} can be resumed")
@@ -144,10 +145,10 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def opened(folder: Path) -> Iterator[tuple[Store, Config]]:
-    """The store and configuration of a run, for reading; works beside a live fit.
+    """The store and configuration of a run, for reading, even while a fit works on it.
 
     Raises:
-        InputError: not a run, or one of a newer version.
+        InputError: not a run, or a run of a newer version.
     """
     paths = RunPaths(folder)
     if not folder.is_dir():
@@ -164,7 +165,7 @@ def opened(folder: Path) -> Iterator[tuple[Store, Config]]:
 
 
 def is_own(store: Store, config: Config, folder: Path) -> bool:
-    """Whether this user gave the run its demonstrations on this machine: else what it names is somebody else's word."""
+    """Whether this user chose the run's demonstrations on this machine. If not, its file names cannot be trusted."""
     kept, asked = acting.kept(store.meta("token"), RunPaths(folder).database), plain_acting(config)
     return kept is not None and all(asked.get(key) == kept.get(key) for key in DATA)
 
@@ -183,17 +184,17 @@ def best_record(store: Store, folder: Path) -> Record:
 
 @dataclass(frozen=True)
 class Generation:
-    """One generation.
+    """Counts and the best score of one generation.
 
     Attributes:
-        number: from 0, the first population.
-        calls: number of answers.
-        kept, dropped, invalid, duplicate, repaired: how many candidates met that fate, old members included.
-        failed: answers without a program.
-        new_functions: different functions and classes that no program of an earlier generation has.
-        reused_functions: different ones of this generation's new programs that an earlier generation's program has.
-        score: of the best program so far, best as `winner` has it; -inf while there is none.
-        metrics: of that program.
+        number: number of the generation; 0 is the initial population.
+        calls: number of results.
+        kept, dropped, invalid, duplicate, repaired: number of candidates with that fate, including old members.
+        failed: number of answers without a program.
+        new_functions: number of different functions and classes that are new in this generation.
+        reused_functions: number of those in new programs that also occur in earlier generations.
+        score: score of the best program so far, chosen by `winner`; -inf if there is none.
+        metrics: metrics of that program.
     """
 
     number: int
@@ -211,7 +212,7 @@ class Generation:
 
 
 def history(store: Store) -> list[Generation]:
-    """Every generation that was begun and has a result."""
+    """All generations that have a result."""
     requests, told, records = store.requests(), store.told(), store.records()
     verdicts = Counter((row.generation, row.fate.verdict) for row in store.fates())
     numbers = sorted({requests[index][0] for index in told})
@@ -220,7 +221,7 @@ def history(store: Store) -> list[Generation]:
     rows = []
     for number in numbers:
         own = [entry for entry in told.values() if requests[entry.index][0] == number]
-        # Reshaping comes after the search and seeks something else than merit.
+        # Reshaping follows the search and does not optimise merit, so its programs are left out.
         sought = [entry for entry in own if requests[entry.index][1] != "reshape"]
         new = [candidate(records[entry.program_id]) for entry in sought if entry.program_id]
         new = [scored for scored in new if scored.evaluation.valid and scored.evaluation.complete]

@@ -1,6 +1,6 @@
-"""The tables of run.db: whether a file holds these and nothing else, and whether rows are of their declared types.
+"""The tables of run.db, and checks of a file's tables and of the types of its rows.
 
-SQLite keeps whatever is put into a column, and files are damaged or edited.
+SQLite stores values of any type in any column, and a file may be damaged or edited.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from grace_irl.errors import InputError
 from grace_irl.programs.library import segment
 from grace_irl.programs.program import Definition, Program, Within
 
-FORMAT = 4  # of run.db; a higher number than this was written by a newer version
-"""Format 1 had held-out accuracies at the best threshold on held-out data, 2 one parent and one repair, 3 neither
-`exhausted` nor `takes_action`."""
+FORMAT = 4  # format of run.db; a file with a higher number comes from a newer version
+"""In format 1, held-out accuracies were at the best threshold on held-out data. Format 2 had one parent and one repair.
+Format 3 lacked `exhausted` and `takes_action`."""
 
 SCHEMA = """
 -- One file per run. The store is the only state of a run: told results, replayed, rebuild everything else.
@@ -107,7 +107,7 @@ OLDER = {
         (",\n  drafts TEXT NOT NULL, notes TEXT NOT NULL\n", ", draft TEXT\n"),
     ),
 }
-"""Parts of `SCHEMA` by the format that began with them, and what stood in their places before."""
+"""Parts of `SCHEMA` that a format changed, as (new text, old text), by that format."""
 
 _STEP = "CASE attempt WHEN 0 THEN '' ELSE 'repair' END"
 _PROPOSALS = """
@@ -125,7 +125,7 @@ CREATE TEMP VIEW results AS SELECT idx, program, failure, seconds,
 
 
 def views(version: int) -> str:
-    """Views of an older database under the names that they stand for, for reading."""
+    """SQL of temporary views through which an older database is read with the current tables and columns."""
     if version >= FORMAT:
         return ""
     return _PROPOSALS.format(step="step" if version > 2 else _STEP) + _BEFORE_4 + (_BEFORE_3 if version < 3 else "")
@@ -134,19 +134,19 @@ def views(version: int) -> str:
 def require_schema(
     database: sqlite3.Connection, path: Path, tables: Sequence[str], version: int = FORMAT
 ) -> tuple[str, ...]:
-    """Refuses tables that are not as `SCHEMA` makes them: views and triggers compute whatever they like.
+    """Refuse tables that differ from `SCHEMA`: views and triggers of another author could compute anything.
 
     Args:
-        database: an open one.
-        path: of its file.
-        version: the format that it names.
-        tables: those that are looked at, and what has other names than `SCHEMA`'s.
+        database: an open connection.
+        path: the database file.
+        tables: names of the tables to check. With more than one, objects with names not in `SCHEMA` are refused, too.
+        version: the format of the database.
 
     Returns:
-        The names of all that `SCHEMA` makes.
+        The names of everything that `SCHEMA` defines.
 
     Raises:
-        InputError: another one.
+        InputError: a different table.
     """
     expected = _schema(version)
     found = {row[0]: row for row in database.execute("SELECT name, type, tbl_name, sql FROM sqlite_schema")}
@@ -175,7 +175,7 @@ DEFINITION_COLUMNS = "program, digest, name, within, calls, first, last"
 
 
 def definition_rows(program: Program) -> list[tuple[object, ...]]:
-    """Rows of a program in the table `definitions`."""
+    """A program's rows of the table `definitions`."""
     return [
         (program.id, place, each.digest, each.name, each.within, each.calls, each.first, each.last)
         for place, each in enumerate(program.functions)
@@ -183,12 +183,12 @@ def definition_rows(program: Program) -> list[tuple[object, ...]]:
 
 
 def function_rows(program: Program) -> list[tuple[object, ...]]:
-    """Rows of the table `functions`, if this program were the first with each of its functions."""
+    """A program's rows of the table `functions`, as if no earlier program had any of its functions."""
     return [(each.digest, each.name, program.id, segment(program.source, each)) for each in program.functions]
 
 
 def definitions(rows: Iterable[tuple[Any, ...]]) -> dict[str, tuple[Definition, ...]]:
-    """Functions by program, from rows of `DEFINITION_COLUMNS` in order."""
+    """Functions and classes by program, from rows of `DEFINITION_COLUMNS` in order."""
     found: dict[str, list[Definition]] = {}
     for program, digest, name, within, calls, first, last in rows:
         if within not in get_args(Within):
@@ -198,17 +198,17 @@ def definitions(rows: Iterable[tuple[Any, ...]]) -> dict[str, tuple[Definition, 
 
 
 DAMAGE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, zlib.error)
-"""Errors of reading a damaged row."""
+"""Errors that a damaged row can cause."""
 
 _KINDS: dict[str, tuple[type, ...]] = {"INTEGER": (int,), "TEXT": (str,), "REAL": (float, int), "BLOB": (bytes,)}
 
 
 class ColumnTypes:
-    """The declared types of the columns of a database, by table.
+    """The declared column types of a database, by table.
 
     Args:
-        database: an open one.
-        path: of its file.
+        database: an open connection.
+        path: the database file.
     """
 
     def __init__(self, database: sqlite3.Connection, path: Path) -> None:
@@ -217,15 +217,15 @@ class ColumnTypes:
         self._tables: dict[str, dict[str, tuple[type, ...]]] = {}
 
     def require(self, table: str, names: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> None:
-        """Refuses values of other types than their columns declare.
+        """Refuse values whose types differ from the declared types of their columns.
 
         Args:
-            table: that the rows are of.
-            names: of what was selected; what is no column of the table may be anything.
-            rows: of it.
+            table: the table's name.
+            names: names of the selected columns. A computed column, which is not in the table, may have any type.
+            rows: the selected rows.
 
         Raises:
-            InputError: such a value.
+            InputError: a value of another type.
         """
         if not rows:
             return
@@ -240,10 +240,10 @@ class ColumnTypes:
 
     @contextmanager
     def reading(self, table: str) -> Iterator[None]:
-        """Reports an error within as damage of this table.
+        """Report an error within the block as damage of this table.
 
         Raises:
-            InputError: in its place.
+            InputError: an error of `DAMAGE` occurred.
         """
         try:
             yield

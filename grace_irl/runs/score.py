@@ -1,4 +1,4 @@
-"""Scores a reward file on demonstrations, in the sandbox."""
+"""Scoring of a reward file on demonstrations, in the sandbox."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ class RoleScore:
 
     Attributes:
         group: "expert, positive", "expert, other" or "negative".
-        right: share of states that D puts on the right side of one half.
+        trajectories: number of trajectories with such states.
+        states: number of states.
+        mean, least, most: mean, minimum and maximum of the rewards.
+        right: share of states that the discriminator D classifies correctly at D = 0.5.
     """
 
     group: str
@@ -48,21 +51,21 @@ class RoleScore:
 
 @dataclass(frozen=True)
 class Score:
-    """A reward on a set of demonstrations.
+    """The score of a reward on a set of demonstrations.
 
     Attributes:
-        metrics: over all tasks.
-        tasks: per task.
-        roles: per group of states.
+        metrics: metrics over all tasks.
+        tasks: metrics per task.
+        roles: rewards per group of states.
         scale, offset: the calibration used.
         calibration: "file" (the reward's own), "fitted" (to these demonstrations) or "none".
-        threshold: on the reward as the program gives it, whatever the calibration; `accuracy` is at it.
+        threshold: threshold of `accuracy`, on the program's reward without calibration.
         threshold_from: "file" (best on the data that the reward was fitted to) or "these data" (best on these).
-        kind: the kind of the states in words, with the reason, if their form leaves several; else "".
-        label: the rule that marked the positive states.
-        label_reason: why that rule.
+        kind: the kind of states and the reason, if the arrays fit several kinds; else "".
+        label: the rule for positive expert states.
+        label_reason: the reason for that rule.
         monotonicity: mean Kendall tau of reward against time along expert trajectories, or None.
-        trajectories: how many were scored.
+        trajectories: number of scored trajectories.
     """
 
     metrics: Metrics
@@ -91,24 +94,24 @@ def score(
     workers: int | None = None,
     allow_weak: bool = False,
 ) -> Score:
-    """Scores a reward file; nothing of it runs outside the sandbox.
+    """Score a reward file on demonstrations. Its code runs only in the sandbox.
 
-    Accuracy is at the threshold that an exported file carries, the best one on the data that it was fitted to. A file
-    that carries none is scored at the best threshold on these demonstrations.
+    Accuracy is at the threshold in an exported file, which is the best one on the data of its run. For a file without a
+    threshold, it is at the best threshold on these demonstrations.
 
     Args:
-        reward: the file.
-        demonstrations: all of them are scored, whatever their split.
-        rule: which expert states are positive; None: the rule that fits the data (`grace_irl.demos.label_rule`).
-        choice: of log pi.
-        calibration: "file" takes the scale and offset that an exported file carries (and fits where it
-            carries none); "fitted" fits them to these demonstrations; "none" takes the reward as it comes.
-        sandbox: in place of one opened (and closed) here.
-        workers, allow_weak: of the sandbox that is opened here.
+        reward: the reward file.
+        demonstrations: the demonstrations. All of them are scored, train and held-out.
+        rule: the rule for positive expert states; None: the rule that fits the data (`grace_irl.demos.label_rule`).
+        choice: the choice of log pi in the discriminator ("constant", "uniform", "recorded" or "cloned").
+        calibration: "file" uses the scale and offset in an exported file, and fits them if there are none. "fitted"
+            fits them to these demonstrations. "none" uses the reward unchanged.
+        sandbox: open sandbox in place of a new one.
+        workers, allow_weak: settings of a new sandbox.
 
     Raises:
         InputError: a file or demonstrations that cannot be used.
-        GraceError: the reward is invalid: it fails, or gives something that is not a finite number.
+        GraceError: the program fails, or returns something other than a finite number.
     """
     file = load_reward(reward)
     chosen = choose_rule(demonstrations, rule or "")
@@ -156,7 +159,7 @@ def score(
 
 
 def _roles(items: Sequence[Labelled], values: Floats, rows: Columns, fitted: Calibration) -> tuple[RoleScore, ...]:
-    """Each group's rewards, and how many D puts on the right side of one half."""
+    """Each group's rewards, and the share of its states that D classifies correctly at D = 0.5."""
     expert = rows.row_mask(np.array([item.demonstration.role == "expert" for item in items]))
     groups = (
         ("expert, positive", rows.positive, True),

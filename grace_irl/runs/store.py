@@ -1,4 +1,4 @@
-"""The memory of a run: one SQLite file (WAL), its only state."""
+"""The database of a run: one SQLite file (in WAL mode) with the run's whole state."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from grace_irl.runs.schema import (
 from grace_irl.search.protocol import Fate, Request, Result
 from grace_irl.toml import from_json
 
-LONGEST = 1 << 28  # bytes of one value
+LONGEST = 1 << 28  # maximum size of one value in bytes
 MOST_STATES = 100_000_000
-"""Of all trajectories of a run; a database that claims more is not believed."""
+"""Maximum number of states in all trajectories of a run; a database with a larger number is damaged."""
 PRAGMAS = (
-    "trusted_schema=OFF",  # a stranger's database calls nothing
+    "trusted_schema=OFF",  # functions in somebody else's schema are not called
     "cell_size_check=ON",
     "mmap_size=0",
     "journal_mode=WAL",
@@ -52,14 +52,16 @@ PRAGMAS = (
 
 @dataclass(frozen=True)
 class Told:
-    """A result as the search got it.
+    """A result that the search has received.
 
     Attributes:
-        program_id: None if there was no program.
-        seconds: of search at that time, over all sittings.
-        drafts: ids of the versions that further calls replaced, oldest first.
-        notes: texts of further calls, by their steps.
-        exhausted: the proposer had nothing new.
+        index: index of the request.
+        program_id: the program's id; None if there is no program.
+        failure: why there is no program; "" otherwise.
+        seconds: search time so far in seconds, including the time before a resume.
+        drafts: ids of program versions that further calls replaced, oldest first.
+        notes: texts from further calls, by step.
+        exhausted: whether the proposer had nothing new.
     """
 
     index: int
@@ -73,7 +75,7 @@ class Told:
 
 @dataclass(frozen=True)
 class FateRow:
-    """A fate with when it was decided: after result `index`, in generation `generation`."""
+    """A fate and the time of its decision: after result `index`, in generation `generation`."""
 
     index: int
     generation: int
@@ -81,13 +83,13 @@ class FateRow:
 
 
 class Store:
-    """The database of a run. Methods may be called from several threads; each is one transaction."""
+    """The database of a run. Methods may be called from several threads. Each write is one transaction."""
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
-        """Opens or creates a database; `format` is the number of its format.
+        """Open or create a database. The attribute `format` is the number of its format.
 
         Raises:
-            InputError: not a run, one of a newer version, or a link.
+            InputError: not a run, a run of a newer version, or a link.
         """
         require_plain_database(path)
         if not create and not path.is_file():
@@ -95,7 +97,7 @@ class Store:
         self._path = path
         self._lock = threading.RLock()
         self._open = False
-        self._states: dict[str, int] | None = None  # of each trajectory, after the first use
+        self._states: dict[str, int] | None = None  # number of states per trajectory, loaded at the first use
         self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30.0)
         self._columns = ColumnTypes(self._db, path)
         try:
@@ -134,21 +136,21 @@ class Store:
                     raise ValueError(f"a {column} that is not in {other!r}")
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         with self._lock:
             self._db.close()
 
     def meta(self, key: str) -> str:
-        """A value kept under a name, or ""."""
+        """The value stored under a key, or ""."""
         rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
         return str(rows[0][0]) if rows else ""
 
     def set_meta(self, key: str, value: str) -> None:
-        """Keeps a value under a name."""
+        """Store a value under a key."""
         self._write([("INSERT OR REPLACE INTO meta VALUES (?, ?)", [(key, value)])])
 
     def set_problem(self, problem: Problem) -> None:
-        """Keeps what the run is about, in place of what was kept before it was labelled."""
+        """Store the trajectories of a run, in place of those stored before labelling."""
         rows = [(place, *astuple(row)) for place, row in enumerate(trajectory_rows(problem))]
         self._states = None
         self._write([("INSERT OR REPLACE INTO trajectories VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)])
@@ -166,7 +168,7 @@ class Store:
         return rows
 
     def add_goals(self, answers: Sequence[GoalAnswer]) -> None:
-        """Keeps an answer about goal states."""
+        """Store answers about goal states."""
         rows = [tuple(getattr(answer, each.name) for each in fields(GoalAnswer)) for answer in answers]
         rows = [(*row[:3], json.dumps(row[3]), *row[4:]) for row in rows]
         self._write([("INSERT INTO goals VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)])
@@ -178,10 +180,10 @@ class Store:
             return [GoalAnswer(row[0], row[1], _one_of(row[2], Origin), _indices(row[3]), *row[4:]) for row in rows]
 
     def add_request(self, request: Request, generation: int) -> None:
-        """Keeps a request; one that is kept already must be the same.
+        """Store a request. If its index is in the store already, the requests must be equal.
 
         Raises:
-            GraceError: another request of that index: the run cannot be replayed.
+            GraceError: a different request with that index, so that the run cannot be replayed.
         """
         row = (
             request.index,
@@ -208,22 +210,22 @@ class Store:
         return {row[0]: (row[1], row[2]) for row in self._rows("SELECT idx, generation, operator FROM requests")}
 
     def add_proposal(self, index: int, proposal: Proposal, attempt: int = 0, step: str = "") -> None:
-        """Keeps an answer; attempts from 1 on are further calls, each with the name of its step."""
+        """Store an answer. Attempts from 1 on are further calls, each with the name of its step."""
         row = (index, attempt, step, *(getattr(proposal, each.name) for each in fields(Proposal)))
         self._write([(f"INSERT OR REPLACE INTO proposals VALUES ({_marks(row)})", [row])])
 
     def proposal(self, index: int, attempt: int = 0) -> Proposal | None:
-        """The answer to a request, if it is kept."""
+        """The answer to a request; None if it is not in the store."""
         rows = self._rows(f"SELECT {_PROPOSAL} FROM proposals WHERE idx = ? AND attempt = ?", (index, attempt))
         return _proposal(rows[0]) if rows else None
 
     def proposals(self) -> Iterator[tuple[int, int, Proposal]]:
-        """Every answer with its request and attempt, in that order."""
+        """All answers as (request's index, attempt, answer), sorted by index and attempt."""
         for row in self._rows(f"SELECT idx, attempt, {_PROPOSAL} FROM proposals ORDER BY idx, attempt"):
             yield row[0], row[1], _proposal(row[2:])
 
     def add_told(self, result: Result, fates: Sequence[Fate], generation: int, seconds: float) -> None:
-        """Keeps a result of the search and the fates that it decides, in one transaction."""
+        """Store a result that the search has received, and the fates that it decides, in one transaction."""
         index = result.request.index
         name = result.program.id if result.program else None
         drafts = json.dumps([draft.program.id for draft in result.drafts])
@@ -245,7 +247,7 @@ class Store:
         )
 
     def told(self) -> dict[int, Told]:
-        """Every result of the search, by index."""
+        """All results that the search has received, by index."""
         rows = self._rows("SELECT idx, program, failure, seconds, drafts, notes FROM results")
         known = {row[0] for row in self._rows("SELECT id FROM programs")}
         exhausted = {row[0] for row in self._rows("SELECT idx FROM proposals WHERE attempt = 0 AND exhausted")}
@@ -259,17 +261,17 @@ class Store:
         return {each.index: each for each in found}
 
     def set_final_fates(self, fates: Sequence[Fate], index: int, generation: int) -> None:
-        """Keeps what was decided because the run ended, in place of what an earlier end decided."""
+        """Store the fates decided at the end of the run, in place of those from an earlier end."""
         rows = _fate_rows(fates, index, generation, final=True)
         self._write([("DELETE FROM fates WHERE final = ?", [(1,)]), (_ADD_FATE, rows)])
 
     def fates(self) -> list[FateRow]:
-        """Every fate, in the order of deciding."""
+        """All fates, in the order of their decision."""
         rows = self._rows("SELECT idx, generation, program, verdict, reason FROM fates ORDER BY id")
         return [FateRow(row[0], row[1], Fate(*row[2:])) for row in rows]
 
     def records(self) -> dict[str, Record]:
-        """Every scored program, by id, in the order of asking."""
+        """All scored programs by id, in the order of their requests."""
         defined = self._rows(f"SELECT {DEFINITION_COLUMNS} FROM definitions ORDER BY program, place")
         with self._columns.reading("definitions"):
             found = definitions(defined)
@@ -278,7 +280,7 @@ class Store:
             return {row[0]: record_of(row, found.get(row[0], ()), self.format) for row in rows}
 
     def functions(self) -> list[Known]:
-        """Every different function and class of the scored programs."""
+        """All different functions and classes of the scored programs."""
         rows = self._rows("SELECT digest, name, program, source FROM functions ORDER BY digest")
         return [Known(*row) for row in rows]
 
@@ -297,21 +299,21 @@ class Store:
         self._write([("INSERT OR REPLACE INTO rewards VALUES (?, ?, ?)", rows)])
 
     def add_event(self, kind: str, detail: str) -> None:
-        """Keeps something that happened: "started", "resumed", "stopped", …"""
+        """Store an event. Its kind is "started", "resumed", "stopped", …"""
         row = (datetime.now(UTC).isoformat(timespec="seconds"), kind, detail)
         self._write([("INSERT INTO events (time, kind, detail) VALUES (?, ?, ?)", [row])])
 
     def events(self) -> list[tuple[str, str, str]]:
-        """Events of the run: time (UTC), kind, detail."""
+        """All events of the run as (time in UTC, kind, detail)."""
         return [(row[0], row[1], row[2]) for row in self._rows("SELECT time, kind, detail FROM events ORDER BY id")]
 
     def tokens(self, index: int) -> tuple[int, int]:
-        """Tokens in and out of the answers to a request."""
+        """Input and output tokens of all answers to a request."""
         rows = self._rows("SELECT tokens_in, tokens_out FROM proposals WHERE idx = ?", (index,))
         return sum(row[0] for row in rows), sum(row[1] for row in rows)
 
     def spent(self) -> list[tuple[int, int, float]]:
-        """Tokens in, tokens out and seconds of each answer, repairs included."""
+        """(input tokens, output tokens, seconds) of each answer, including repairs."""
         rows = self._rows("SELECT tokens_in, tokens_out, seconds FROM proposals ORDER BY idx, attempt")
         return [(row[0], row[1], row[2]) for row in rows]
 
@@ -330,13 +332,16 @@ class Store:
                     self._db.executemany(sql, rows)
                 self._db.execute("COMMIT")
             except BaseException:
-                if self._db.in_transaction:  # a full disk ends it by itself
+                if self._db.in_transaction:  # a full disk has already rolled it back
                     self._db.execute("ROLLBACK")
                 raise
 
     @contextmanager
     def _troubles(self) -> Iterator[None]:
-        """Full disks, damaged files and files that another process holds are no defects of ours."""
+        """Turn database errors that are not defects of this code into GraceError or InputError.
+
+        Examples are a full disk, a damaged file, and a file that another process has locked.
+        """
         try:
             yield
         except sqlite3.DatabaseError as error:
@@ -353,7 +358,7 @@ _MACHINE = (
     *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL),
     *(sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM),
 )
-"""Errors that say nothing about the file."""
+"""SQLite errors of the machine, not of the file's content."""
 _REFERENCES = (
     ("results", "idx", "requests", "idx"),
     ("results", "program", "programs", "id"),
@@ -361,9 +366,9 @@ _REFERENCES = (
     ("definitions", "program", "programs", "id"),
     ("functions", "program", "programs", "id"),
 )
-"""Columns whose values must be in a column of another table."""
+"""(table, column, other table, key): each value of the column must be a key of the other table."""
 _TABLE = re.compile(r" FROM (\w+)")
-_FORMAT = re.compile(r"[0-9]{1,9}")  # other digits, and thousands of them, are no number to `int`
+_FORMAT = re.compile(r"[0-9]{1,9}")  # excludes non-ASCII digits, and numbers too long for `int`
 _PROPOSAL = ", ".join(each.name for each in fields(Proposal))
 _INDICES: Any = tuple[int, ...] | None
 _NAMES: Any = tuple[str, ...]
@@ -379,7 +384,11 @@ def _indices(text: str) -> tuple[int, ...] | None:
 
 
 def _one_of(value: Any, allowed: Any) -> Any:
-    """A word of a row, if it is one of those."""
+    """The value if it is allowed.
+
+    Raises:
+        ValueError: a value that is not allowed.
+    """
     if value not in get_args(allowed):
         raise ValueError(f"{value!r} is none of {', '.join(get_args(allowed))}")
     return value

@@ -1,4 +1,4 @@
-"""Runs programs that nobody trusts (docs/sandbox.md)."""
+"""The sandbox for untrusted programs (docs/sandbox.md)."""
 
 from grace_irl.sandbox.protocol import DebugRequest, Inspection, Limits, Outcome, Sandbox
 from grace_irl.sandbox.tiers import open_sandbox

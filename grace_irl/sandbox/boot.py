@@ -1,7 +1,7 @@
-"""The script a zygote starts from: `python boot.py PACKAGE_FOLDER DESCRIPTOR OPTIONS`.
+"""The start script of a zygote: `python boot.py PACKAGE_FOLDER DESCRIPTOR OPTIONS`.
 
-The packages are entered as bare names, so that what their `__init__` files import never lands in a zygote:
-every page of it would be copied, and could be looked through, by every child.
+It registers the packages as empty modules, so that a zygote never loads the imports of their `__init__` files. Every
+child would copy these pages, and a program could search them.
 """
 
 import json
@@ -11,7 +11,7 @@ import types
 
 
 def main() -> None:
-    """Make the packages known and serve."""
+    """Register the packages, and serve the host."""
     folder, descriptor, text = sys.argv[1:4]
     options = json.loads(text)
     sys.path[:] = [*sys.path, *(entry for entry in options["path"] if entry not in sys.path)]

@@ -1,6 +1,6 @@
-"""A checked source as something to call, and the words about the exceptions that it raises.
+"""Checked sources as callable programs, and messages about their exceptions.
 
-It is compiled once, and runs as a fresh module for every trajectory.
+A source is compiled once, and runs as a fresh module for every trajectory.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ from grace_irl.sandbox.protocol import Status
 
 TERMS_METHOD = "terms_fn"
 TERMS, TERM_NAME = 64, 64
-"""Components that are kept of one reward, and characters of the name of one."""
+"""Maximum number of components of one reward, and maximum length of a component's name in characters."""
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _DRAWS = ("random", "NormalDist")  # `statistics.NormalDist.samples` draws from `random`
 
 
 class ContractError(Exception):
-    """The source defines something else than the contract says."""
+    """Definitions in a source that violate the contract."""
 
 
 class NotANumberError(Exception):
-    """reward_fn returned something that is not a number."""
+    """A return value of the program that is not a number."""
 
 
 class Candidate:
     """A program inside its child.
 
     Args:
-        source: its text: programs that never mention what draws need no generators reset.
-        takes_action: reward_fn takes (state, action, next_state).
-        name: of the module that it becomes.
-        filename: what its lines are called in a traceback.
+        source: text of the program, which is also searched for random generators.
+        takes_action: whether reward_fn takes (state, action, next_state).
+        name: name of the program's module.
+        filename: name of the program's file in tracebacks.
 
     Attributes:
-        uses_random: it may draw from `random` or `numpy.random`.
+        uses_random: whether the program may draw from `random` or `numpy.random`. If not, nobody resets them.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Candidate:
         self.takes_action = takes_action
 
     def module(self) -> dict[str, Any]:
-        """The names of a fresh module."""
+        """Run the program as a fresh module, and return the module's names."""
         if self.uses_random:
             random.seed(0)
             np.random.seed(0)
@@ -78,7 +78,7 @@ class Candidate:
         return namespace
 
     def start(self, extra_info: str) -> Reward:
-        """A fresh module and a fresh `Reward(extra_info)`: nothing of one trajectory reaches the next."""
+        """A fresh `Reward(extra_info)` of a fresh module, so that nothing of one trajectory reaches the next."""
         namespace = self.module()
         owner = namespace.get(contract.REWARD_CLASS)
         if not isinstance(owner, type):
@@ -92,7 +92,7 @@ class Reward:
     """One `Reward` object and its methods.
 
     Attributes:
-        call: its bound reward_fn.
+        call: bound method reward_fn.
         instance: the object itself.
     """
 
@@ -101,22 +101,22 @@ class Reward:
         self.instance = instance
 
     def debug(self, *arguments: Any) -> str:
-        """debug_fn's text about a state; "" if there is no debug_fn.
+        """The text of debug_fn about a state; "" if there is no debug_fn.
 
         Args:
-            arguments: (state) or, after the first step of a program that takes actions, (state, action,
-                next_state). A debug_fn of one argument gets the last of them, the state at hand.
+            arguments: (state), or after each step of a program that takes actions, (state, action, next_state). A
+                debug_fn with one parameter gets only the last argument, the current state.
         """
         method = getattr(self.instance, contract.DEBUG_METHOD, None)
         return "" if method is None else str(_called(method, arguments))
 
     def terms(self, *arguments: Any) -> dict[str, float]:
-        """terms_fn's named components of the reward just given; {} if there is no terms_fn.
+        """The named components of the last reward, from terms_fn; {} if there is no terms_fn.
 
-        Arguments as for `debug`.
+        The arguments are those of `debug`.
 
         Raises:
-            NotANumberError: it gave something else than names and numbers.
+            NotANumberError: terms_fn returned something else than a dict of numbers.
         """
         method = getattr(self.instance, TERMS_METHOD, None)
         if method is None:
@@ -129,11 +129,14 @@ class Reward:
 
 
 def number(value: Any, said: str = "reward_fn returned") -> float:
-    """A reward as a float, or something else of which `said` begins the message.
+    """A reward or component as a float.
+
+    Args:
+        value: return value of the program.
+        said: beginning of the error message.
 
     Raises:
-        NotANumberError: for anything but a Python or numpy number, or an array without dimensions that
-            holds one.
+        NotANumberError: the value is neither a Python or NumPy number nor an array without dimensions that holds one.
     """
     if isinstance(value, (float, int, np.floating, np.integer, np.bool_)):
         return float(value)
@@ -144,7 +147,7 @@ def number(value: Any, said: str = "reward_fn returned") -> float:
 
 
 def constructor(owner: type) -> Callable[[Any, str], Any]:
-    """The way to make a Reward: with extra_info by position or by name, or with nothing."""
+    """The function that creates a Reward. It passes extra_info by position, by name or not at all."""
     made_by = vars(owner).get("__init__")
     if isinstance(made_by, types.FunctionType) and made_by.__code__.co_argcount > 1:  # the usual case, and cheap
         return lambda made, extra_info: made(extra_info)
@@ -160,7 +163,7 @@ def constructor(owner: type) -> Callable[[Any, str], Any]:
 
 
 def _called(method: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """The result of a method; one of fewer parameters than arguments gets the last of them only."""
+    """The result of a method. If it has fewer parameters than arguments, it gets only the last argument."""
     if len(arguments) > 1:
         try:
             kinds = [parameter.kind for parameter in inspect.signature(method).parameters.values()]
@@ -176,25 +179,25 @@ _FRAMES = 12
 
 @dataclass(frozen=True)
 class ProgramFailure:
-    """Failure of a program: a `Status`, one line for a person, its own lines for a repair."""
+    """Failure of a program: a `Status`, one line for the user, and a traceback of the program's lines for a repair."""
 
     status: Status
     message: str
     traceback: str = ""
 
     def to_json(self) -> bytes:
-        """The failure as a child says it to another process."""
+        """The failure as JSON, for another process."""
         return json.dumps({"message": self.message[:4000], "traceback": self.traceback[:16000]}).encode()
 
 
 def explain(error: BaseException, phase: Status, source: str, where: str = "") -> ProgramFailure:
-    """Put an exception into words.
+    """The failure that an exception stands for.
 
     Args:
-        error: what the program raised.
-        phase: the status of an ordinary exception at this point: "init" or "runtime".
-        source: the program's text.
-        where: trajectory and state, or "".
+        error: exception of the program.
+        phase: status of an ordinary exception at this point, such as "init" or "runtime".
+        source: text of the program.
+        where: trajectory and state, for the message; "" if they are unknown.
     """
     if isinstance(error, ContractError):
         return ProgramFailure("contract", str(error))
@@ -214,7 +217,7 @@ def explain(error: BaseException, phase: Status, source: str, where: str = "") -
 
 
 def _own_lines(trace: TracebackType | None, source: str) -> list[str]:
-    """The frames of a traceback that lie in the program, as Python prints them; the middle of many is cut."""
+    """The program's frames in a traceback, as Python prints them. If there are many, the middle ones are cut."""
     text = source.splitlines()
     lines: list[str] = []
     while trace is not None:
@@ -231,7 +234,7 @@ def _own_lines(trace: TracebackType | None, source: str) -> list[str]:
 
 
 def _text(error: BaseException) -> str:
-    """`Type: message`; the message is the program's and may itself misbehave."""
+    """An exception as `Type: message`. The program may define the message, so even `str` may fail."""
     name = type(error).__name__
     try:
         said = str(error)

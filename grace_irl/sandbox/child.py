@@ -1,4 +1,4 @@
-"""The child of batch mode: locked down, it runs one program over all the states of its job, and ends."""
+"""The child of batch mode, which is locked down and runs one program over all states of its job."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ NO_ACTIONS = (
 
 
 def run_batch(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
-    """Score a job; the body of a forked child, which never returns.
+    """Score a job. This is the body of a forked child and never returns.
 
     Args:
-        lockdown: the layers.
-        request: `layers`, `checks`, `cpu_s`, `memory_mb`.
-        fds: the job's memory and the parcel.
-        base_bytes: the address space of the zygote.
+        lockdown: layers of this machine.
+        request: a dict with `layers`, `checks`, `cpu_s` and `memory_mb`.
+        fds: descriptors of the job's memory and the parcel.
+        base_bytes: address space of the zygote in bytes.
     """
     answer, views = AnswerMap(fds[0]), Views(fds[1])
     source, candidate = _enter(lockdown, request, answer, base_bytes + views.mapped)
@@ -43,8 +43,11 @@ def run_batch(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], b
 
 
 def run_debug(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
-    """Have a program's `debug` compare two sets of states; arguments as for `run_batch`, and `experts`: the parcel
-    holds single states, and this number of them is the first set."""
+    """Compare two sets of states by a program's `debug`. This is the body of a forked child and never returns.
+
+    The arguments are those of `run_batch`, but the parcel holds single states, experts first. The request also has
+    `experts`, the number of expert states.
+    """
     answer, views = AnswerMap(fds[0]), Views(fds[1])
     source, candidate = _enter(lockdown, request, answer, base_bytes + views.mapped)
     if candidate is not None:
@@ -53,7 +56,7 @@ def run_debug(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], b
 
 
 def run_inspection(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
-    """Parse and check a job's source; its message becomes JSON. Nothing of the source is executed."""
+    """Parse and check a job's source, without executing it. The job's message becomes the findings in JSON."""
     answer = AnswerMap(fds[0])
     lockdown.apply(
         request["layers"],
@@ -76,7 +79,10 @@ def run_inspection(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[in
 def _enter(
     lockdown: Lockdown, request: dict[str, Any], answer: AnswerMap, base_bytes: int
 ) -> tuple[str, Candidate | None]:
-    """Lock this process down; then read, check and compile the source. None if it failed, and said so."""
+    """Lock this process down, then read, check and compile the source.
+
+    If that fails, the failure is in the answer, and the returned candidate is None.
+    """
     lockdown.apply(request["layers"], Allowance(request["cpu_s"], request["memory_mb"], base_bytes + answer.mapped))
     gc.enable()
     source = answer.source().decode("utf-8", "surrogatepass")
@@ -91,7 +97,8 @@ def prepare(source: str, *, checks: bool) -> Candidate | ProgramFailure:
     """Check and compile a source.
 
     Args:
-        checks: False leaves the static checks' refusals aside, so that the layers below can be tested.
+        source: text of the program.
+        checks: whether the static checks may refuse the source. False lets tests try the other layers alone.
     """
     try:
         source = canonical(source)
@@ -99,14 +106,14 @@ def prepare(source: str, *, checks: bool) -> Candidate | ProgramFailure:
         problems = [p for p in reading.problems if checks or p.kind != "rejected"]
         if problems:
             return ProgramFailure(problems[0].kind, "; ".join(str(problem) for problem in problems[:5]))
-        # from the text: compiling a tree of Python objects costs more than parsing once more
+        # from the text, because compiling a tree of Python objects costs more than parsing again
         return Candidate(source, takes_action=reading.takes_action)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return explain(error, "syntax", source)
 
 
 def score(candidate: Candidate, source: str, views: Views, answer: AnswerMap) -> None:
-    """One Reward per trajectory, one call per state, in order; rewards land in the job as they come."""
+    """Score all states in order, with one Reward per trajectory. Each reward is written to the job at once."""
     requests = answer.requests()
     phase: Status = "init"
     where, start = "", 0
@@ -135,7 +142,7 @@ def score(candidate: Candidate, source: str, views: Views, answer: AnswerMap) ->
 
 
 def compare(candidate: Candidate, source: str, views: Views, experts: int, answer: AnswerMap) -> None:
-    """`debug(expert_states, negative_states)` of the program, each set a list of copies; its text lands in the job."""
+    """Call the program's `debug(expert_states, negative_states)` on lists of copies, and write its text to the job."""
     phase: Status = "init"
     try:
         function = candidate.module().get(contract.DEBUG_SETS)
@@ -150,10 +157,10 @@ def compare(candidate: Candidate, source: str, views: Views, experts: int, answe
 
 
 class ProgramPass:
-    """A program's way along one trajectory.
+    """The pass of a program over one trajectory.
 
     Attributes:
-        step: the state at hand, for messages.
+        step: index of the current state, for messages.
     """
 
     def __init__(self, reward: Reward, view: TrajectoryView, answer: AnswerMap, start: int) -> None:
@@ -161,7 +168,7 @@ class ProgramPass:
         self.step = 0
 
     def states(self, requests: dict[int, int]) -> None:
-        """reward_fn(state) for each state, each a copy of its own; `requests` maps steps to debug slots."""
+        """Call reward_fn(state) with a fresh copy of each state. `requests` maps steps to indices of debug requests."""
         rewards, at, call = self._answer.rewards, self._start, self._reward.call
         step = 0
         try:
@@ -174,7 +181,7 @@ class ProgramPass:
             self.step = step
 
     def transitions(self, actions: NDArray[Any], requests: dict[int, int]) -> None:
-        """reward_fn(state, action, next_state): entry t+1 rewards the step into state t+1, entry 0 is NaN."""
+        """Call reward_fn(state, action, next_state). Entry t+1 rewards the step into state t+1; entry 0 is NaN."""
         state = self._view.state
         self._answer.rewards[self._start] = float("nan")
         for step in range(1, self._view.length):
@@ -189,7 +196,7 @@ class ProgramPass:
 
 
 def debug_text(reward: Reward, *arguments: Any) -> str:
-    """The text of debug_fn, or its failure: a broken debug_fn does not make the rewards wrong."""
+    """The text of debug_fn, or of its failure. A broken debug_fn is no error, because the rewards are still right."""
     try:
         return reward.debug(*arguments)
     except Exception as error:

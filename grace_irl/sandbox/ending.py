@@ -1,4 +1,4 @@
-"""The end of a child, as the kernel tells it: waiting, killing on time, reading the exit status."""
+"""The end of a child: wait for it, kill it at a limit, read its exit status from the kernel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grace_irl.sandbox.lockdown import OUT_OF_MEMORY
 from grace_irl.sandbox.protocol import Status
 
 _PAGE = resource.getpagesize()
-_MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes there, KiB on Linux
+_MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024  # bytes on macOS, KiB on Linux
 _POLL_S = 0.005
 
 
@@ -27,11 +27,11 @@ class Ended(NamedTuple):
     """The end of a child, from wait4.
 
     Attributes:
-        exit_code: what it left with; 0 if a signal ended it.
-        signal: what killed it, or 0.
-        timeout: "wall", "cpu" or "memory" if this side killed it for that, or "".
-        cpu_s: seconds of CPU, its own children's included.
-        wall_s: seconds from fork to end.
+        exit_code: exit code; 0 if a signal ended the child.
+        signal: number of the signal that killed it; 0 if none did.
+        timeout: "wall", "cpu" or "memory" if this process killed it at that limit; "" otherwise.
+        cpu_s: CPU seconds, including its own children.
+        wall_s: wall seconds from fork to end.
         peak_mb: peak resident memory, MiB.
     """
 
@@ -43,7 +43,7 @@ class Ended(NamedTuple):
     peak_mb: float
 
     def verdict(self, cpu_limit_s: float) -> tuple[Status, str] | None:
-        """Status and message of a child that did not end by itself with 0; None for one that did."""
+        """Status and message of a failed child; None if it ended by itself with exit code 0."""
         if self.timeout == "wall":
             return "timeout", f"killed after {self.wall_s:.1f} s: the time limit"
         if self.timeout == "memory":
@@ -65,7 +65,7 @@ class Ended(NamedTuple):
 
 
 class Child:
-    """A forked process that this one waits for, and can kill without hitting another (pidfd)."""
+    """A forked process that this one can watch and kill. With a pidfd, `kill` cannot hit another process."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -76,27 +76,26 @@ class Child:
         self._clock = (~pid << 3) | 2
 
     def kill(self) -> None:
-        """SIGKILL, which nothing ignores."""
+        """Send SIGKILL, which no process can ignore."""
         try:
             if self._pidfd >= 0:
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
             else:
-                os.kill(self.pid, signal.SIGKILL)  # not reaped yet, so the number is still its own
+                os.kill(self.pid, signal.SIGKILL)  # not reaped yet, so the pid still belongs to the child
         except ProcessLookupError:
             pass
 
     def cpu_s(self) -> float:
-        """Seconds of CPU so far; NaN if the kernel does not say."""
+        """CPU seconds so far; NaN if the kernel does not report them."""
         try:
             return time.clock_gettime(self._clock)
         except OSError:
             return math.nan
 
     def remaining_s(self, wall_s: float, cpu_s: float) -> float:
-        """Seconds until a limit can be reached (one thread uses at most a second of CPU a second); 0 if
-        one is.
+        """Seconds until a limit can be reached. If one is reached, return 0 and set `timeout`.
 
-        Sets `timeout` in the latter case.
+        The estimate assumes one thread, which uses at most one CPU second per second.
         """
         wall = wall_s - (time.monotonic() - self.started)
         used = self.cpu_s()
@@ -108,13 +107,14 @@ class Child:
         return max(0.0, min(wall, cpu))
 
     def watch(self, wall_s: float, cpu_s: float, host: socket.socket | None, too_big: Callable[[int], bool]) -> Ended:
-        """Wait for the end, which comes by itself, by a limit, or because nobody waits for it any more.
+        """Wait until the child ends by itself, reaches a limit, or loses its host.
 
         Args:
-            wall_s: seconds it may take.
-            cpu_s: seconds of CPU it may take.
-            host: the line to the host; when the host is gone, so is the child.
-            too_big: called now and then with the pid, if the kernel does not enforce a limit on memory.
+            wall_s: limit of wall time in seconds.
+            cpu_s: limit of CPU time in seconds.
+            host: socket to the host. If the host hangs up, the child is killed.
+            too_big: whether the process with this pid uses too much memory. It is called regularly on systems without
+                pidfds, where the kernel does not enforce a memory limit.
         """
         if self._pidfd < 0:
             return self._watch_by_polling(wall_s, cpu_s, too_big)
@@ -146,7 +146,7 @@ class Child:
         return ended
 
     def reap(self) -> Ended:
-        """wait4; afterwards the child is gone and its memory with it."""
+        """Wait for the end by wait4. Afterwards, the child and its memory are gone."""
         ended = self._reaped(0)
         assert ended is not None  # wait4 without WNOHANG returns for this child only
         return ended
@@ -168,7 +168,7 @@ class Child:
 
 
 def address_space() -> int:
-    """Bytes of this process's address space; 0 if /proc does not say."""
+    """Size of this process's address space in bytes; 0 if /proc does not report it."""
     try:
         with open("/proc/self/statm") as file:
             return int(file.read().split()[0]) * _PAGE
@@ -186,7 +186,7 @@ _FOOTPRINT_AT = 72  # sys/resource.h: 16 bytes of uuid, then 7 words before ri_p
 
 
 def resident_bytes(pid: int) -> int:
-    """Physical footprint of a process, bytes (libproc's proc_pid_rusage); 0 if it is unknown."""
+    """Physical footprint of a process in bytes, from libproc's proc_pid_rusage; 0 if it is unknown."""
     if sys.platform != "darwin":
         return 0
     buffer = ctypes.create_string_buffer(_RUSAGE_BYTES)

@@ -1,4 +1,4 @@
-"""The host's end of one zygote: start it, hand it jobs, start it again when it died."""
+"""The host's side of one zygote: start it, send it jobs, restart it if it died."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ ENVIRONMENT = {
     "MKL_NUM_THREADS": "1",
     "LC_ALL": "C.UTF-8",
 }
-"""All of a zygote's environment: orders of sets that repeat, one thread for linear algebra, less to fork."""
+"""The whole environment of a zygote: reproducible orders of sets, one thread for linear algebra, and less memory for a
+fork to copy."""
 
 
 class ZygoteHandle:
     """One zygote, used by one thread at a time.
 
     Args:
-        number: which worker of its pool it is, from 0.
-        wrap: a command that runs the zygote (bubblewrap, sandbox-exec), or ().
+        number: index of the worker in its pool, from 0.
+        wrap: command that runs the zygote in a box (bubblewrap, sandbox-exec); () for none.
     """
 
     def __init__(self, number: int = 0, wrap: Sequence[str] = ()) -> None:
@@ -48,11 +49,11 @@ class ZygoteHandle:
 
     @property
     def pid(self) -> int:
-        """Process id of the zygote, or of what wraps it."""
+        """Process id of the zygote, or of its wrapper."""
         return self._process.pid
 
     def ask(self, request: dict[str, Any], fds: Sequence[int] = (), within_s: float = _GRACE_S) -> dict[str, Any]:
-        """One request and its reply.
+        """Send a request, and return its reply.
 
         Raises:
             wire.ClosedError: the zygote died; `restart` it.
@@ -61,12 +62,12 @@ class ZygoteHandle:
         return self.reply(within_s)
 
     def post(self, request: dict[str, Any], fds: Sequence[int] = ()) -> None:
-        """A request whose reply is fetched later; raises as `ask` does."""
+        """Send a request. `reply` returns its reply later. Errors are those of `ask`."""
         self.wait_until_ready()
         wire.send(self._socket, request, tuple(fds))
 
     def reply(self, within_s: float) -> dict[str, Any]:
-        """The reply to `post`; raises as `ask` does."""
+        """Return the reply to the request of `post`. Errors are those of `ask`."""
         try:
             self._socket.settimeout(within_s)
             return wire.receive(self._socket)[0]
@@ -75,10 +76,10 @@ class ZygoteHandle:
             raise wire.ClosedError from error
 
     def wait_until_ready(self) -> None:
-        """Wait for the end of the start, which goes on in the background.
+        """Wait until the zygote is ready. It starts in the background.
 
         Raises:
-            SandboxError: the zygote did not come up.
+            SandboxError: the zygote did not start.
         """
         if self._ready:
             return
@@ -95,14 +96,14 @@ class ZygoteHandle:
         self._ready = True
 
     def restart(self) -> None:
-        """A new zygote in the place of a dead one."""
+        """Replace a dead zygote by a new one."""
         self.close()
         self._start()
 
     def close(self) -> None:
-        """Hang up, and make sure that it ends; may be called twice."""
+        """Hang up, and make sure that the zygote ends. Further calls are harmless."""
         with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)  # wakes whoever waits for an answer
+            self._socket.shutdown(socket.SHUT_RDWR)  # wakes a thread that waits for an answer
         self._socket.close()
         try:
             self._process.wait(1.0)
@@ -118,7 +119,7 @@ class ZygoteHandle:
         path = [os.path.abspath(entry) for entry in sys.path if entry and os.path.exists(entry)]
         options = json.dumps({"path": path})
         boot = str(_PACKAGE / "sandbox" / "boot.py")
-        # no site: its hooks would only be copied by every fork, and the path comes with the options
+        # without `site`, because every fork would copy its hooks; the path comes with the options
         python = [sys.executable, "-S", "-s", "-P", boot, str(_PACKAGE), str(theirs.fileno()), options]
         try:
             self._process = subprocess.Popen(
@@ -129,7 +130,7 @@ class ZygoteHandle:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self._errors,
-                start_new_session=True,  # Ctrl-C is for the host
+                start_new_session=True,  # Ctrl-C goes to the host only
             )
         except OSError as error:
             raise SandboxError(f"the sandbox did not start: {error}") from error

@@ -1,4 +1,4 @@
-"""A job as the host sees it: written before the run, read after the child is dead, trusted in nothing."""
+"""The memory of a job. The host writes it before the run, and reads it after the child's death, without trust."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from grace_irl.sandbox.protocol import DebugRequest, Inspection, Limits, Outcome
 from grace_irl.sandbox.wire import ANSWER, CODES, HEADER, MESSAGE_BYTES, SOURCE_AT, STATUSES, TRACEBACK_BYTES, JobLayout
 
 _TERMINAL = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
-"""Escape sequences of ECMA-48: control sequences, operating system commands, single ones."""
+"""Escape sequences of ECMA-48: control sequences, operating system commands and single escapes."""
 
 _WITHIN: tuple[Within, ...] = get_args(Within)
 
@@ -30,14 +30,14 @@ class JobMemory:
     """The memory of one run.
 
     Args:
-        source: the program, UTF-8.
-        positions: trajectories of the run, or of this portion of it.
-        second: strict mode's second order of them, `(positions,)`; or None.
-        states: states of all positions.
+        source: the program in UTF-8.
+        positions: number of trajectories of the run, or of this portion of it.
+        second: strict mode's second order of the trajectories, `(positions,)`; None in other modes.
+        states: number of states of all trajectories.
         debug: debug requests.
-        debug_chars: longest debug text.
-        message: room for the message, if not the usual.
-        first: the number of the first trajectory, for messages.
+        debug_chars: maximum length of a debug text in characters.
+        message: room for the message in bytes.
+        first: number of the first trajectory, for messages.
     """
 
     def __init__(
@@ -66,11 +66,11 @@ class JobMemory:
         memory.seal(self.fd, memory.SIZE_SEALED)
 
     def close(self) -> None:
-        """Free it."""
+        """Free the memory."""
         memory.close(self.fd)
 
     def answer(self) -> tuple[Status, str, str, bool]:
-        """Status, message, traceback, and whether it took actions: as the child wrote them, made harmless."""
+        """Status, message, traceback, and whether the program takes actions: the child's answer, made harmless."""
         data = memory.read_all(self.fd, ANSWER.size, self._job.answer_at)
         code, said, trace, transitions = ANSWER.unpack(data)
         if not 0 < code <= len(STATUSES):
@@ -80,7 +80,7 @@ class JobMemory:
         return STATUSES[code - 1], message, lines, transitions == 1
 
     def outcome(self, ended: Ended, lengths: NDArray[np.int64], limits: Limits) -> Outcome:
-        """Outcome of the run. The kernel's account of the child's end comes before the child's own."""
+        """Outcome of the run. The kernel's report of the child's end takes precedence over the child's answer."""
         account = Outcome("ok", cpu_s=ended.cpu_s, wall_s=ended.wall_s, peak_mb=ended.peak_mb)
         verdict = ended.verdict(limits.cpu_s)
         if verdict is not None:
@@ -111,13 +111,16 @@ class JobMemory:
 
 
 def stripped(text: str) -> str:
-    """Text without terminal sequences and without control, format and private characters but line ends."""
+    """The text without terminal sequences and without control, format and private characters.
+
+    Line ends and tabs stay.
+    """
     text = _TERMINAL.sub("", text)
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c)[0] != "C")
 
 
 def inspection(message: str) -> Inspection | None:
-    """An inspection from its JSON, which came from a child: anything odd makes it None."""
+    """An inspection from a child's JSON; None if anything in this untrusted text is odd."""
     try:
         found = json.loads(message)
         functions = tuple(map(_definition, found["functions"]))
@@ -138,9 +141,9 @@ def _definition(found: dict[str, object]) -> Definition:
 def _unusable(
     rewards: NDArray[np.float64], starts: NDArray[np.int64], max_abs: float, first: int, *, transitions: bool
 ) -> str:
-    """The first reward that is not finite or too large, in words; "" if there is none.
+    """A message about the first reward that is too large or not finite; "" if there is none.
 
-    A program that rewards transitions has none for the first state of a trajectory: NaN there is right.
+    A program that rewards transitions has no reward for the first state of a trajectory, so NaN is right there.
     """
     bad = ~(np.abs(rewards) <= max_abs)
     if transitions:
@@ -157,13 +160,13 @@ def _unusable(
 
 
 class AnswerMap:
-    """The writable map of one job.
+    """The child's writable map of a job's memory.
 
     Attributes:
-        job: the layout.
-        rewards: a view of `(states,)` doubles.
-        mapped: bytes of address space.
-        transitions: to be set if the program rewards transitions.
+        job: layout of the memory.
+        rewards: rewards of all states, a view of `(states,)` doubles.
+        mapped: size of the map in bytes of address space.
+        transitions: whether the program rewards transitions. The child sets it.
     """
 
     def __init__(self, fd: int) -> None:
@@ -175,7 +178,7 @@ class AnswerMap:
         self.rewards = memoryview(self._map)[at : at + 8 * self.job.states].cast("d")
 
     def source(self) -> bytes:
-        """The program's text, UTF-8."""
+        """The text of the program in UTF-8."""
         return self._map[SOURCE_AT : SOURCE_AT + self.job.source]
 
     def second(self) -> list[int]:
@@ -183,7 +186,7 @@ class AnswerMap:
         return self._integers(self.job.second_at, self.job.positions)
 
     def requests(self) -> dict[int, dict[int, int]]:
-        """Debug requests: position to step to slot."""
+        """Index of each debug request, by position and step."""
         found: dict[int, dict[int, int]] = {}
         flat = self._integers(self.job.requests_at, 2 * self.job.requests)
         for slot, (position, step) in enumerate(zip(flat[::2], flat[1::2], strict=True)):
@@ -191,17 +194,17 @@ class AnswerMap:
         return found
 
     def finish(self, status: str, message: str = "", traceback: str = "") -> None:
-        """Say how the run ended. The code is written last: half an answer is no answer."""
+        """Write how the run ended. The status code comes last, so that half an answer is no answer."""
         said = self._text(self.job.message_at, message, self.job.message)
         trace = self._text(self.job.traceback_at, traceback, TRACEBACK_BYTES)
         ANSWER.pack_into(self._map, self.job.answer_at, CODES[status], said, trace, self.transitions)
 
     def fail(self, failure: ProgramFailure) -> None:
-        """`finish` for a failure."""
+        """Write that the run ended with this failure."""
         self.finish(failure.status, failure.message, failure.traceback)
 
     def debug(self, slot: int, text: str) -> None:
-        """One debug text, cut to its room."""
+        """Write one debug text, cut to its room."""
         at = self.job.debug_at + slot * (8 + self.job.debug_bytes)
         written = self._text(at + 8, text, self.job.debug_bytes)
         self._map[at : at + 8] = written.to_bytes(8, "little")
@@ -217,13 +220,13 @@ class AnswerMap:
 
 
 class RunTally:
-    """Adds the outcomes of a run's portions up to one.
+    """Sum of the outcomes of a run's portions.
 
     Args:
-        lengths: states of each position of the run, `(positions,)`.
-        limits: of the whole run.
-        debug: requests of the whole run.
-        passes: how often each limit holds: twice in strict mode.
+        lengths: number of states at each position of the run, `(positions,)`.
+        limits: limits of one pass over the whole run.
+        debug: debug requests of the whole run.
+        passes: number of passes, 2 in strict mode.
     """
 
     def __init__(
@@ -237,22 +240,22 @@ class RunTally:
 
     @property
     def left(self) -> Limits:
-        """The limits that are left for the next portion."""
+        """The remaining limits, for the next portion."""
         wall_s = self._limits.wall_s - self._sum.wall_s / self._passes
         cpu_s = self._limits.cpu_s - self._sum.cpu_s / self._passes
         return replace(self._limits, wall_s=wall_s, cpu_s=cpu_s)
 
     @property
     def goes_on(self) -> bool:
-        """Whether another portion may follow: none failed, and something is left of the limits."""
+        """Whether another portion may follow: none has failed, and time is left."""
         return self._sum.status == "ok" and min(self.left.wall_s, self.left.cpu_s) > 0
 
     def requests(self, part: slice) -> list[DebugRequest]:
-        """The debug requests of the positions `part`, as that portion numbers them."""
+        """The debug requests of the portion `part`, with positions counted from its start."""
         return [replace(r, position=r.position - part.start) for r in self._debug if _within(r, part)]
 
     def add(self, part: slice, outcome: Outcome) -> None:
-        """Count in the outcome of the positions `part`."""
+        """Add the outcome of the portion `part`."""
         asked = [slot for slot, request in enumerate(self._debug) if _within(request, part)]
         for slot, text in zip(asked, outcome.debug, strict=False):  # a failed portion has no texts
             self._texts[slot] = text

@@ -1,8 +1,8 @@
-"""Kernel calls that Python has no name for, by ctypes, and the seccomp filter of a locked-down child.
+"""Kernel calls that Python lacks, made through ctypes, and the seccomp filter of a locked-down child.
 
-Each call returns whether it worked; none raises. Numbers of system calls: arch/x86/entry/syscalls/syscall_64.tbl and
-include/uapi/asm-generic/unistd.h of Linux. Filter: classic BPF over `struct seccomp_data` (nr at byte 0, arch at 4,
-arguments from 16), as seccomp(2) describes.
+Calls that may fail return whether they succeeded; none raises. The numbers of system calls are from
+arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h of Linux. The filter is classic BPF over
+`struct seccomp_data` (nr at byte 0, arch at 4, arguments from 16), as seccomp(2) describes.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import struct
 import sys
 from dataclasses import dataclass
 
-# Enough to compute, to allocate memory that is not executable, to take signals, to use the descriptors it
-# holds and to end. Nothing that opens, creates, names another process, or starts one; if an argument could
-# name another process, `_RULES` judges it.
+# These calls are enough to compute, to allocate memory that is not executable, to receive signals, to use open
+# descriptors and to end. No call opens or creates anything, or starts a process. If an argument could name another
+# process, a rule in `_RULES` checks it.
 _CALLS = {
     "read": (0, 63),
     "write": (1, 64),
@@ -56,10 +56,10 @@ class Architecture:
     """Facts about a machine that the filter needs.
 
     Attributes:
-        audit: its AUDIT_ARCH value: calls by another calling convention (i386 on x86-64) kill the process.
-        allowed: name to number of the allowed system calls.
-        foreign_from: numbers from here on belong to another convention (x32), or 0.
-        seccomp: number of seccomp itself, which the lock-down calls and a child may not.
+        audit: AUDIT_ARCH value. Calls by another calling convention (i386 on x86-64) kill the process.
+        allowed: numbers of the allowed system calls, by name.
+        foreign_from: first number of another calling convention (x32); 0 if there is none.
+        seccomp: number of the call seccomp. The lock-down uses it, and the filter refuses it.
         landlock: numbers of landlock_create_ruleset and landlock_restrict_self.
     """
 
@@ -84,14 +84,14 @@ _NR, _ARCH, _ARGUMENTS = 0, 4, 16
 class Rule:
     """Condition on one argument of an allowed call.
 
-    A rule looks at the lower 32 bits. The kernel takes these arguments as 32 bits and drops what lies above; of
-    `prot`, which has 64, the bit in question is among the lower ones.
+    A rule checks the lower 32 bits. For most of these arguments, the kernel drops the upper bits. The argument `prot`
+    has 64 bits, but the bit that its rule checks is one of the lower ones.
 
     Attributes:
-        argument: its place, from 0.
-        values: what passes.
-        below: what is smaller passes, too, as an unsigned number; 0 for nothing.
-        without: what has none of these bits passes, too; 0 for nothing.
+        argument: index of the argument, from 0.
+        values: accepted values.
+        below: exclusive upper bound. Smaller values are accepted, too, as unsigned numbers; 0 for no bound.
+        without: bit mask. Values with none of its bits are accepted, too; 0 for no mask.
     """
 
     argument: int
@@ -100,7 +100,7 @@ class Rule:
     without: int = 0
 
     def instructions(self, gap: int) -> list[bytes]:
-        """BPF that goes on to what lies `gap` instructions after it, or, if it refuses, to the one after that."""
+        """The rule as BPF. It skips the next `gap` instructions if the argument passes, and one more if it does not."""
         tests = [(_EQUAL, value, True) for value in self.values]
         tests += [(_AT_LEAST, self.below, False)] if self.below else []
         tests += [(_ANY_BIT, self.without, False)] if self.without else []
@@ -114,43 +114,42 @@ class Rule:
 
 _PROT_EXEC = 4
 
-# The clocks that every process has, to CLOCK_BOOTTIME. Above lie alarms, which need a right of their own, and the
-# CPU clocks of other processes and threads: their ids are negative (`~pid << 3 | …`).
+# The clocks that every process has, up to CLOCK_BOOTTIME. Higher ids belong to alarms, which need a right of their own,
+# and to the CPU clocks of other processes and threads, whose ids are negative (`~pid << 3 | …`).
 _OWN_CLOCKS = Rule(0, below=8)
 
-# Waiting and waking within this process. Without FUTEX_PRIVATE_FLAG (128) a word in a page of a library, which
-# all processes share, would let children wait for each other; FUTEX_LOCK_PI and its kin look up the process whose id
-# the word holds. In order: WAIT, WAKE, WAIT_BITSET, the same with FUTEX_CLOCK_REALTIME (256), WAKE_BITSET,
-# REQUEUE, CMP_REQUEUE, WAKE_OP.
+# Waiting and waking within this process. Without FUTEX_PRIVATE_FLAG (128), children could wait for each other at a word
+# in a page of a library, which all processes share. FUTEX_LOCK_PI and its relatives are refused, because they look up
+# the process whose id the word holds. The values are WAIT, WAKE, WAIT_BITSET, WAIT_BITSET with FUTEX_CLOCK_REALTIME
+# (256), WAKE_BITSET, REQUEUE, CMP_REQUEUE and WAKE_OP.
 _OWN_FUTEXES = Rule(1, values=(128, 129, 137, 393, 138, 131, 132, 133))
 
 _RULES = {
     "mmap": Rule(2, without=_PROT_EXEC),
     "mprotect": Rule(2, without=_PROT_EXEC),
-    # of this thread: 0, and not the number of another one
+    # 0 means this thread; the ids of other threads are refused
     "sched_getaffinity": Rule(0, values=(0,)),
     "clock_gettime": _OWN_CLOCKS,
     "clock_getres": _OWN_CLOCKS,
     "clock_nanosleep": _OWN_CLOCKS,
     "futex": _OWN_FUTEXES,
-    # NORMAL to DONTNEED, FREE, HUGEPAGE, NOHUGEPAGE: what allocators say. MERGEABLE would let the time that a write
-    # takes tell what other processes hold in memory, and PAGEOUT takes shared pages away from them.
+    # The advice that allocators give: NORMAL to DONTNEED, FREE, HUGEPAGE, NOHUGEPAGE. After MERGEABLE, the time of a
+    # write would reveal what other processes hold in memory. PAGEOUT takes shared pages away from them.
     "madvise": Rule(2, values=(8, 14, 15), below=5),
 }
 
 
 def architecture() -> Architecture | None:
-    """This machine's, or None if no table is known."""
+    """The architecture of this machine; None if there is no table for it."""
     if sys.platform != "linux":
         return None
-    return ARCHITECTURES.get(os.uname().machine)  # `platform` would keep the host's name in reach of a program
+    return ARCHITECTURES.get(os.uname().machine)  # `platform` would leave the host's name within reach of a program
 
 
 def build_filter(arch: Architecture) -> bytes:
-    """The BPF program: allowed calls pass, all others fail with EPERM, and so do arguments that a rule refuses.
+    """The filter as a BPF program. Allowed calls pass. Other calls, and arguments that a rule refuses, fail with EPERM.
 
-    EPERM rather than a kill, so that an honest program which tries something reads a Python exception with
-    its line.
+    EPERM instead of a kill gives an honest program a Python exception with its line.
     """
     program = [
         _instruction(_LOAD, 0, 0, _ARCH),
@@ -160,9 +159,9 @@ def build_filter(arch: Architecture) -> bytes:
     ]
     if arch.foreign_from:
         program += [_instruction(_AT_LEAST, 0, 1, arch.foreign_from), _instruction(_RETURN, 0, 0, _KILL)]
-    # Calls, then rules, each once, then the two ends that all share: the kernel compiles this anew for every child.
+    # The calls, then each rule once, then two shared ends. It is short, because the kernel compiles it for every child.
     rules: list[bytes] = []
-    starts: dict[Rule, int] = {}  # counted from the end of the rules
+    starts: dict[Rule, int] = {}  # position of each rule, counted from the end of the rules
     for rule in _RULES.values():
         if rule not in starts:
             rules = rule.instructions(len(rules)) + rules
@@ -184,27 +183,27 @@ _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
 _SECCOMP_SET_MODE_FILTER, _SECCOMP_FILTER_FLAG_TSYNC = 1, 1
 _CAPABILITY_VERSION_3 = 0x20080522
 
-# PyDLL keeps the interpreter's lock: `fork` must not run while another thread could.
+# PyDLL keeps the interpreter's lock, because no other thread may run during `fork`.
 _libc = ctypes.PyDLL(None, use_errno=True)
 
 
 def set_dumpable(dumpable: bool) -> bool:
-    """Not dumpable: no process of the same user may trace this one or read its memory and environment."""
+    """Set whether processes of the same user may trace this one and read its memory and environment."""
     return _prctl(_PR_SET_DUMPABLE, int(dumpable))
 
 
 def die_with_parent() -> bool:
-    """SIGKILL when the thread that forked this process ends."""
+    """Let the kernel send SIGKILL to this process when the thread that forked it ends."""
     return _prctl(_PR_SET_PDEATHSIG, 9)
 
 
 def no_new_privileges() -> bool:
-    """Nothing started from here gains rights: what seccomp and Landlock ask for without root."""
+    """Keep this process and its children from gaining rights. Without root, seccomp and Landlock require this."""
     return _prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
 def drop_capabilities() -> bool:
-    """Give up every capability for good (with `no_new_privileges` none comes back)."""
+    """Give up every capability. After `no_new_privileges`, none can come back."""
     if not hasattr(_libc, "capset"):
         return False
     header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
@@ -214,14 +213,14 @@ def drop_capabilities() -> bool:
 def fork() -> int:
     """`fork(2)` without Python's after-fork hooks.
 
-    Those of `random`, `threading` and the interpreter touch some 180 pages, each a copy that costs as much
-    as the rest of the fork. A zygote has one thread and seeds `random` itself, so none of them is wanted.
+    The hooks of `random`, `threading` and the interpreter touch some 180 pages. Copies of these pages cost as much as
+    the rest of the fork. A zygote has one thread and seeds `random` itself, so it needs no hook.
     """
     return int(_libc.fork())
 
 
 class SeccompFilter:
-    """A seccomp filter, built once and put on after each fork."""
+    """A seccomp filter, built once and applied after each fork."""
 
     class _Program(ctypes.Structure):
         _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
@@ -230,7 +229,7 @@ class SeccompFilter:
         code = build_filter(arch)
         self._code = ctypes.create_string_buffer(code, len(code))
         self._program = SeccompFilter._Program(len(code) // 8, ctypes.addressof(self._code))
-        # each with its type: a bare int would cut the pointer to 32 bits
+        # explicit types, because a bare int would cut the pointer to 32 bits
         self._call = (
             ctypes.c_long(arch.seccomp),
             ctypes.c_ulong(_SECCOMP_SET_MODE_FILTER),
@@ -239,19 +238,19 @@ class SeccompFilter:
         )
 
     def apply(self) -> bool:
-        """Filter every thread of this process from here on; there is no way back.
+        """Filter all threads of this process from here on, permanently.
 
-        `prctl` would filter the calling thread only. The kernel answers with a thread's number, and filters none,
-        if a thread has a filter of its own: that is a failure, too.
+        `prctl` would filter only the calling thread. If a thread already has a filter of its own, the kernel filters no
+        thread and returns that thread's number. That is a failure, too.
         """
         return bool(_libc.syscall(*self._call) == 0)
 
 
 class Ruleset:
-    """A Landlock ruleset that governs everything this kernel's Landlock knows, and allows nothing.
+    """A Landlock ruleset that covers all rights of this kernel's Landlock, and allows none.
 
     Attributes:
-        abi: the version that the kernel speaks; 0 if Landlock is missing or switched off.
+        abi: version of the kernel's Landlock; 0 if Landlock is missing or switched off.
     """
 
     def __init__(self, arch: Architecture) -> None:
@@ -260,7 +259,8 @@ class Ruleset:
         self._fd = self._create(create) if self.abi else -1
 
     def _create(self, create: int) -> int:
-        # rights by ABI (linux/landlock.h): 13 of files, refer 2, truncate 3, ioctl 5; net 4; scopes 6
+        # rights (linux/landlock.h): 13 for files since ABI 1, refer since 2, truncate since 3, ioctl since 5;
+        # net rights since 4; scopes since 6
         files = (1 << 13) - 1
         files |= sum(1 << bit for bit, since in ((13, 2), (14, 3), (15, 5)) if self.abi >= since)
         net = 3 if self.abi >= 4 else 0
@@ -270,25 +270,25 @@ class Ruleset:
         return int(_libc.syscall(create, attributes, ctypes.c_size_t(size), ctypes.c_uint(0)))
 
     def apply(self) -> bool:
-        """Deny this process every path, port, abstract socket and signal beyond its own children."""
+        """Deny this process all paths, ports and abstract sockets, and signals to processes other than its children."""
         return self._fd >= 0 and _libc.syscall(self._restrict, self._fd, ctypes.c_uint(0)) == 0
 
 
 def release_free_memory() -> None:
-    """Give pages that the allocator holds and nothing uses back to the kernel: each would be copied by a fork."""
+    """Return the allocator's unused pages to the kernel, because each fork would copy them."""
     if hasattr(_libc, "malloc_trim"):
         _libc.malloc_trim(ctypes.c_size_t(0))
 
 
 def become_nobody() -> bool:
-    """Go on as the user that owns nothing, if the host is root."""
+    """Switch to the user `nobody`, who owns nothing, if this process runs as root."""
     if os.geteuid() != 0:
         return False
     try:
         os.setgroups([])
         os.setresgid(65534, 65534, 65534)
         os.setresuid(65534, 65534, 65534)
-    except OSError:  # a container's root that may not; the layers below hold without it
+    except OSError:  # the root of a container may not do this; the layers hold without it
         return False
     return True
 

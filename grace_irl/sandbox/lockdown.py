@@ -1,4 +1,4 @@
-"""Takes privileges off a forked child, in the order that works; what it does not undo, nothing undoes."""
+"""The lock-down of a forked child: it gives up privileges permanently, in the order that works."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ SECCOMP, LANDLOCK = "seccomp", "landlock"
 LAYERS = (SECCOMP, LANDLOCK)
 
 LAYER_REFUSED = 96
-"""Exit status of a child that could not put on a requested layer: it ran nothing."""
+"""Exit status of a child that could not apply a requested layer. It ran nothing."""
 
 CHILD_FAILED = 99
-"""Exit status of a child whose own code, not the program's, raised."""
+"""Exit status of a child in which the sandbox's code, not the program's, raised an exception."""
 
 OUT_OF_MEMORY = 98
-"""The same of a child that had no memory left to say what the program raised, or anything else."""
+"""Exit status of a child that had no memory left to report the program's exception or any other result."""
 
 _MIB = 1 << 20
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """Limits of a child: seconds of CPU, MiB of address space beyond `base_bytes`."""
+    """Limits of a child: CPU time in seconds, and address space in MiB beyond `base_bytes`."""
 
     cpu_s: float
     memory_mb: int
@@ -37,14 +37,14 @@ class Allowance:
 
 
 def exit_status(error: BaseException) -> int:
-    """The exit status of a child whose own code raised this. Takes no memory."""
+    """The exit status of a child in which the sandbox's code raised this. The function needs no memory."""
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return OUT_OF_MEMORY
     return CHILD_FAILED
 
 
 class Lockdown:
-    """The layers of this machine, prepared once in the zygote so that each child only puts them on."""
+    """The layers of this machine, prepared once in the zygote so that each child only applies them."""
 
     def __init__(self) -> None:
         arch = kernel.architecture()
@@ -53,22 +53,22 @@ class Lockdown:
 
     @staticmethod
     def prepare_zygote() -> None:
-        """Drop what neither a child nor the zygote needs."""
+        """Drop the privileges that neither the zygote nor its children need."""
         kernel.set_dumpable(False)
         kernel.become_nobody()
-        kernel.set_dumpable(False)  # a change of user id sets it anew
+        kernel.set_dumpable(False)  # a change of the user id resets it
         kernel.no_new_privileges()
         kernel.drop_capabilities()
         for name in ("RLIMIT_CORE", "RLIMIT_FSIZE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE"):
             _limit(name, 0)
 
     def apply(self, layers: Sequence[str], budget: Allowance, keep: Sequence[int] = ()) -> None:
-        """Lock this process down. Ends it with `LAYER_REFUSED` if a layer cannot be put on.
+        """Lock this process down, or end it with `LAYER_REFUSED` if a layer cannot be applied.
 
         Args:
-            layers: those of `LAYERS` to put on.
-            budget: what it may use from here on.
-            keep: descriptors that become 3, 4, … in this order; all others but 0, 1, 2 are closed.
+            layers: layers to apply, from `LAYERS`.
+            budget: limits of the process from here on.
+            keep: descriptors that become 3, 4, … in this order. All others except 0, 1 and 2 are closed.
         """
         kernel.die_with_parent()
         kernel.set_dumpable(False)
@@ -81,14 +81,14 @@ class Lockdown:
         if LANDLOCK in layers and not (self._ruleset and self._ruleset.apply()):
             os._exit(LAYER_REFUSED)
         _keep_only(keep)
-        # 0, and after the dup2 calls: with any other number a closed descriptor could be opened again
+        # 0, because with a higher limit a closed descriptor could be opened again; dup2 must come before
         _limit("RLIMIT_NOFILE", 0)
         if SECCOMP in layers and not (self._filter and self._filter.apply()):
             os._exit(LAYER_REFUSED)
 
 
 def _keep_only(keep: Sequence[int]) -> None:
-    """Move `keep` to 3, 4, … and close everything else above the standard streams."""
+    """Move the descriptors `keep` to 3, 4, … and close all others above the standard streams."""
     high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 3 + len(keep)) for fd in keep]
     for n, fd in enumerate(high):
         os.dup2(fd, 3 + n)

@@ -1,4 +1,4 @@
-"""Shared memory without a name: memfds that are sealed, or unlinked files if there is no memfd."""
+"""Shared memory without a name: sealed memfds, or unlinked files on systems without memfds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 F_ADD_SEALS, F_GET_SEALS = 1033, 1034
 SEAL_SEAL, SEAL_SHRINK, SEAL_GROW, SEAL_WRITE = 1, 2, 4, 8
-"""linux/fcntl.h; Python 3.11's fcntl has them on some builds only."""
+"""Constants of linux/fcntl.h. Some builds of Python 3.11 lack them in `fcntl`."""
 
 SIZE_SEALED = SEAL_SEAL | SEAL_SHRINK | SEAL_GROW
 WRITE_SEALED = SIZE_SEALED | SEAL_WRITE
@@ -20,11 +20,11 @@ _SEALING_S, _SEALING_PAUSE_S = 20.0, 0.02
 
 
 def create(size: int) -> int:
-    """A file descriptor of `size` zero bytes that only this process knows."""
+    """The descriptor of a new file without a name, with `size` zero bytes."""
     if hasattr(os, "memfd_create"):
         fd = os.memfd_create("grace-irl", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     else:
-        import tempfile  # not at the top: in a zygote it would take a megabyte
+        import tempfile  # not at the top, because it would take a megabyte in a zygote
 
         fd, name = tempfile.mkstemp(prefix="grace-irl-")
         os.unlink(name)
@@ -37,13 +37,13 @@ def create(size: int) -> int:
 
 
 def seal(fd: int, seals: int) -> None:
-    """Fix the size, or the size and the contents, for good and for every process.
+    """Fix the size, or the size and the contents, permanently for all processes.
 
-    The kernel says EBUSY while something else holds a page of it for a moment, such as its own batches of pages on a
-    machine that is short of memory or time: a second call succeeds.
+    The kernel returns EBUSY while something else holds a page of the file, such as the kernel's own batches of pages on
+    a machine that is short of memory or time. A later attempt succeeds, so this function tries again.
 
     Raises:
-        OSError: it does not agree within `_SEALING_S`.
+        OSError: the kernel refuses, or is still busy after `_SEALING_S` seconds.
     """
     if not hasattr(os, "memfd_create"):
         return
@@ -61,13 +61,13 @@ def seal(fd: int, seals: int) -> None:
 
 
 def write(fd: int, parts: Iterable[bytes | bytearray | memoryview]) -> None:
-    """Write parts one behind the other, from the beginning."""
+    """Write parts one after the other, from the beginning of the file."""
     with open(fd, "wb", closefd=False) as file:
         file.writelines(parts)
 
 
 def read_all(fd: int, size: int, offset: int) -> bytearray:
-    """`pread` into a private copy; shorter than `size` if the file ends before."""
+    """A private copy of `size` bytes of a file; fewer if the file ends earlier."""
     data = bytearray(size)
     view, done = memoryview(data), 0
     while done < size:
@@ -79,7 +79,7 @@ def read_all(fd: int, size: int, offset: int) -> bytearray:
 
 
 def close(*fds: int) -> None:
-    """Close descriptors, those that are closed already too."""
+    """Close descriptors, and ignore those that are already closed."""
     for fd in fds:
         with contextlib.suppress(OSError):
             os.close(fd)

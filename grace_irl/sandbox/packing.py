@@ -1,8 +1,8 @@
-"""The contents of one `put`: trajectories that wait in the host until a run is shown some of them.
+"""The contents of one `put`: trajectories that stay in the host until a run needs some of them.
 
-Experts and negatives often come from different files, and whatever differs by file tells a program which is
-which, without a look at the state: the type, how many bits of it are in use, whether actions were recorded. So a
-package gives its trajectories one type, one precision and one form of action.
+Experts and negatives often come from different files. So a property that differs between files would tell a program the
+label of a state. Such properties are the type, the precision and the presence of actions. A package therefore gives all
+its trajectories one type, one precision and one form of action.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from grace_irl.states.kind import PartLayout, StateKind
 from grace_irl.states.texts import TextTable
 
 PORTION_BYTES = 16 << 20
-"""States and actions of one child. A longer run takes several children, one after the other, so that a copy of
-the whole set never lies in memory."""
+"""Maximum bytes of states and actions for one child. A longer run uses several children, one after the other, so that
+memory never holds a copy of the whole set."""
 
 _CODE_BYTES = 8
-"""Size of a state's text besides the text itself, roughly: so that a run of one text over and over has an end, too."""
+"""Approximate bytes of a state's text, besides the text itself. They limit portions whose states all have one text."""
 
-_GLANCE = 64  # states that tell a recording in double precision apart from one that was widened later
-_BLOCK = 1 << 16  # states looked at in one go: what is compared takes memory too
-_PLACES = 1024.0  # numbers with at most 10 binary places, such as counts and flags, have no precision to speak of
+_GLANCE = 64  # number of first states, which usually show whether numbers were recorded in double precision
+_BLOCK = 1 << 16  # number of states in one comparison, which takes memory, too
+_PLACES = 1024.0  # numbers with at most 10 binary places, such as counts and flags, do not reveal their precision
 
 
 @dataclass(frozen=True)
 class Package:
-    """The trajectories of one `put`, referred to, not copied.
+    """The trajectories of one `put`, without copies of their arrays.
 
-    A program finds nothing of how wide a file stores its texts, nor in which order: a run's memory holds the texts
-    themselves, numbered as the run comes to them.
+    A program cannot find out how wide, or in which order, a file stores its texts. A run's memory holds the texts
+    alone, in the order in which the run first uses them.
 
     Attributes:
-        kind: of the states.
-        stored: name and type of each part of a run's states, one type for all trajectories.
-        contents: the trajectories, in the order of the `put`; the numbers of texts are indices of `texts`.
-        texts: the different texts that states are made of, UTF-8, without padding.
-        precision: the type whose precision all actions have; float64 where there are none.
-        lengths: states of each trajectory, `(n,)`.
+        kind: kind of the states.
+        stored: name and type of each part of the states, one type for all trajectories.
+        contents: the trajectories, in the order of the `put`. Codes of texts are indices into `texts`.
+        texts: the different texts of all states, in UTF-8 without padding.
+        precision: type whose precision all actions get; float64 if no actions are floats.
+        lengths: number of states of each of the n trajectories, `(n,)`.
     """
 
     kind: StateKind
@@ -58,7 +58,7 @@ class Package:
     lengths: NDArray[np.int64]
 
     def portions(self, positions: NDArray[np.int64], most: int = PORTION_BYTES) -> Iterator[slice]:
-        """Cut a run into slices of `positions`, one for each child: at most `most` bytes, or one trajectory."""
+        """Split a run into slices of `positions`, one per child, of at most `most` bytes or a single trajectory."""
         start, taken = 0, 0
         shown: set[int] = set()
         for at, index in enumerate(positions.tolist()):
@@ -72,14 +72,17 @@ class Package:
         yield slice(start, len(positions))
 
     def parcel(self, positions: NDArray[np.int64]) -> int:
-        """The descriptor of sealed memory that holds these trajectories, in this order."""
+        """The descriptor of sealed memory with these trajectories, in this order."""
         return self._sealed([self.contents[index] for index in positions.tolist()])
 
     def single_states(self, places: Sequence[tuple[int, int]]) -> int:
-        """The same for single states: pairs of trajectory and step, each a trajectory of one state.
+        """The descriptor of sealed memory with single states, each as a trajectory of one state.
+
+        Args:
+            places: trajectory and step of each state.
 
         Raises:
-            ValueError: a pair that the set does not hold.
+            ValueError: a state that does not exist.
         """
         contents = []
         for position, step in places:
@@ -92,7 +95,7 @@ class Package:
         return self._sealed(contents)
 
     def _sealed(self, contents: Sequence[Content]) -> int:
-        """A parcel of one type, in which texts are numbered in the order in which these trajectories come to them."""
+        """The descriptor of a parcel in the common types. The codes of texts follow the order of their first use."""
         numbers: dict[int, int] = {}
 
         def laid(array: NDArray[Any], about: PartLayout) -> NDArray[Any]:
@@ -109,7 +112,7 @@ class Package:
         return seal_parcel(self.kind, self.stored, even, [self.texts[code] for code in numbers])
 
     def _bytes(self, index: int, shown: set[int]) -> int:
-        """Bytes of a trajectory beside texts that are there already."""
+        """Bytes of a trajectory, without the texts of the codes `shown`, which the portion already holds."""
         parts, actions, _ = self.contents[index]
         numbers = (
             part.size * (_CODE_BYTES if about.is_text else np.dtype(about.dtype).itemsize)
@@ -124,7 +127,7 @@ class Package:
 
 
 def pack(trajectories: Sequence[Trajectory]) -> Package:
-    """Make a set uniform: one type for each part of the states, actions for all or for none.
+    """The package of a set: one type for each part of the states, and actions for all trajectories or none.
 
     Raises:
         InputError: states of several kinds or parts, texts that are not UTF-8, actions that are not numbers.
@@ -151,7 +154,7 @@ def pack(trajectories: Sequence[Trajectory]) -> Package:
 def _columns(
     kind: StateKind, trajectories: Sequence[Trajectory], table: TextTable
 ) -> tuple[tuple[PartLayout, ...], list[list[NDArray[Any]]]]:
-    """Each part of the states: its name and type, and its numbers in every trajectory."""
+    """Name and common type of each part of the states, and the part's array in each trajectory."""
     found: dict[PartLayout, list[NDArray[Any]]] = {}
     for trajectory in trajectories:
         parts = kind.parts(trajectory.states)
@@ -177,11 +180,11 @@ def _actions(trajectory: Trajectory) -> NDArray[Any] | None:
 
 
 def common_dtype(arrays: Sequence[NDArray[Any]]) -> np.dtype[Any]:
-    """The type in which all of these are stored, in this machine's byte order.
+    """The common type in which to store these arrays, in this machine's byte order.
 
-    The type that they share, if they share one. Otherwise integers take the smallest type that holds them
-    all, and floats the coarsest type among them: a program could read the precision of a finer one off the bits.
-    Arrays of float64 that hold nothing but float32 numbers count as float32.
+    If all arrays share a type and precision, it is that type. Otherwise, integers get the smallest type that holds them
+    all. Floats get the coarsest type among them, because the bits of a finer type would reveal each array's precision.
+    A float64 array that holds only float32 numbers counts as float32.
     """
     types = {array.dtype.newbyteorder("=") for array in arrays}
     floats = [array for array in arrays if array.dtype.kind == "f"]
@@ -195,7 +198,7 @@ def common_dtype(arrays: Sequence[NDArray[Any]]) -> np.dtype[Any]:
 
 
 def convert(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The array in this type, unchanged if it has it already. Numbers beyond a float type become its largest."""
+    """The array in this type, without a copy if it has the type. Numbers beyond a float type's range are clipped."""
     if array.dtype == dtype:
         return array
     if dtype.kind == "f" and not np.can_cast(array.dtype, dtype, "safe"):
@@ -205,9 +208,9 @@ def convert(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def action_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
-    """The shape that one action of each trajectory is given; None if they keep their own.
+    """The common shape of one action in all trajectories; None if each trajectory keeps its own.
 
-    The same numbers in another shape (`(T,)` and `(T, 1)`) say nothing but which recorder was used. Actions of
+    Different shapes of the same numbers, such as `(T,)` and `(T, 1)`, would only reveal the recorder. Actions of
     different sizes are different actions, as grids of different sizes are different states.
     """
     if len(set(shapes)) <= 1:
@@ -220,7 +223,7 @@ def action_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
 
 
 def _precision(array: NDArray[Any]) -> np.dtype[Any] | None:
-    """The float type that an array's numbers need; None if they say nothing about it."""
+    """The float type that an array's numbers need; None if the numbers do not reveal one."""
     if array.dtype.itemsize <= np.dtype(np.float32).itemsize:
         return array.dtype.newbyteorder("=")
     if not _fits(array[:_GLANCE]):
@@ -232,7 +235,7 @@ def _precision(array: NDArray[Any]) -> np.dtype[Any] | None:
 
 
 def _fits(block: NDArray[Any]) -> bool:
-    """Whether every number is one of float32."""
+    """Whether float32 can hold every number exactly."""
     with np.errstate(over="ignore"):
         return bool((block.astype(np.float32) == block).all())
 

@@ -1,12 +1,10 @@
-"""The states of one run in sealed memory: nothing but what the run is shown, in the order in which it is shown.
+"""The trajectories of one run in sealed memory, in the order of the run, without any others.
 
-A program that walks the memory of its own process finds no more than the order that it sees anyway: neither
-the place of a trajectory in its file or set, nor a trajectory that is not part of the run. Numbers lie there as
-they are stored. A text lies there once, whatever the number of states that it is part of, and without the padding
-of its file.
+A program that searches the memory of its own process finds nothing but this order, which it sees anyway. So it cannot
+find the place of a trajectory in its file or set. Numbers have their stored type. Each text is there once, however many
+states contain it, and without the padding of its file.
 
-The memory begins like a file of safetensors: the length of a header, the header in JSON, then arrays, one after the
-other.
+The format resembles safetensors: the length of a header, the header in JSON, then the arrays one after the other.
 """
 
 from __future__ import annotations
@@ -27,23 +25,23 @@ from grace_irl.states.kind import PartLayout, StateKind
 from grace_irl.states.layout import LENGTH, StateLayout
 
 _SIZE = struct.Struct("<q")
-"""Bytes of the header, with which the memory begins."""
+"""Format of the length of the header in bytes, at the start of the memory."""
 
 CODE = np.dtype("<i4")
-"""The number of a text."""
+"""Type of a code, the number that stands for a text."""
 
 _PLACE = np.dtype("<i8")
 _ALIGNMENT = 64
 
 
 class Content(NamedTuple):
-    """One trajectory on its way.
+    """One trajectory for a parcel.
 
     Attributes:
-        parts: in the order of the parcel's: numbers `(T+1, …)`, or of a part of texts their numbers `(T+1,)` of type
-            `CODE`, which count from 0 as the run first comes to them.
-        actions: `(T, …)` of type `ACTION_DTYPE`, or None.
-        text: the instruction.
+        parts: arrays in the order of the parcel's parts: numbers `(T+1, …)`, or codes of texts `(T+1,)` of type `CODE`.
+            Codes count from 0 in the order of first use in the run.
+        actions: actions `(T, …)` of type `ACTION_DTYPE`, or None.
+        text: instruction of the trajectory.
     """
 
     parts: tuple[NDArray[Any], ...]
@@ -54,13 +52,13 @@ class Content(NamedTuple):
 def seal_parcel(
     kind: StateKind, stored: Sequence[PartLayout], contents: Sequence[Content], texts: Sequence[memoryview] = ()
 ) -> int:
-    """Lay trajectories out one after the other; the descriptor of the memory, which nobody can write to any more.
+    """Write trajectories to memory, seal it against all writes, and return its descriptor.
 
     Args:
-        kind: of the states.
-        stored: name and type of each part; shapes are those of the contents.
+        kind: kind of the states.
+        stored: name and type of each part. The shapes come from the contents.
         contents: the trajectories, in the order of the run.
-        texts: those that states are made of, UTF-8, in the order of their numbers.
+        texts: texts of the states in UTF-8, in the order of their codes.
     """
     arrays = _Arrays()
     instructions: dict[str, int] = {}
@@ -94,11 +92,11 @@ def seal_parcel(
 
 
 class _Arrays:
-    """Arrays as they lie behind the header.
+    """The arrays after the header.
 
     Attributes:
-        chunks: their bytes, with what fills the gaps between them.
-        size: bytes in all.
+        chunks: bytes of the arrays, with padding between them.
+        size: total size in bytes.
     """
 
     def __init__(self) -> None:
@@ -106,7 +104,7 @@ class _Arrays:
         self.size = 0
 
     def add(self, array: NDArray[Any]) -> int:
-        """The offset of an array, which is not copied if it lies row by row."""
+        """Append an array, and return its offset. A C-contiguous array is not copied."""
         data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         start, gap = self.size, -len(data) % _ALIGNMENT
         self.chunks += [data, bytes(gap)] if gap else [data]
@@ -115,14 +113,14 @@ class _Arrays:
 
 
 class TrajectoryView:
-    """One trajectory as it is read.
+    """One trajectory of a parcel.
 
     Attributes:
-        layout: how its states lie on the wire.
-        arrays: of each part the stored numbers `(T+1, …)`, or the numbers of its texts: equal texts, equal numbers.
-        actions: `(T, …)`, or None.
-        extra_info: the instruction.
-        length: T+1, the number of states.
+        layout: byte layout of its states, for another process.
+        arrays: array of each part: stored numbers `(T+1, …)`, or codes of texts `(T+1,)`. Equal texts have equal codes.
+        actions: actions `(T, …)`, or None.
+        extra_info: instruction of the trajectory.
+        length: number of states, T+1.
     """
 
     def __init__(
@@ -140,14 +138,14 @@ class TrajectoryView:
         self._plain = len(self.arrays) == 1 and not layout.parts[0].name and self._types[0] is not None
 
     def states(self) -> Iterator[Any]:
-        """The states in order, each a copy of its own, as a program is handed them."""
+        """The states in order, each a fresh copy in the form that programs receive."""
         if self._plain:
             dtype = self._types[0]
             return (row.astype(dtype) for row in self.arrays[0])
         return map(self.state, range(self.length))
 
     def state(self, step: int) -> Any:
-        """One of them."""
+        """The state of one step, a fresh copy in the form that programs receive."""
         if self._plain:
             row = self.arrays[0][step]
             return row.astype(self._types[0])
@@ -158,7 +156,7 @@ class TrajectoryView:
         return self.layout.kind.joined(values)
 
     def wire(self, step: int) -> bytes:
-        """The state as it is handed to another process, which reads it by `layout`."""
+        """The bytes of a state for another process, which decodes them by `layout`."""
         if self._plain:
             data: bytes = self.arrays[0][step].tobytes()
             return data
@@ -169,14 +167,14 @@ class TrajectoryView:
 
 
 class Views:
-    """Random access to the trajectories of a parcel; maps it on construction.
+    """Random access to the trajectories of a parcel. The constructor maps the parcel into memory.
 
     Attributes:
-        mapped: bytes of address space that the map takes.
+        mapped: size of the map in bytes of address space.
     """
 
     def __init__(self, fd: int) -> None:
-        # Private and read-only: a child that makes it writable writes on copies of its own.
+        # Private and read-only: a child that makes it writable changes only its own copy.
         self._map = mmap.mmap(fd, 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
         self.mapped = len(self._map)
         (size,) = _SIZE.unpack_from(self._map)
@@ -207,13 +205,13 @@ class Views:
         return (self[index] for index in range(len(self._rows)))
 
     def text(self, code: int) -> str:
-        """The text of this number."""
+        """The text with this code."""
         at, size = self._place(code)
         with memoryview(self._map) as data:
             return str(data[at : at + size], "utf-8")
 
     def wire_text(self, code: int) -> bytes:
-        """The same as it is handed to another process: its bytes, and before them how many there are."""
+        """The text with this code, for another process: the length in bytes, then the bytes."""
         at, size = self._place(code)
         return LENGTH.pack(size) + self._map[at : at + size]
 
@@ -221,7 +219,7 @@ class Views:
         return np.ndarray((length, *shape), dtype, self._map, self._start + start)
 
     def _place(self, code: int) -> tuple[int, int]:
-        """Offset and bytes of a text."""
+        """Offset and size of a text in bytes."""
         at, end = struct.unpack_from("<2q", self._map, self._places_at + code * _PLACE.itemsize)
         return self._texts_at + at, end - at
 

@@ -1,4 +1,4 @@
-"""The sandbox of the project: zygotes, one per core, lent to the callers of `run`."""
+"""The sandbox of the project: a pool of zygotes, one per core. A run borrows one of them."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _INSPECTION = Limits(wall_s=5.0, cpu_s=5.0, memory_mb=512)
 
 
 class ZygotePool:
-    """Runs programs in forked, locked-down children of `workers` zygotes. Implements `Sandbox`.
+    """Sandbox that runs programs in forked, locked-down children of its zygotes. Implements `Sandbox`.
 
     Args:
-        workers: zygotes; None for one per core that this process may use.
-        tier: what the canaries found (`open_sandbox` asks them).
-        layers: what a child puts on.
-        wrap: a command that runs each zygote.
+        workers: number of zygotes; None for one per core that this process may use.
+        tier: tier that the canaries found (see `open_sandbox`).
+        layers: layers that each child applies.
+        wrap: command that runs each zygote; () for none.
     """
 
     def __init__(
@@ -53,13 +53,13 @@ class ZygotePool:
         self._workers = cores() if workers is None else workers
         if self._workers < 1:
             raise InputError(f"{workers} workers; expected at least 1")
-        # a program that got out of its child would still find no way into this process
+        # so that even a program that escapes from its child cannot get into this process
         kernel.set_dumpable(False)
         self.tier, self.layers, self._wrap = tier, tuple(layers), tuple(wrap)
         self._handles = itertools.count(1)
         self._packages: dict[int, Package] = {}
         self._lock = threading.Lock()
-        self._random = np.random.default_rng()  # from the kernel's random numbers
+        self._random = np.random.default_rng()  # seeded by the kernel
         self._zygotes: list[ZygoteHandle] = []
         self._idle: queue.LifoQueue[ZygoteHandle] = queue.LifoQueue()
         self._closed = False
@@ -71,16 +71,19 @@ class ZygotePool:
 
     @property
     def workers(self) -> int:
-        """Number of runs at once."""
+        """Number of runs in parallel."""
         return self._workers
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """Process ids of the zygotes, or of what wraps them: for whoever measures."""
+        """Process ids of the zygotes or their wrappers, for measurements."""
         return tuple(zygote.pid for zygote in self._zygotes)
 
     def put(self, trajectories: Sequence[Trajectory]) -> int:
-        """See `Sandbox`. They stay here; a worker gets copies of what a run needs, and only while it runs."""
+        """See `Sandbox`.
+
+        The trajectories stay in this process. A worker gets copies of those that a run needs, until the run ends.
+        """
         package = pack(trajectories)
         with self._lock:
             handle = next(self._handles)
@@ -124,8 +127,8 @@ class ZygotePool:
         """See `Sandbox`. In strict mode the limits hold for each of the two passes.
 
         Args:
-            checks: False runs what the static checks would refuse, for canaries and tests: the layers hold alone.
-            layers: what the child puts on; None for all that this machine has.
+            checks: whether the static checks may refuse the source. False lets canaries and tests try the layers alone.
+            layers: layers that the child applies; None for those of the pool.
         """
         package = self._package(handle)
         data = source.encode("utf-8", "surrogatepass")
@@ -151,7 +154,7 @@ class ZygotePool:
         limits: Limits = Limits(),
         checks: bool = True,
     ) -> Outcome:
-        """See `Sandbox`; `checks` as for `run`."""
+        """See `Sandbox`. The argument `checks` is that of `run`."""
         package = self._package(handle)
         data = source.encode("utf-8", "surrogatepass")
         refused = too_long(len(data))
@@ -173,7 +176,7 @@ class ZygotePool:
         part: slice,
         request: dict[str, Any],
     ) -> Outcome:
-        """Have one child score the trajectories `positions`, which are `part` of a run."""
+        """Score the trajectories `positions`, the portion `part` of a run, in one child."""
         limits, lengths, debug = tally.left, tally.lengths[part], tally.requests(part)
         second = self._second_order(len(positions)) if request["op"] == "strict" else None
         states = int(lengths.sum())
@@ -189,7 +192,7 @@ class ZygotePool:
             return self._packages[handle]
 
     def lone_zygote(self) -> ZygoteHandle:
-        """One more zygote, which is the caller's to close and no part of the pool."""
+        """A new zygote outside the pool. The caller must close it."""
         return ZygoteHandle(0, self._wrap)
 
     def close(self) -> None:
@@ -206,10 +209,10 @@ class ZygotePool:
         self.close()
 
     def _ask(self, request: dict[str, Any], *fds: int) -> Ended:
-        """Have some zygote do it; once more on a new one if it died.
+        """Send a request to an idle zygote, and once more to a new one if it dies.
 
         Raises:
-            SandboxError: it died again.
+            SandboxError: the new one died, too.
         """
         within_s = 2 * request["wall_s"] + _MARGIN_S
         with self._lend() as zygote:
@@ -232,7 +235,7 @@ class ZygotePool:
             yield zygote
         finally:
             self._idle.put(zygote)
-            if self._closed:  # meanwhile, and a new one may have been started since
+            if self._closed:  # in the meantime; the zygote may have been restarted since
                 zygote.close()
 
     def _require_open(self) -> None:
@@ -240,9 +243,9 @@ class ZygotePool:
             raise SandboxError("the sandbox is closed; expected `run` before `close`")
 
     def _second_order(self, count: int) -> NDArray[np.int64]:
-        """A random permutation that leaves nothing in its place: one cycle through all, unknown to any program.
+        """A random permutation without fixed points: one cycle through all positions, which no program can know.
 
-        An honest program gives the same rewards under each of them, so a run stays reproducible.
+        An honest program gives the same rewards under every permutation, so runs stay reproducible.
         """
         with self._lock:
             cycle = self._random.permutation(count)
@@ -252,13 +255,13 @@ class ZygotePool:
 
 
 def cores() -> int:
-    """The cores that this process may use."""
+    """Number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
 def _held(fd: int) -> Iterator[int]:
-    """A descriptor, closed at the end."""
+    """A descriptor, closed after the block."""
     try:
         yield fd
     finally:
@@ -275,7 +278,7 @@ def _bounds(limits: Limits) -> dict[str, Any]:
 
 
 def _lengths(package: Package, positions: NDArray[np.int64], debug: Sequence[DebugRequest]) -> NDArray[np.int64]:
-    """States of each position of a run; checks what the caller asks for."""
+    """Number of states at each position of a run, after a check of the positions and the debug requests."""
     count = len(package.lengths)
     if len(positions) and (positions.min() < 0 or positions.max() >= count):
         raise ValueError(f"order reaches to {positions.max()}; expected indices of the {count} trajectories put")

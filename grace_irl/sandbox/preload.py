@@ -1,7 +1,7 @@
-"""Warms a zygote up: loads modules, rehearses a run, and fills the gaps of the allocator, before anything is forked.
+"""The warm-up of a zygote before its first fork: load modules, rehearse a run, fill the gaps of the allocator.
 
-After the lock-down no file can be opened. So modules that Python loads lazily in mid-run are named too; each of them
-failed when it was first needed after the lock-down.
+After the lock-down no file can be opened. So `LAZY` names the modules that Python loads lazily during a run. Each of
+them failed when a program first needed it after the lock-down.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from grace_irl.states import kind_of
 
 
 def forget_places() -> None:
-    """Shorten every path of a module or of its code to what lies below its folder of packages: `numpy/__init__.py`.
+    """Shorten all paths in modules and their code to the part below the packages folder, such as `numpy/__init__.py`.
 
-    Tracebacks and messages go on naming files. To be called once all is loaded, before `sys.path` is emptied.
+    Tracebacks and messages still name files. Call this function after all imports and before `sys.path` is emptied.
     """
     package = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     shorten = _Shortener([*sys.path, sys.prefix, sys.base_prefix, os.path.dirname(sys.executable), package])
@@ -47,11 +47,11 @@ def forget_places() -> None:
         arguments[:] = [""]
     os.environ.clear()
     sys.executable = ""
-    sys.modules["posix"].environ.clear()  # what os.environ was made from
+    sys.modules["posix"].environ.clear()  # the source of os.environ
 
 
 class _Shortener:
-    """A path without the folder that leads to it; every other value as it is."""
+    """Function that removes the leading folder from paths, and returns other values unchanged."""
 
     def __init__(self, folders: Iterable[str]) -> None:
         whole = {os.path.abspath(folder) for folder in folders if folder}
@@ -85,7 +85,7 @@ def _forget_in(holder: Any, shorten: _Shortener) -> None:
 
 
 def _forget_in_functions(shorten: _Shortener) -> None:
-    """In place, in every function and in what runs at the moment; the code within a function's goes with it."""
+    """Shorten the paths in all functions and running frames, in place. Nested code changes with the code around it."""
     functions = [each for each in gc.get_objects() if isinstance(each, types.FunctionType)]
     for function in functions:
         defaults = function.__defaults__ or ()
@@ -96,7 +96,7 @@ def _forget_in_functions(shorten: _Shortener) -> None:
     while frame is not None:
         codes[id(frame.f_code)] = frame.f_code
         frame = frame.f_back
-    rename = getattr(_imp, "_fix_co_filename", None)  # what the import system renames code with that was moved
+    rename = getattr(_imp, "_fix_co_filename", None)  # the import system's tool for moved code
     if rename is not None:
         for code in codes.values():
             rename(code, shorten(code.co_filename))
@@ -113,14 +113,14 @@ LAZY = (
 
 
 def preload() -> None:
-    """Import everything, call what loads more on its first call, and shut the import system. Places are forgotten."""
+    """Import all modules, make the first calls that load more, forget all paths, and shut down the import system."""
     for name in [*sorted(ALLOWED_MODULES), *LAZY]:
         importlib.import_module(name)
     _first_calls()
-    warnings.simplefilter("ignore")  # nobody reads them, and the first one of a kind looks up its source line
+    warnings.simplefilter("ignore")  # nobody reads warnings, and the first one of a kind looks up its source line
     sys.dont_write_bytecode = True
     forget_places()
-    # from here on an import finds what is loaded, or fails with the name
+    # from here on an import finds a loaded module, or fails with the module's name
     sys.meta_path.clear()
     sys.path.clear()
     sys.path_importer_cache.clear()
@@ -128,7 +128,7 @@ def preload() -> None:
 
 
 def _read_xml() -> None:
-    """A screen, in each of the ways that programs read one."""
+    """Read a screen in all the ways that programs use."""
     import xml.dom.minidom
     import xml.etree.ElementTree as ET
 
@@ -170,7 +170,7 @@ def _first_calls() -> None:
     "é".encode("ascii", "ignore").decode("latin-1")
     datetime(2000, 1, 1).strftime("%Y")
     _read_xml()
-    # the paths of the interpreter that classes and dataclasses take are warm from here on
+    # a class and a dataclass warm up the code of the interpreter that those of programs need
     module = sys.modules[MODULE] = types.ModuleType(MODULE)
     exec(
         "from dataclasses import dataclass\n@dataclass\nclass Reward:\n    a: int = 0\nReward()",
@@ -183,16 +183,16 @@ _POOL_BYTES = 16 << 10  # obmalloc.c: POOL_SIZE of CPython 3.10 and later; a poo
 _POOL_HEADER = 48
 _ALIGNMENT = 16
 _LARGEST = 512  # beyond that, objects come from malloc
-_MOST = 1 << 17  # objects of one class; only an allocator that works another way takes that many
+_MOST = 1 << 17  # maximum number of objects of one class; only an allocator of another design needs more
 
 _gaps: list[bytes] = []
 
 
 def fill_gaps() -> None:
-    """Use up the room that is left in the allocator's half-full pools, for good.
+    """Fill the gaps in the allocator's half-full pools permanently.
 
-    A forked child that makes an object puts it into such a gap, and the kernel then copies the whole page, which
-    holds other objects of the zygote. Without gaps its objects lie together: a sixth fewer pages are copied.
+    A forked child would put new objects into these gaps, and the kernel would copy each whole page with its other
+    objects of the zygote. Without gaps, new objects lie together, and the kernel copies a sixth fewer pages.
     """
     empty = b"".__sizeof__()
     for size in range(_ALIGNMENT * (-(-empty // _ALIGNMENT)), _LARGEST + 1, _ALIGNMENT):
@@ -204,7 +204,7 @@ def fill_gaps() -> None:
             here = id(filled[-1])
             in_a_row = in_a_row + 1 if here == before + size else 0
             before = here
-        # the last ones fill a pool of their own from end to end: no gap is left, and this pool can go
+        # the last objects fill a pool of their own from end to end: no gap is left, and this pool can be freed
         _gaps.extend(filled[: -in_a_row - 1])
 
 
@@ -228,10 +228,10 @@ class Reward:
 
 
 def rehearse() -> None:
-    """Parse, check, compile and score, a few times over, for a vector and for a grid.
+    """Parse, check, compile and score a program several times, for vectors and for grids.
 
-    The interpreter rewrites bytecode as it warms up, fills its caches of methods, and lays out its free lists. What
-    the zygote did already, no child has to do on a page that it must first copy: 40 % of a child's page faults.
+    As the interpreter warms up, it rewrites bytecode, fills its method caches and builds its free lists. A child would
+    do this on pages that it must copy first. The rehearsal in the zygote saves 40 % of a child's page faults.
     """
     for states in (np.ones((_STATES, 4)), np.ones((_STATES, 3, 3, 3), np.uint8)):
         kind = kind_of(states, "rehearsal")

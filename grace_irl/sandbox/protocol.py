@@ -1,4 +1,4 @@
-"""The protocol of every sandbox: hold trajectories, look at a source without running it, run it."""
+"""The protocol of a sandbox, which stores trajectories, and inspects and runs programs."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Status = Literal[
     "ok",  # every reward is a finite number
     "rejected",  # static checks refused the source; nothing ran
     "syntax",  # the source does not compile
-    "contract",  # no class Reward, or no reward_fn, or a signature that is not of the contract
+    "contract",  # no class Reward, no reward_fn, or a signature against the contract
     "init",  # Reward(extra_info) raised
     "runtime",  # reward_fn raised
     "type",  # reward_fn returned something that is not a number
     "nonfinite",  # NaN, infinity, or a value beyond Limits.max_abs
-    "timeout",  # wall or CPU time used up; killed
+    "timeout",  # killed because wall or CPU time was used up
     "memory",  # memory used up
     "killed",  # died by a signal, left with an exit code, or answered outside the protocol
-    "mismatch",  # strict mode: the second permutation gave other rewards: it looks at more than the state
+    "mismatch",  # strict mode: another order gave other rewards, so they depend on more than their trajectory
 ]
 
 
@@ -37,8 +37,8 @@ class Limits:
         wall_s: seconds of wall time for the whole run.
         cpu_s: seconds of CPU time for the whole run.
         memory_mb: address space beyond the zygote's own, MiB.
-        max_abs: the largest reward (absolute value) that counts as finite.
-        debug_chars: characters of one debug text; the rest is cut.
+        max_abs: largest accepted absolute value of a reward.
+        debug_chars: maximum length of a debug text in characters; the rest is cut.
     """
 
     wall_s: float = 10.0
@@ -50,14 +50,14 @@ class Limits:
 
 @dataclass(frozen=True)
 class Inspection:
-    """Facts about a source that need no run of it.
+    """Facts about a source, found without running it.
 
     Attributes:
-        id: hash of the normalised syntax tree (16 hex digits): comments, docstrings and layout do not count.
-        problems: friendly messages of the static checks, each with its line; () for a source that may run.
-        functions: every function and class, for the record of reuse.
-        takes_action: reward_fn takes (state, action, next_state) rather than (state).
-        nodes: size of the syntax tree, the measure of length among equals.
+        id: hash of the normalised syntax tree (16 hex digits), independent of comments, docstrings and layout.
+        problems: messages of the static checks, each with its line; () for a source that may run.
+        functions: all functions and classes, for statistics of reuse.
+        takes_action: whether reward_fn takes (state, action, next_state) instead of (state).
+        nodes: number of nodes in the syntax tree, the measure of a program's length.
     """
 
     id: str
@@ -75,11 +75,11 @@ class Inspection:
 
 @dataclass(frozen=True)
 class DebugRequest:
-    """Request for debug_fn's text right after `reward_fn` saw a state.
+    """Request for debug_fn's text right after `reward_fn` scored a state.
 
     Attributes:
-        position: which trajectory of the run, from 0.
-        step: which of its states, from 0.
+        position: index of the trajectory in the run, from 0.
+        step: index of the state in the trajectory, from 0.
     """
 
     position: int
@@ -94,9 +94,9 @@ class Outcome:
         status: see `Status`.
         rewards: one `(T+1,)` array per trajectory, in the order of the call; () unless status is "ok". A
             program that takes actions rewards transitions: entry t+1 is r(s_t, a_t, s_{t+1}) and entry 0 is NaN.
-        message: one line for a person; "" when ok.
-        traceback: the program's own traceback, only its own lines, for a repair; "" if there is none.
-        debug: one text per `DebugRequest`, in order, control characters stripped.
+        message: one line for the user; "" if the status is "ok".
+        traceback: lines of the traceback that lie in the program, for a repair; "" if there are none.
+        debug: one text per `DebugRequest`, in order, without control characters.
         cpu_s: CPU seconds of the child.
         wall_s: wall seconds of the run.
         peak_mb: peak resident memory of the child, MiB.
@@ -113,32 +113,32 @@ class Outcome:
 
 
 class Sandbox(Protocol):
-    """Runs programs that nobody trusts. Methods may be called from several threads at once."""
+    """A place to run untrusted programs. Its methods are thread-safe."""
 
     @property
     def tier(self) -> str:
-        """The tier that the canary attacks found: "A" … "E" (docs/sandbox.md)."""
+        """The strength of this sandbox, found by canary attacks: "A" (strongest) to "E" (docs/sandbox.md)."""
         ...
 
     @property
     def workers(self) -> int:
-        """Number of runs at once."""
+        """Number of runs in parallel."""
         ...
 
     def put(self, trajectories: Sequence[Trajectory]) -> int:
-        """Hand the trajectories over, once; returns the handle for `run`.
+        """Store trajectories, and return their handle for `run`.
 
-        Programs see them alike in type and precision, and with actions only if all have them (docs/sandbox.md).
-        The arrays are referred to, not copied: expected to stay as they are until `drop`.
+        Programs see all trajectories in one type and precision, and actions only if all trajectories have them
+        (docs/sandbox.md). The arrays are not copied, so they must not change until `drop`.
         """
         ...
 
     def drop(self, handle: int) -> None:
-        """Forget what `put` handed over."""
+        """Remove the trajectories of a handle."""
         ...
 
     def inspect(self, source: str) -> Inspection:
-        """Parse and check a source in a locked-down child; nothing of it is executed."""
+        """Parse and check a source in a locked-down child, without executing it."""
         ...
 
     def run(
@@ -151,11 +151,12 @@ class Sandbox(Protocol):
         limits: Limits = Limits(),
         debug: Sequence[DebugRequest] = (),
     ) -> Outcome:
-        """Run the source over the trajectories `order` (indices into the `put` sequence), one Reward
-        object for each.
+        """Run the source on the trajectories `order`, with one Reward object for each.
+
+        The entries of `order` are indices into the `put` sequence.
 
         Raises:
-            SandboxError: the sandbox itself failed. Whatever the program does is an `Outcome`.
+            SandboxError: the sandbox itself failed. Failures of the program are `Outcome`s.
         """
         ...
 
@@ -168,22 +169,22 @@ class Sandbox(Protocol):
         *,
         limits: Limits = Limits(),
     ) -> Outcome:
-        """Have the source's `debug(expert_states, negative_states)` compare two sets of states.
+        """Compare two sets of states by the source's `debug(expert_states, negative_states)`.
 
-        The program knows which state is which, on purpose: its text goes into a prompt. Nothing of it reaches a
-        reward: it runs in a child of its own, and text is all that comes back.
+        The program knows the label of each state on purpose, because its text goes into a prompt. The labels cannot
+        reach a reward: the call runs in a child of its own, and only the text comes back.
 
         Args:
-            experts: (trajectory, step) of each state of the first set, indices into the `put` sequence.
-            negatives: those of the second.
+            experts: (trajectory, step) of each expert state, with indices into the `put` sequence.
+            negatives: (trajectory, step) of each negative state.
 
         Returns:
             An outcome without rewards. `debug` holds the text, at most `limits.debug_chars` long, without control
-            characters; it is () if the source has no `debug`, or has nothing to say.
+            characters. It is () if the source has no `debug` or the text is empty.
 
         Raises:
             SandboxError: the sandbox itself failed.
-            ValueError: a state that is not there.
+            ValueError: a state that does not exist.
         """
         ...
 

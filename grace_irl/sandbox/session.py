@@ -1,4 +1,4 @@
-"""A session: the host's end of a program that stays alive in a locked-down child of its own."""
+"""A session: the host's side of a program that stays alive in a locked-down child of its own."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from grace_irl.sandbox.tiers import open_sandbox
 from grace_irl.states.layout import StateLayout
 
 _ENDLESS_S = 2e6
-"""23 days, the longest wait that the kernel allows: a session as a whole has no limit, its turns have."""
+"""Limit of a whole session in seconds: 23 days, the longest wait that the kernel allows. Real limits are per turn."""
 
 _START_S, _END_S = 60.0, 10.0
 FORGED = "answered outside the protocol"
 _MOST_BYTES = 16 << 20
-"""The longest answer: the components of many rewards."""
+"""Maximum size of an answer in bytes, which may hold the components of many rewards."""
 
 
 @dataclass(frozen=True)
 class SessionLimits:
-    """Limits of a program while it serves.
+    """Limits of a program in a session.
 
     Attributes:
-        turn_s: seconds of wall time for one turn, however many episodes take part.
+        turn_s: seconds of wall time for one turn of all episodes together.
         memory_mb: address space beyond the zygote's own, MiB.
-        max_abs: the largest reward or component (absolute value) that counts as finite.
+        max_abs: largest accepted absolute value of a reward or component.
     """
 
     turn_s: float = 10.0
@@ -52,7 +52,7 @@ class SessionLimits:
 
 
 class Begin(NamedTuple):
-    """An episode that begins: its slot, its first state, its instruction."""
+    """The start of an episode: its slot, its first state and its instruction."""
 
     slot: int
     state: Any
@@ -60,13 +60,13 @@ class Begin(NamedTuple):
 
 
 class TurnRewards(NamedTuple):
-    """Result of a turn: a reward per step `(n,)` float64, and the components of each, or ()."""
+    """Result of a turn of n steps: the rewards `(n,)` in float64, and the components of each reward, or ()."""
 
     rewards: NDArray[np.float64]
     terms: tuple[dict[str, float], ...] = ()
 
     def problem(self, max_abs: float) -> str:
-        """The first reward or component that is no finite number of at most `max_abs` in size; "" for none."""
+        """A message about the first reward or component that is not finite or beyond `max_abs`; "" if there is none."""
         found = [f"reward {value:g}" for value in self.rewards[~(np.abs(self.rewards) <= max_abs)]]
         found += [
             f"terms_fn: {name!r} is {value:g}"
@@ -78,21 +78,21 @@ class TurnRewards(NamedTuple):
 
 
 class RewardSession:
-    """Rewards the steps of several episodes in the sandbox, one message per turn.
+    """A program in the sandbox that rewards the steps of several episodes, with one message per turn.
 
     Args:
-        source: the program.
-        name: what to call it in messages.
-        layout: of every state.
-        terms: ask for `terms_fn`'s components, too.
-        limits: what it may use.
-        allow_weak: as for `open_sandbox`.
-        pool: an open sandbox whose tier is known already; it is not kept.
-        checks: False runs what the static checks would refuse, for tests: the layers hold alone.
+        source: text of the program.
+        name: name of the program in messages.
+        layout: byte layout of the states.
+        terms: whether to compute the components of `terms_fn`, too.
+        limits: limits of the program.
+        allow_weak: see `open_sandbox`.
+        pool: an open sandbox whose tier is known; None opens one. The session does not keep it.
+        checks: whether the static checks may refuse the source. False lets tests try the layers alone.
 
     Raises:
         GraceError: the program is refused.
-        SandboxError: no sandbox here, or it does not start.
+        SandboxError: the machine has no sandbox, or it does not start.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class RewardSession:
 
     @property
     def pid(self) -> int:
-        """Process id of the zygote, for whoever measures."""
+        """Process id of the zygote, for measurements."""
         return self._zygote.pid
 
     def turn(
@@ -141,16 +141,16 @@ class RewardSession:
         states: Sequence[Any] | NDArray[Any],
         begins: Sequence[Begin] = (),
     ) -> TurnRewards:
-        """The steps of running episodes, then the episodes that begin.
+        """Reward the steps of running episodes, then start new episodes.
 
         Args:
-            slots: of the episodes that step, `(n,)`.
-            actions: `(n, ...)`, or None; used if the program takes actions.
-            states: the states reached, n of them.
-            begins: episodes to start once the steps are rewarded.
+            slots: slots of the n episodes that take a step, `(n,)`.
+            actions: actions `(n, ...)`; ignored if the program takes none.
+            states: n states, after the steps.
+            begins: episodes to start after the steps.
 
         Raises:
-            GraceError: the program failed, or gave something that is not a finite number; the session is over.
+            GraceError: the program failed, or returned something that is not a finite number. The session is over.
         """
         shape, acted = NO_ACTION, b""
         if self.takes_action and len(slots):
@@ -182,7 +182,7 @@ class RewardSession:
         return answer
 
     def close(self) -> None:
-        """End the child; may be called twice."""
+        """End the child. Further calls are harmless."""
         self._finalize()
 
     def __enter__(self) -> RewardSession:
@@ -192,7 +192,7 @@ class RewardSession:
         self.close()
 
     def _named(self, data: bytes, count: int) -> tuple[dict[str, float], ...]:
-        """Components by name, from an untrusted text."""
+        """Components by name, from untrusted JSON."""
         try:
             found = json.loads(data)
             if len(found) != count or any(len(each) > TERMS for each in found):
@@ -204,7 +204,7 @@ class RewardSession:
             raise self._over("killed", FORGED) from None
 
     def _exchange(self, data: bytes, within_s: float) -> bytes:
-        """Send a message, and read the answer's payload."""
+        """Send a message, and return the payload of the answer."""
         if not self._finalize.alive:
             raise GraceError(f"{self._name}: the sandbox session is over; expected no step after a failure or close()")
         deadline = time.monotonic() + within_s
@@ -257,14 +257,14 @@ class RewardSession:
             raise self._over("timeout", f"no answer within {self._limits.turn_s:g} s: the time limit of one turn")
 
     def _ended(self) -> GraceError:
-        """The error of a child that is gone: the kernel's account of its end."""
+        """The error for a child that has died, from the kernel's report of its end."""
         status, message = "killed", "ended before it was told to"
         with contextlib.suppress(wire.ClosedError):
             status, message = Ended(*self._zygote.reply(_END_S)["ended"]).verdict(_ENDLESS_S) or (status, message)
         return self._over(status, message)
 
     def _over(self, status: str, message: str) -> GraceError:
-        """The error that ends the session, and with it the child."""
+        """End the session and its child, and return the error to raise."""
         self.close()
         return GraceError(f"{self._name}: {status}: {' '.join(stripped(message).split())}")
 

@@ -1,4 +1,4 @@
-"""The child of a session: it keeps one program alive, and rewards the steps of several episodes as they happen."""
+"""The child of a session, which keeps one program alive and rewards the steps of several episodes as they happen."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ from grace_irl.sandbox.wire import CODES, read_pipe, write_pipe
 from grace_irl.states.layout import StateLayout
 
 OPEN = struct.Struct("<I")
-"""Number of bytes of JSON that follow: the source, and the layout of a state."""
+"""Format of the first message: the number of bytes that follow, JSON with the source and the layout of a state."""
 
 TURN = struct.Struct("<IIIi")
-"""Steps, episodes that begin, bytes of JSON (the instructions), and the shape of an action: `NO_ACTION`, 0 for a
-number, n for a vector of n."""
+"""Format of a turn's header: the number of steps, the number of new episodes, the bytes of JSON with the instructions,
+and the shape of an action. The shape is `NO_ACTION`, 0 for a number, or n for a vector of n numbers."""
 
 NO_ACTION = -1
 
 REPLY = struct.Struct("<BI")
-"""A status code, and how many bytes follow: JSON, or for a turn that went well the rewards and JSON of the terms."""
+"""Format of a reply's header: a status code and the number of bytes that follow. After a successful turn, these are the
+rewards and the terms in JSON; otherwise, they are JSON."""
 
 SLOT = np.dtype("<u4")
 REWARD = np.dtype("<f8")
@@ -40,13 +41,13 @@ _OK = CODES["ok"]
 
 
 def run_session(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
-    """Serve one host until it hangs up; the body of a forked child, which never returns.
+    """Serve one host until it hangs up. This is the body of a forked child and never returns.
 
     Args:
-        lockdown: the layers.
-        request: `layers`, `checks`, `cpu_s`, `memory_mb`.
-        fds: the pipe to read from and the pipe to write to.
-        base_bytes: the address space of the zygote.
+        lockdown: layers of this machine.
+        request: a dict with `layers`, `checks`, `cpu_s` and `memory_mb`.
+        fds: pipe to read from, and pipe to write to.
+        base_bytes: address space of the zygote in bytes.
     """
     lockdown.apply(request["layers"], Allowance(request["cpu_s"], request["memory_mb"], base_bytes), keep=fds)
     gc.enable()

@@ -1,6 +1,6 @@
-"""A program that rewards several episodes at once.
+"""Rewards for several concurrent episodes from one program.
 
-Each running episode has its own object and its own random numbers; nothing is shared between them.
+Each running episode has its own object and its own random numbers. Episodes share nothing.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _AS_IT_IS = nullcontext()
 
 
 class Generators:
-    """`random` and `numpy.random` as one episode finds them.
+    """The states of `random` and `numpy.random` for one episode.
 
     Args:
-        used: the program draws; otherwise nothing is put anywhere, which saves its time.
+        used: whether the program draws random numbers. If not, no states are swapped, which saves time.
     """
 
     def __init__(self, *, used: bool) -> None:
@@ -35,10 +35,10 @@ class Generators:
         self._state: tuple[Any, Any] | None = None
 
     def lent(self, *, kept: bool = True) -> AbstractContextManager[None]:
-        """Put them in the place of the process's for a while.
+        """Context in which the process's generators have the states of this episode.
 
         Args:
-            kept: the episode goes on from the numbers that were drawn; otherwise it draws them again.
+            kept: whether the episode keeps the states after the block. If not, it will draw the same numbers again.
         """
         return self._lent(kept) if self._used else _AS_IT_IS
 
@@ -66,7 +66,7 @@ def _put(state: tuple[Any, Any]) -> None:
 
 @dataclass
 class Running:
-    """One episode: its object, the state that it saw last, and its random generators."""
+    """One episode: its object, its last state and its random generators."""
 
     reward: Reward
     last: Any
@@ -74,14 +74,15 @@ class Running:
 
 
 class Slots:
-    """The episodes that one program is rewarding, by slot number.
+    """The running episodes of one program, by slot number.
 
-    An episode gets a fresh module and a fresh `Reward`, as offline; if the program uses `random`, it also gets
-    generators of its own that start from seed 0, and those of the process are put back after every call.
+    An episode gets a fresh module and a fresh `Reward`, like a stored trajectory. If the program uses `random`, the
+    episode also gets its own generators, which start from seed 0. Every call restores the process's generators at its
+    end.
 
     Args:
         candidate: the program.
-        kind: of the states; None judges each by its type and dimensions.
+        kind: kind of the states; None recognises each state by its type and dimensions.
     """
 
     def __init__(self, candidate: Candidate, kind: StateKind | None = None) -> None:
@@ -91,9 +92,9 @@ class Slots:
         self._running: dict[int, Running] = {}
 
     def begin(self, slot: int, state: Any, extra_info: str) -> float:
-        """Start an episode; one that ran in this slot is over.
+        """Start an episode, and end an earlier one in this slot.
 
-        A program that rewards states is shown the first one, because it expects every state in order.
+        A program that rewards states also scores the first state, because it expects all states in order.
 
         Returns:
             The reward of the first state; NaN for a program that rewards transitions.
@@ -116,21 +117,22 @@ class Slots:
         *,
         terms: bool,
     ) -> tuple[list[float], list[dict[str, float]]]:
-        """One step of several episodes.
+        """Reward one step of several episodes.
 
         Args:
-            numbers: their slots.
-            actions: one each, or None if the program takes none.
-            states: the states reached.
-            terms: ask for the named components of the rewards, too. What they draw changes no reward: nobody asks for
-                them offline.
+            numbers: slots of the episodes.
+            actions: one action per episode; None if the program takes none.
+            states: one state per episode, after the step.
+            terms: whether to compute the named components of the rewards, too. Random numbers that they draw change no
+                reward, because runs on stored trajectories do not compute components.
 
         Returns:
-            Rewards, and the components of each ({} for a program without `terms_fn`), or [].
+            The rewards, and one dict of components per reward, {} for a program without `terms_fn`. Without `terms`,
+            the second list is [].
 
         Raises:
-            KeyError: no episode has begun in a slot.
-            NotANumberError: the program gave something else.
+            KeyError: a slot without an episode.
+            NotANumberError: the program returned something else than a number.
         """
         rewards, named = [], []
         for index, slot in enumerate(numbers):
@@ -147,7 +149,7 @@ class Slots:
         return rewards, named
 
     def _handed(self, before: Any, action: Any, state: Any) -> tuple[Any, ...]:
-        """The arguments of the program's methods, each a copy of its own."""
+        """Fresh copies of the arguments for the program's methods."""
         if not self.takes_action:
             return (self._fresh(state),)
         return self._fresh(before), as_action(action), self._fresh(state)

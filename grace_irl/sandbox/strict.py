@@ -1,9 +1,8 @@
-"""Strict mode: the program's child sees one state at a time and holds nothing else.
+"""Strict mode: the program's child sees one state at a time and has no other data.
 
-A trusted runner forks two children from a process that has never mapped a state, then feeds the first in
-the given order and the second in another order of trajectories. A reward that depends on anything but its
-own trajectory (calls counted across trajectories, addresses, what lies in memory) gives other numbers the
-second time.
+A trusted runner forks two children before it maps any state. It then feeds the first child in the given order of
+trajectories, and the second child in another order. If a reward depends on anything but its own trajectory, the second
+order gives other numbers. Such dependencies are calls counted across trajectories, addresses or the contents of memory.
 """
 
 from __future__ import annotations
@@ -34,14 +33,15 @@ _OK = CODES["ok"]
 
 
 def run_strict(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
-    """Score a job in strict mode; the body of a forked, trusted runner, which never returns.
+    """Score a job in strict mode. This is the body of a forked, trusted runner and never returns.
 
-    Arguments as for `run_batch`, and of the request `source`, the bytes of the source, and `worker`.
+    The arguments are those of `run_batch`. The request also has `source`, the length of the source in bytes, and
+    `worker`, the index of the zygote.
     """
     _stay_on_one_core(request["worker"])
     source = os.pread(fds[0], request["source"], SOURCE_AT).decode("utf-8", "surrogatepass")
     budget = Allowance(request["cpu_s"], request["memory_mb"], base_bytes)
-    # Both before a state, a count or an order is read: what they inherit is all that they can find.
+    # Fork both before reading a state, a count or an order, because children can find all that they inherit.
     players = _fork_players(source, lockdown, request, budget)
     answer, views = AnswerMap(fds[0]), Views(fds[1])
     second = np.array(answer.second(), dtype=np.int64)
@@ -73,7 +73,10 @@ def run_strict(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], 
 
 
 def _stay_on_one_core(worker: int) -> None:
-    """Runner and child take turns, so one core serves both: from core to core a question takes 5 times as long."""
+    """Pin this process and its children to one core.
+
+    Runner and child take turns, and a question from one core to another takes 5 times as long.
+    """
     if hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[worker % len(cores)]})
@@ -92,14 +95,14 @@ class Feed:
     """Input and output of one pass.
 
     Attributes:
-        views: the trajectories.
-        starts: index of the first reward of each position.
-        requests: debug requests, position to step to slot.
-        positions: the order of this pass.
-        rewards: doubles, filled.
-        texts: the place of debug texts, or None in the second pass (which asks for them all the same, so that a
-            debug_fn with side effects has them in both).
-        first: the number of the first trajectory, for messages.
+        views: trajectories of the job.
+        starts: index of each trajectory's first reward.
+        requests: index of each debug request, by position and step.
+        positions: order of the trajectories in this pass.
+        rewards: output, one double per state.
+        texts: output for debug texts; None in the second pass. That pass requests them, too, so that a debug_fn has the
+            same side effects in both.
+        first: number of the first trajectory, for messages.
     """
 
     views: Views
@@ -112,11 +115,11 @@ class Feed:
 
 
 class ProtocolError(Exception):
-    """The child answered something else than a frame."""
+    """An answer of a child that is not a frame."""
 
 
 class Player:
-    """The runner's end of one locked-down child."""
+    """The runner's side of one locked-down child."""
 
     def __init__(self, pid: int, to_child: int, from_child: int) -> None:
         self._child = Child(pid)
@@ -124,10 +127,10 @@ class Player:
         self._stopped = False
 
     def play(self, feed: Feed, wall_s: float, cpu_s: float) -> ProgramFailure | None:
-        """Feed one pass; None when every state got its reward."""
+        """Feed one pass to the child, and return the failure; None if every state got its reward."""
         failure: ProgramFailure | None = None
         self._child.started = time.monotonic()
-        # A timer kills the child, and the feeder then reads the end of its pipe: no clock is read per state.
+        # A timer kills the child, and the runner then reads the end of its pipe. So it reads no clock for each state.
         signal.signal(signal.SIGALRM, lambda *_: self._tick(wall_s, cpu_s))
         self._tick(wall_s, cpu_s)
         try:
@@ -146,7 +149,7 @@ class Player:
         return self._verdict(failure, ended, cpu_s)
 
     def stop(self) -> Ended | None:
-        """Kill the child, whether it played or not; None if that was done before."""
+        """Kill the child, and return how it ended; None if it was stopped before."""
         if self._stopped:
             return None
         self._stopped = True
@@ -156,11 +159,11 @@ class Player:
         return self._child.reap()
 
     def _verdict(self, failure: ProgramFailure | None, ended: Ended, cpu_s: float) -> ProgramFailure | None:
-        """The child's own account counts while it lives; a child that died has none."""
+        """The failure of a pass: from the child's answer if it lived, from the kernel if it died."""
         if failure is None or failure.status != "killed":
             return failure
         if not ended.timeout and ended.signal == signal.SIGKILL and ended.cpu_s < cpu_s:
-            return failure  # this side's own kill
+            return failure  # this process killed it
         found = ended.verdict(cpu_s)
         return ProgramFailure(*found) if found else failure
 
@@ -231,7 +234,7 @@ class Player:
         return data
 
     def _silence(self) -> ProgramFailure | None:
-        """After the last answer nothing may be left in the pipe: a forger writes ahead."""
+        """Refuse bytes in the pipe after the last answer, because a forger writes ahead."""
         os.set_blocking(self._from, False)
         try:
             ahead = os.read(self._from, 1)
@@ -241,7 +244,7 @@ class Player:
 
 
 def _fork_players(source: str, lockdown: Lockdown, request: dict[str, Any], budget: Allowance) -> list[Player]:
-    """Fork two children that wait, locked down, for their first trajectory. Neither can tell which it is."""
+    """Fork two locked-down children that wait for their first trajectory. Neither can find out which of them it is."""
     pipes = [(os.pipe(), os.pipe()) for _ in range(2)]
     pids = []
     for (child_in, _), (_, child_out) in pipes:
@@ -269,7 +272,7 @@ def _begin(view: TrajectoryView) -> bytes:
 
 
 def _at(failure: ProgramFailure, where: str) -> ProgramFailure:
-    if failure.status in ("syntax", "rejected", "contract"):  # nothing ran
+    if failure.status in ("syntax", "rejected", "contract"):  # the program did not run
         return failure
     return ProgramFailure(failure.status, f"{failure.message} ({where})", failure.traceback)
 

@@ -1,4 +1,4 @@
-"""The child of strict mode: one question, one answer, and nothing else in its memory."""
+"""The child of strict mode, which answers one question at a time and has no other data in its memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grace_irl.sandbox.wire import CHILD_IN, CHILD_OUT, CODES, read_pipe, write_
 from grace_irl.states.layout import LENGTH, StateLayout
 
 FRAME = struct.Struct("<Bd")
-"""An answer: a status code, and a reward or the length of what follows."""
+"""Format of an answer: a status code, and a reward or the length of the data that follow."""
 
 BEGIN, STATE, DEBUG = b"R", b"S", b"D"
 TEXT_BYTES = 1 << 16
@@ -28,7 +28,7 @@ _OK = CODES["ok"]
 
 
 def perform(source: str, *, checks: bool) -> NoReturn:
-    """The child: answer one question at a time."""
+    """Answer one question at a time until the runner hangs up. This function never returns."""
     gc.enable()
     candidate = prepare(source, checks=checks)
     if isinstance(candidate, ProgramFailure):
@@ -58,7 +58,7 @@ def perform(source: str, *, checks: bool) -> NoReturn:
 
 
 class Stage:
-    """The trajectory at hand inside a strict child: its Reward and the bytes of the last state."""
+    """The current trajectory in a strict child: its Reward and the bytes of its last state."""
 
     def __init__(self, candidate: Candidate) -> None:
         self._candidate = candidate
@@ -68,7 +68,7 @@ class Stage:
         self._before = self._last = self._action = b""
 
     def begin(self) -> None:
-        """Read what a trajectory starts with, and make its Reward."""
+        """Read the start of a trajectory, and create its Reward."""
         said = json.loads(read_pipe(LENGTH.unpack(read_pipe(LENGTH.size))[0]))
         self._layout = StateLayout.from_json(said["state"])
         self._actions = said["action"]
@@ -89,7 +89,7 @@ class Stage:
         return float("nan") if first else number(self._reward.call(*self._transition()))
 
     def debug(self) -> str:
-        """debug_fn's text on the state that was just rewarded."""
+        """The text of debug_fn about the last rewarded state."""
         assert self._reward is not None
         if not self._candidate.takes_action:
             return debug_text(self._reward, self._layout.state(self._last))

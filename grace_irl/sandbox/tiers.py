@@ -1,4 +1,4 @@
-"""The sandbox's tier on this machine: found by canaries, opened by name.
+"""The sandbox's tier on this machine, found by canary attacks.
 
 If the kernel refuses seccomp, a zygote runs in a box of the operating system: bubblewrap, or sandbox-exec on macOS.
 """
@@ -27,12 +27,11 @@ from grace_irl.sandbox.protocol import Limits
 
 
 def sandbox_exec(readable: Iterable[str], executable: str) -> tuple[str, ...]:
-    """The command that runs a zygote under a profile: no network, no writing, no other programs, no home
-    folder.
+    """The sandbox-exec command of a zygote. It forbids network, writing, other programs and home folders.
 
     Args:
-        readable: folders that Python and its packages lie in.
-        executable: the interpreter.
+        readable: folders of Python and its packages.
+        executable: path of the interpreter.
     """
     folders = " ".join(f"(subpath {json.dumps(folder)})" for folder in readable)
     profile = (
@@ -49,7 +48,10 @@ _SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin", "/etc/ld.so.cach
 
 
 def bubblewrap() -> tuple[str, ...] | None:
-    """Namespaces of everything, and the interpreter's folders to be read; None if it is not installed."""
+    """The bubblewrap command of a zygote; None if bubblewrap is not installed.
+
+    The zygote gets new namespaces of all types, and can read only the folders of the system and the interpreter.
+    """
     command = shutil.which("bwrap")
     if command is None:
         return None
@@ -65,14 +67,14 @@ def bubblewrap() -> tuple[str, ...] | None:
 
 
 def macos_sandbox() -> tuple[str, ...] | None:
-    """sandbox-exec; None on any other system."""
+    """The sandbox-exec command of a zygote on macOS; None on other systems."""
     if sys.platform != "darwin":
         return None
     return sandbox_exec(_readable(), os.path.realpath(sys.executable))
 
 
 def _readable() -> list[str]:
-    """Folders of the interpreter, of its packages and of this one, parents before children, each once."""
+    """Folders of the interpreter, of its packages and of this package, without folders inside other ones."""
     package = Path(__file__).resolve().parent.parent
     named = [
         sys.prefix,
@@ -80,11 +82,11 @@ def _readable() -> list[str]:
         str(package),
         *(entry for entry in sys.path if os.path.isdir(entry)),
     ]
-    # the folder that a link points to as well as the link: the interpreter is found by either name
+    # links and their targets, because the interpreter is found by either name
     real = [os.path.realpath(folder) for folder in named]
     kept: list[str] = []
     for folder in sorted({os.path.abspath(folder) for folder in named + real}, key=len):
-        # never a home folder or the root as a whole: an entry of sys.path may be the user's current folder
+        # never the whole home folder or the root, because sys.path may contain the user's current folder
         if folder in ("/", str(Path.home())) or any(Path(folder).is_relative_to(above) for above in kept):
             continue
         kept.append(folder)
@@ -98,7 +100,7 @@ ATTACKS = (*FILE_ATTACKS, *OTHER_ATTACKS)
 _LIMITS = Limits(wall_s=10.0, cpu_s=5.0)
 
 _READABLE = ("/etc/passwd", "/etc/hosts", sys.executable)
-"""Files that anyone may read, the likelier first; a box of the operating system shows the last one only."""
+"""Files that every user may read, the most likely one first. A box of the operating system shows only the last one."""
 
 _SOURCE = """
 import mmap, os, socket
@@ -155,9 +157,9 @@ class Finding:
     """Findings of the canaries under one set of layers.
 
     Attributes:
-        layers: what the child had put on.
-        escaped: the attacks that succeeded.
-        ran: whether the child came up at all; a layer that cannot be put on keeps it from running.
+        layers: layers that the child applied.
+        escaped: attacks that succeeded.
+        ran: whether the child ran. It does not run if a layer cannot be applied.
     """
 
     layers: tuple[str, ...]
@@ -165,7 +167,7 @@ class Finding:
     ran: bool = True
 
     def holds(self, attacks: Sequence[str]) -> bool:
-        """Whether it ran and all of these attacks failed."""
+        """Whether the child ran and all of these attacks failed."""
         return self.ran and not set(attacks) & set(self.escaped)
 
 
@@ -204,9 +206,9 @@ class Tier:
 
     Attributes:
         letter: "A" (strongest) to "E".
-        layers: what each child puts on.
-        wrap: the command that runs each zygote, or ().
-        findings: what the canaries found on the way.
+        layers: layers that each child applies.
+        wrap: command that runs each zygote; () for none.
+        findings: findings of the canaries. The last one is about the layers in use.
     """
 
     letter: Letter
@@ -216,7 +218,7 @@ class Tier:
 
     @property
     def meaning(self) -> str:
-        """The tier in words."""
+        """Description of the tier."""
         if self.letter == "E" and LANDLOCK in self.layers:
             return "Landlock only: seccomp is refused here, so generated code may try the whole rest of the kernel"
         return MEANING[self.letter]
@@ -231,11 +233,11 @@ def open_sandbox(workers: int | None = None, allow_weak: bool = False) -> Zygote
     """The strongest sandbox that this machine offers.
 
     Args:
-        workers: runs at once; None for one per core.
-        allow_weak: take tier E, in which nothing keeps generated code from the user's files.
+        workers: number of runs in parallel; None for one per core.
+        allow_weak: whether to accept tier E, in which nothing protects the user's files from generated code.
 
     Raises:
-        SandboxError: only tier E is left and `allow_weak` is False, or no worker starts.
+        SandboxError: the machine offers only tier E and `allow_weak` is False, or no worker starts.
     """
     pool, tier = open_with_tier(workers)
     if tier.letter == "E" and not allow_weak:
@@ -250,7 +252,7 @@ def open_sandbox(workers: int | None = None, allow_weak: bool = False) -> Zygote
 
 
 def open_with_tier(workers: int | None = None) -> tuple[ZygotePool, Tier]:
-    """Open the strongest sandbox, and return its tier.
+    """Open the strongest sandbox, and return it with its tier.
 
     Raises:
         SandboxError: no worker starts.
@@ -271,7 +273,7 @@ def open_with_tier(workers: int | None = None) -> tuple[ZygotePool, Tier]:
 
 
 def _probe(pool: ZygotePool) -> Tier:
-    """Find the layers that hold, each by itself and both together."""
+    """Find the layers that hold, each alone and both together."""
     seccomp, landlock = release(pool, (SECCOMP,)), release(pool, (LANDLOCK,))
     if seccomp.holds(ATTACKS):
         if landlock.holds(FILE_ATTACKS):
@@ -285,7 +287,7 @@ def _probe(pool: ZygotePool) -> Tier:
 
 
 def _boxed(workers: int | None, bare: Tier) -> tuple[ZygotePool, Tier] | None:
-    """The same pool with each zygote in a box of the operating system, if there is one that holds."""
+    """A pool whose zygotes run in a box of the operating system, and its tier; None if no box holds."""
     boxes: Sequence[tuple[Letter, Callable[[], tuple[str, ...] | None]]] = (
         ("C", bubblewrap),
         ("D", macos_sandbox),

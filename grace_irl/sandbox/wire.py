@@ -1,4 +1,4 @@
-"""The wire between host, zygote and children: framed JSON with descriptors, pipes, shared memory. Never pickle."""
+"""Communication between host, zygote and children: framed JSON with descriptors, pipes and shared memory, no pickle."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ MESSAGE_BYTES = 4096
 TRACEBACK_BYTES = 16384
 INSPECTION_BYTES = 4 << 20
 MAX_FDS = 4
-"""Descriptors in one message."""
+"""Maximum number of descriptors in one message."""
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 
 CODES: dict[str, int] = {status: code for code, status in enumerate(STATUSES, 1)}
-"""A status on the wire. 0 is what a fresh job holds, so that silence is not success."""
+"""Code of each status in an answer. A fresh job holds 0, which is no status, so silence is not success."""
 
 _LENGTH = struct.Struct("<I")
 ANSWER = struct.Struct("<4q")  # code, bytes of message, bytes of traceback, 1 if transitions are rewarded
@@ -28,14 +28,14 @@ SOURCE_AT = 128
 
 
 class ClosedError(Exception):
-    """The other side is gone."""
+    """The other process has hung up."""
 
 
 def send(sock: socket.socket, message: dict[str, Any], fds: tuple[int, ...] = ()) -> None:
-    """One message. Descriptors travel with its first byte.
+    """Send a message. Its descriptors go with the first byte.
 
     Raises:
-        ClosedError: nobody listens any more.
+        ClosedError: the other process has hung up.
     """
     data = json.dumps(message, separators=(",", ":")).encode()
     data = _LENGTH.pack(len(data)) + data
@@ -47,11 +47,11 @@ def send(sock: socket.socket, message: dict[str, Any], fds: tuple[int, ...] = ()
 
 
 def receive(sock: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    """The next message and its descriptors.
+    """Return the next message and its descriptors.
 
     Raises:
-        ClosedError: the other side ended.
-        TimeoutError: the socket's timeout passed.
+        ClosedError: the other process has hung up.
+        TimeoutError: no message came within the socket's timeout.
     """
     try:
         data, fds, _, _ = socket.recv_fds(sock, 65536, MAX_FDS)
@@ -68,11 +68,11 @@ def receive(sock: socket.socket) -> tuple[dict[str, Any], list[int]]:
 
 
 CHILD_IN, CHILD_OUT = 3, 4
-"""Descriptors of the pipes of a child that is asked one question after the other."""
+"""Descriptors of the pipes in a child that answers one question after the other."""
 
 
 def read_pipe(size: int) -> bytes:
-    """The next bytes that a child is sent. The child ends if the other side hung up."""
+    """Return the next `size` bytes for this child. The child ends if the other process has hung up."""
     data = os.read(CHILD_IN, size)
     if len(data) == size:
         return data
@@ -86,7 +86,7 @@ def read_pipe(size: int) -> bytes:
 
 
 def write_pipe(data: bytes) -> None:
-    """A child's answer."""
+    """Send an answer of this child."""
     left = memoryview(data)
     while len(left):
         left = left[os.write(CHILD_OUT, left) :]
@@ -100,22 +100,22 @@ def _more(sock: socket.socket, size: int) -> bytes:
 
 
 class JobLayout(NamedTuple):
-    """Layout of a job's memory; these numbers themselves lie at offset 0.
+    """Layout of a job's memory, which begins with these numbers.
 
-    In: the source, strict mode's second order, debug requests. Out: the answer, rewards, message,
-    traceback, debug texts. The source lies first, at a fixed place, so that strict mode's child can read it
-    knowing nothing else. A named tuple of plain offsets, because a child reads it before anything is warm.
+    The input is the source, strict mode's second order and the debug requests. The output is the answer, the rewards,
+    the message, the traceback and the debug texts. The source has a fixed offset, so that strict mode can read it
+    without the rest. The layout is a named tuple of plain numbers, which a fresh child reads quickly.
 
     Attributes:
-        source: bytes of the source, which starts at `SOURCE_AT`.
-        first: the number of the first trajectory, for messages: 0 but for the later portions of a long run.
-        positions: trajectories of the run, or of this portion of it.
-        states: states of them all.
-        requests: debug requests.
-        debug_bytes: room for one debug text.
-        message: room for the message.
-        answer_at, second_at, requests_at, rewards_at, message_at, traceback_at, debug_at: offsets.
-        size: bytes in all.
+        source: length of the source in bytes. It starts at `SOURCE_AT`.
+        first: number of the first trajectory, for messages. It is 0 except in later portions of a long run.
+        positions: number of trajectories of the run, or of this portion of it.
+        states: number of states of these trajectories.
+        requests: number of debug requests.
+        debug_bytes: room for one debug text in bytes.
+        message: room for the message in bytes.
+        answer_at, second_at, requests_at, rewards_at, message_at, traceback_at, debug_at: offsets in bytes.
+        size: total size in bytes.
     """
 
     source: int
@@ -138,7 +138,7 @@ class JobLayout(NamedTuple):
     def plan(
         cls, source: int, positions: int, states: int, requests: int, debug_bytes: int, message: int, first: int
     ) -> JobLayout:
-        """Lay a job out."""
+        """The layout of a job with these numbers and sizes."""
         answer_at = _aligned(SOURCE_AT + source)
         second_at = answer_at + 64
         requests_at = second_at + 8 * positions

@@ -1,4 +1,4 @@
-"""A zygote: a small process with everything loaded, that forks a locked-down child for each program.
+"""A zygote: a small process that has all modules loaded and forks a locked-down child for each program.
 
 It serves one host over one socket, one request at a time, and never reads a state, a reward or a line of a
 source.
@@ -28,11 +28,11 @@ _BODIES = {
     "inspect": run_inspection,
     "session": run_session,
 }
-"""The body of a child, by the request's `op`; none returns."""
+"""Body of a child, by the request's `op`. No body returns."""
 
 
 def serve(descriptor: int) -> None:
-    """Answer the host until it hangs up."""
+    """Answer the host's requests until it hangs up."""
     host = socket.socket(fileno=descriptor)
     preload()
     rehearse()
@@ -45,7 +45,7 @@ def serve(descriptor: int) -> None:
     gc.collect()
     fill_gaps()
     kernel.release_free_memory()
-    gc.freeze()  # what is loaded now is never looked at by a child's collector, so its pages stay shared
+    gc.freeze()  # a child's collector ignores all objects from before, so their pages stay shared
     gc.disable()
     zygote = Zygote(host, lockdown)
     wire.send(host, {})
@@ -58,7 +58,7 @@ def serve(descriptor: int) -> None:
 
 
 class Zygote:
-    """The state of a zygote: how to fork. It keeps nothing of one request for the next."""
+    """The server of a zygote's requests. It keeps nothing from one request to the next."""
 
     def __init__(self, host: socket.socket, lockdown: Lockdown) -> None:
         self._host = host
@@ -66,7 +66,7 @@ class Zygote:
         self._base_bytes = address_space()
 
     def handle(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-        """Serve one request: fork, wait, tell how it ended."""
+        """Serve one request: fork a child, wait for it, and return how it ended."""
         wall_s, cpu_s = request["wall_s"], request["cpu_s"]
         if request["op"] == "strict":  # the runner watches its two children itself
             wall_s, cpu_s = 2 * wall_s + _RUNNER_GRACE_S, float("1e9")

@@ -30,7 +30,7 @@ def merit(candidate: Scored) -> float:
     N times the merit is the log-posterior of the program up to a constant. N f is the log-likelihood of the labels with
     equal weight for both classes. The prior, at most 0, is the log-probability that the proposer gives the program. If
     the proposer gives none, the prior is 0 and the merit is the paper's fitness. With many states the prior has little
-    effect. With eight, it prevents that a program fitted to noise displaces one that explains the data.
+    effect. With eight, it keeps a program that fits noise from displacing one that explains the data.
     """
     evaluation = candidate.evaluation
     return evaluation.score + min(candidate.program.prior, 0.0) / max(evaluation.metrics.get("positives", 1.0), 1.0)
@@ -44,9 +44,9 @@ def ranked(candidates: Iterable[Scored]) -> list[Scored]:
 def winner(candidates: Iterable[Scored]) -> Scored | None:
     """The best program, or None without candidates.
 
-    Programs count as equal on training data if their merit equals the best, or if they and the best one all separate
-    expert from negative states. Among these, the order is by held-out accuracy, held-out fitness, higher prior, fewer
-    nodes, the earlier request.
+    A program equals the one of highest merit on training data if their merits are equal, or if both separate expert
+    from negative states. Among these equals, held-out accuracy decides, then held-out fitness, higher prior, fewer
+    nodes and the earlier request.
     """
     order = ranked(candidates)
     if not order:

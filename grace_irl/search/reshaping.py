@@ -117,7 +117,7 @@ class Reshaping:
         return self._search.tell(result)
 
     def finish(self) -> list[Fate]:
-        """See `Search`."""
+        """See `Deciding`."""
         if self._over:
             fates, self._fates = self._fates, []
             return fates

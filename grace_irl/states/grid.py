@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 CHANNELS = 3
 
 LIKELY_CODES = 16
-"""Maximum number of different codes per channel in a set of bytes that counts as grids without the user's word."""
+"""Maximum number of different codes per channel in a set. Byte states with more are grids only if the user says so."""
 
 PICTURE_SIDE, BRIGHT = 32, 128
 """Smallest side in cells and smallest value from which bytes count as pictures.
@@ -29,8 +29,8 @@ Flat drawings have few colours, as grids have few codes. So bytes are pictures i
 some value is at least this high. The side is Minari's bound for pictures."""
 
 MOST_CODES = 128
-"""Maximum number of different codes per channel in a set of bytes that the user calls grids. Pictures usually have all
-256 values."""
+"""Maximum number of different codes per channel in a set that the user calls grids. Pictures usually have all 256
+values."""
 
 
 class GridKind(StateKind):

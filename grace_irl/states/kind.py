@@ -192,7 +192,7 @@ class StateKind(ABC):
     def recognises(self, states: States) -> bool:
         """Whether the states of a trajectory may be of this kind, judged by their type and dimensions alone.
 
-        If several kinds recognise the states, the first one in `grace_irl.states.KINDS` that finds them `likely` wins.
+        If several kinds recognise the states, the first one in `grace_irl.states.KINDS` whose `likely` is true wins.
         """
 
     @abstractmethod
@@ -208,7 +208,7 @@ class StateKind(ABC):
         return f"{values.most} different values in a channel"
 
     def objection(self, values: ValueTally) -> str:
-        """A short reason why byte states with these values cannot be of this kind, even on request; "" if they can."""
+        """A short reason why byte states with these values cannot be of this kind, even if the user says so; or ""."""
         return ""
 
     @abstractmethod

@@ -44,7 +44,7 @@ class ScreenKind(StateKind):
         return isinstance(state, str | bytes)
 
     def check(self, states: States, where: str) -> None:
-        """See `StateKind`. Only the XML parser refuses screens, including empty texts."""
+        """See `StateKind`. The XML parser refuses invalid screens, including empty texts, so there is no check here."""
 
     def type_name(self, states: States) -> str:
         """See `StateKind`."""

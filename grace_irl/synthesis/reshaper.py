@@ -1,8 +1,7 @@
-"""Versions of a program that pay for progress toward the goal as well as for the goal.
+"""Versions of a program with additional rewards for progress toward the goal.
 
-A program is read back from its text, whatever data it came from: a run may begin with programs of another one, and what
-that one knew beside the text is gone. Only the constants are parsed. To show that nothing was misread, the program is
-written again and the two texts are compared.
+A program is parsed back from its source, because a run may start with programs from another run, of which only the
+source is known. Only constants are parsed. As a check, the program is written again and compared with the source.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from grace_irl.synthesis.grid.scene import EVENTS, SIDES, Agent, Perception, fin
 from grace_irl.synthesis.grid.source import KEYS, PARTING, Shaping, shapings, write_program
 
 MOST = 100_000
-"""Characters of a program that is looked at; none that is written here comes near."""
+"""Maximum characters of a source that is parsed. Programs of the synthesiser are far shorter."""
 ABOUT = re.compile(r'"""Reward 1\.0 where (.*?);\s+(?:0\.0\s+)?elsewhere\b', re.DOTALL)
 FEATURES: dict[int | str, Feature] = {
     **{feature: feature for feature in get_args(Feature)},
@@ -35,12 +34,12 @@ FEATURES: dict[int | str, Feature] = {
 
 @dataclass(frozen=True)
 class RecoveredPlan:
-    """Meaning of a program.
+    """A program's outline, recovered from its source.
 
     Attributes:
-        outline: its outline.
-        happens: the condition of 1.0, as half a sentence.
-        shaping: how it pays for progress, if it does.
+        outline: the outline.
+        happens: the condition of reward 1.0, as half a sentence.
+        shaping: the rewards for progress; None if there are none.
     """
 
     outline: Outline
@@ -49,7 +48,7 @@ class RecoveredPlan:
 
 
 def recover(source: str) -> RecoveredPlan | None:
-    """The meaning of a program; None for one that was not written by `write_program` (blank lines aside)."""
+    """Recover the outline of a program; None if `write_program` did not write it (blank lines do not matter)."""
     about = ABOUT.match(source)
     if about is None or len(source) > MOST:
         return None
@@ -63,17 +62,17 @@ def recover(source: str) -> RecoveredPlan | None:
             if _lines(write_program(outline, happens, shaping)) == lines:
                 return RecoveredPlan(outline, happens, shaping)
     except (SyntaxError, ValueError, TypeError, LookupError, AttributeError, RecursionError, MemoryError):
-        return None  # it only looked like one
+        return None  # it only looked like a program of the synthesiser
     return None
 
 
 def _lines(source: str) -> list[str]:
-    """Those that hold anything: reward files have other blank ones."""
+    """The non-empty lines. Blank lines may differ in a reward file."""
     return [line for line in source.splitlines() if line]
 
 
 def _outlines(constants: dict[str, ast.expr], source: str) -> Iterator[Outline]:
-    """The outlines that may have these constants: one for each way of taking unknown words."""
+    """Generate the outlines that may have these constants, one for each treatment of unknown words."""
     read = {
         name: ast.literal_eval(node) for name, node in constants.items() if name in ("AGENT", "AHEAD", "BACKGROUND")
     }
@@ -104,14 +103,14 @@ def _outlines(constants: dict[str, ast.expr], source: str) -> Iterator[Outline]:
 
 
 def _items(node: ast.expr | None) -> list[tuple[Any, ast.expr]]:
-    """Keys and values of a dictionary, in order."""
+    """Keys and values of a dictionary expression, in order."""
     if not isinstance(node, ast.Dict):
         return []
     return [(ast.literal_eval(key), value) for key, value in zip(node.keys, node.values, strict=True) if key]
 
 
 def _literals(node: ast.expr | None) -> list[Any]:
-    """The elements of a collection in the order in which they stand there."""
+    """The elements of a set or list expression, in order."""
     return [ast.literal_eval(each) for each in node.elts] if isinstance(node, ast.Set | ast.List) else []
 
 
@@ -136,13 +135,13 @@ def _table(node: ast.expr | None) -> ByFeature:
 
 FOREIGN = "cannot reshape: the program is not one that the synthesiser writes for what happens on grids"
 RESHAPED = (GRID.name,)
-"""Kinds whose programs can be reshaped."""
+"""State kinds whose programs can be reshaped."""
 
 UNSEEN = "cannot reshape: the program does not know which cell the agent is in"
 
 
 def why_not(problem: Problem) -> str:
-    """The kind of states whose rewards cannot be reshaped, if those for this data cannot; else ""."""
+    """The states of this problem, in the plural, if their rewards cannot be reshaped; else ""."""
     kind = problem.metadata.state_kind
     if kind.name not in RESHAPED:
         return kind.plural
@@ -150,9 +149,9 @@ def why_not(problem: Problem) -> str:
 
 
 class Reshaper:
-    """Reads a program from its text, so that it may come from another run, and writes it with progress.
+    """Parser and writer of reshaped programs. Since it uses only the source, the program may come from another run.
 
-    If the text does not show which way the agent heads, the training data does.
+    If the source does not show the agent's heading, it is taken from the training data.
 
     Args:
         problem: labelled demonstrations.
@@ -164,7 +163,7 @@ class Reshaper:
         self._looked = False
 
     def reshape(self, source: str, version: int) -> Proposal:
-        """This version of a program; the same for the same program, version and training data."""
+        """Return a version of a program. It depends only on the program, the version number and the training data."""
         if kind := why_not(self._problem):
             return Proposal("", failure=f"cannot reshape rewards for {kind}")
         found = recover(source)
@@ -182,7 +181,7 @@ class Reshaper:
         return Proposal(write_program(outline, found.happens, shaping), reasoning=about)
 
     def _with_heading(self, outline: Outline) -> Outline:
-        """The outline, with the heading of the same agent in the training data if the program has none."""
+        """The outline. If it has no heading, the heading of the same agent in the training data is added."""
         agent = outline.perception.agent
         if agent is None or agent.heading_channel is not None:
             return outline

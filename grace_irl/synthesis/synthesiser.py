@@ -1,4 +1,4 @@
-"""The proposer that needs no model: programs found in the training data by enumeration and search."""
+"""The proposer without a model: it finds programs in the training data by enumeration and search."""
 
 from __future__ import annotations
 
@@ -30,14 +30,17 @@ from grace_irl.synthesis.vector.terms import MOST_NUMBERS, GridNumbers, RecordNu
 
 
 class Sketcher(Protocol):
-    """Writes and varies programs of one family. Everything is a function of the training data and the arguments."""
+    """A writer of programs of one family. All results depend only on the training data and the arguments.
+
+    A sketch is a text that stands for a program.
+    """
 
     def initial(self) -> list[str]:
-        """Sketches to begin with, best first."""
+        """Initial sketches, best first."""
         ...
 
     def mutate(self, sketch: str, seed: int) -> str:
-        """A variation of a sketch."""
+        """Return a variation of a sketch."""
         ...
 
     def source(self, sketch: str) -> str:
@@ -45,29 +48,31 @@ class Sketcher(Protocol):
         ...
 
     def prior(self, sketch: str) -> float:
-        """Plausibility of the sketch, nats below the best one."""
+        """Log-prior of the sketch in nats below the best one."""
         ...
 
     def reasoning(self, sketch: str) -> str:
-        """One line on what the program says, for people."""
+        """One line that explains the program to the user."""
         ...
 
 
 PATIENCE = 20
-"""Variations in a row that say nothing new, after which there is nothing new to say."""
+"""Number of variations in a row without a new program after which the proposer is exhausted."""
 EXHAUSTED = f"exhausted: {PATIENCE} variations in a row gave no new program"
 
 
 class Synthesiser:
-    """Answers "initialise" with the readings of the data, best first, then variations of them; "mutate" with a
-    variation of the parent; "reshape" with the parent, which then pays for progress, too, if it watches grids.
+    """A proposer that answers requests with programs from the training data.
 
-    Only training demonstrations are looked at. An answer depends on them, the seed, the request and its parents, and
-    on nothing else: request i to initialise gets the i-th of all programs that differ, or a failure.
+    "initialise" returns the initial programs, best first, then variations of them. "mutate" returns a variation of the
+    parent. "reshape" returns the parent with additional rewards for progress, if the parent is a program over grids.
+
+    An answer depends only on the training demonstrations, the seed, the request and its parents. Request i to
+    initialise gets the i-th of all distinct programs, or a failure.
 
     Args:
         problem: labelled demonstrations.
-        seed: for everything random in reading the data.
+        seed: seed of all random choices in the analysis of the data.
     """
 
     def __init__(self, problem: Problem, seed: int = 0) -> None:
@@ -75,10 +80,10 @@ class Synthesiser:
         self._seed = seed
         self._lock = threading.Lock()
         self._reshaper = Reshaper(problem)
-        self._listed: list[str] = []  # of the distinct ones, those that were requested or passed by
+        self._listed: list[str] = []  # the first distinct sketches, as far as requests needed them
 
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
-        """One program; the first call reads the data, which can take seconds and does not yield (see `InThread`)."""
+        """Return one program. The first call analyses the data, which can take seconds and blocks (see `InThread`)."""
         return self._answer(request, parents)
 
     def _answer(self, request: Request, parents: Sequence[Parent]) -> Proposal:
@@ -95,7 +100,7 @@ class Synthesiser:
             return Proposal(
                 source=self._sketcher.source(sketch),
                 reasoning=self._sketcher.reasoning(sketch),
-                sketch=json.dumps([0, sketch]),  # runs have always kept it with a number before it
+                sketch=json.dumps([0, sketch]),  # the number before the sketch keeps the format of older runs
                 seconds=time.perf_counter() - start,
                 prior=self._sketcher.prior(sketch),
             )
@@ -114,8 +119,10 @@ class Synthesiser:
         return self._different()
 
     def _sketch(self, request: Request, parents: Sequence[Parent]) -> str | None:
-        """The sketch that answers a request: from a parent that has one, else from the data alone; None if nothing
-        is left to say."""
+        """The sketch that answers a request, or None if there is no new program.
+
+        It is a variation of the first parent with a sketch. Without such a parent it depends on the data alone.
+        """
         for parent in parents:
             if parent.sketch:
                 return self._child(json.loads(parent.sketch)[1], request.seed)
@@ -124,7 +131,7 @@ class Synthesiser:
         return self._child(self._initial[request.seed % len(self._initial)], request.seed)
 
     def _child(self, parent: str, seed: int) -> str | None:
-        """A variation whose program is not the parent's."""
+        """A variation whose program differs from the parent's; None after `PATIENCE` attempts."""
         own = self._sketcher.source(parent)
         rng = np.random.default_rng(seed)
         for _ in range(PATIENCE):
@@ -134,7 +141,7 @@ class Synthesiser:
         return None
 
     def _at(self, index: int) -> str | None:
-        """The sketch at this place among all whose programs differ, the same whatever was asked before."""
+        """The sketch with this index among all with distinct programs; earlier requests do not change it."""
         while len(self._listed) <= index:
             one = next(self._distinct, None)
             if one is None:
@@ -143,7 +150,7 @@ class Synthesiser:
         return self._listed[index]
 
     def _different(self) -> Iterator[str]:
-        """Sketches of programs that all differ: the initial ones, then variations of them until they only repeat."""
+        """Generate sketches of distinct programs: the initial ones, then variations until too many are repetitions."""
         seen: set[str] = set()
         repeats = 0
         for count in itertools.count():
@@ -169,7 +176,7 @@ def _vectors(problem: Problem, seed: int) -> Sketcher:
 
 
 def _grids(problem: Problem, seed: int) -> Sketcher:
-    """Happenings on grids; for lack of any, a sum over counts and distances."""
+    """A sketcher over events on grids; if there are no events, a sum over counts and distances."""
     if problem.rule != "all":
         happenings = GridSketcher(problem.train, seed)
         if happenings.possible:
@@ -189,10 +196,10 @@ def _records(problem: Problem, seed: int) -> Sketcher:
 
 
 def require_words(problem: Problem) -> None:
-    """Refuses states that no sketcher reads.
+    """Raise an error for states that no sketcher reads.
 
     Raises:
-        InputError: such states.
+        InputError: no sketcher reads states of this kind.
     """
     kind = problem.metadata.state_kind
     if kind.name not in SKETCHERS:
@@ -203,7 +210,7 @@ def require_words(problem: Problem) -> None:
 
 
 def unread(problem: Problem) -> str:
-    """One line on what of the states the synthesiser does not read; "" if it reads everything."""
+    """One line that names the parts of states that the synthesiser does not read; "" if it reads all."""
     if not problem.metadata.state_kind.has_parts or not problem.train:
         return ""
     parts = RecordNumbers.left_out(problem.train[0].trajectory.states)
@@ -221,4 +228,4 @@ SKETCHERS: dict[str, Callable[[Problem, int], Sketcher]] = {
     SCREEN.name: _screens,
     RECORD.name: _records,
 }
-"""The sketcher of a kind, given training data and a seed. Kinds without an entry are refused."""
+"""Functions that make the sketcher of a state kind from a problem and a seed. Other kinds are refused."""

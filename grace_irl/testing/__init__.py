@@ -1,1 +1,1 @@
-"""Suites that parts of other distributions can run: each is a class of pytest tests with one method to fill in."""
+"""Conformance suites for parts in other packages. Each is a class of pytest tests with one method to implement."""

@@ -29,11 +29,11 @@ BROKEN = (
     f"{WHOLE}        return float('nan')\n",
     f"{WHOLE}        return 'text'\n",
 )
-"""Programs that no evaluator takes: by syntax, by contract, by what they do."""
+"""Programs that every evaluator refuses, because of their syntax, the contract or a failure in a run."""
 
 
 def program(source: str) -> Program:
-    """A program as a run makes it of a source."""
+    """The program that a run would make from a source."""
     found = read(source)
     if found.tree is None:
         return Program(text_id(source), source, 0)
@@ -42,25 +42,25 @@ def program(source: str) -> Program:
 
 
 def told(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
-    """Without the time that they took."""
+    """The evaluations without their durations."""
     return [replace(each, seconds=0.0) for each in evaluations]
 
 
 class EvaluatorSuite(ABC):
-    """The tests that every evaluator passes."""
+    """Tests that every evaluator passes."""
 
     valid: Sequence[str] = (f"{WHOLE}        return 1.0\n", f"{WHOLE}        return 2.5\n")
-    """Sources of programs that the evaluator takes, all different."""
+    """Sources of different programs that the evaluator accepts."""
     broken: Sequence[str] = BROKEN
-    """Sources of programs that it refuses."""
+    """Sources of programs that the evaluator refuses."""
 
     @abstractmethod
     def make(self) -> Evaluator:
-        """A fresh evaluator, of the same data each time; the suite closes it."""
+        """Return a fresh evaluator with the same data each time. The suite closes it."""
 
     @contextmanager
     def opened(self) -> Iterator[Evaluator]:
-        """A fresh evaluator."""
+        """A fresh evaluator, closed after the block."""
         evaluator = self.make()
         try:
             yield evaluator
@@ -69,7 +69,7 @@ class EvaluatorSuite(ABC):
 
     @property
     def programs(self) -> list[Program]:
-        """All of them, mixed."""
+        """All valid and broken programs, mixed."""
         sources = [*self.broken[1:], *self.valid, *self.broken[:1]]
         return [program(source) for source in sources]
 

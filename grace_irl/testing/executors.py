@@ -4,7 +4,7 @@
         def make(self, workers, services):
             return MyExecutor(workers, services)
 
-The tasks below are what its jobs do; a process of the executor imports them from here.
+The jobs of the suite run the tasks below. A process of the executor imports them from this module.
 """
 
 from __future__ import annotations
@@ -27,51 +27,51 @@ from grace_irl.work.executor import Executor, Job, JobError, Tell
 
 TASKS = __name__
 WITHIN_S = 120.0
-"""For anything here to happen, on a busy machine."""
+"""Time limit for any wait in seconds, ample even on a busy machine."""
 
 
 def add(tell: Tell, first: int, second: int) -> int:  # noqa: ARG001
-    """The sum."""
+    """Print the two numbers, and return their sum."""
     print(f"{first} + {second}")
     return first + second
 
 
 def echo(tell: Tell, **arguments: Any) -> dict[str, Any]:  # noqa: ARG001
-    """The arguments."""
+    """Return the arguments."""
     return arguments
 
 
 def variable(tell: Tell, name: str) -> str | None:  # noqa: ARG001
-    """A variable of the environment."""
+    """Return a variable of the environment."""
     return os.environ.get(name)
 
 
 def count(tell: Tell, upto: int) -> int:
-    """Tells each number."""
+    """Send each number below `upto` as a message, and return `upto`."""
     for number in range(upto):
         tell({"number": number})
     return upto
 
 
 def fail(tell: Tell, kind: str) -> None:  # noqa: ARG001
-    """Raises an error."""
+    """Raise an error of this kind."""
     raise {"input": InputError, "grace": GraceError, "other": ValueError}[kind](f"a {kind} error")
 
 
 def die(tell: Tell, how: str) -> None:  # noqa: ARG001
-    """Ends the process without a result."""
+    """End the process without a result."""
     if how == "exit":
         os._exit(3)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def unreadable(tell: Tell) -> object:  # noqa: ARG001
-    """Gives what is no plain data."""
+    """Return an object that is not plain data."""
     return object()
 
 
 def begin_and_stay(tell: Tell, out: str) -> None:  # noqa: ARG001
-    """Starts a child of its own session, writes both numbers to a file, and never ends."""
+    """Start a child in a new session, write both process ids to a file, and stay alive."""
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"], start_new_session=True)
     part = Path(f"{out}.part")
     part.write_text(f"{os.getpid()} {child.pid}")
@@ -80,7 +80,7 @@ def begin_and_stay(tell: Tell, out: str) -> None:  # noqa: ARG001
 
 
 def wait_for(tell: Tell, path: str) -> str:
-    """Tells that it is at work, and ends as a file appears."""
+    """Send a message at the start, and return when a file exists."""
     tell("begun")
     until(Path(path).exists)
     return path
@@ -88,7 +88,11 @@ def wait_for(tell: Tell, path: str) -> str:
 
 @contextmanager
 def raises(error: type[BaseException], said: str = "") -> Iterator[list[BaseException]]:
-    """Fails unless exactly this kind of error is raised, with these words in its text; gives a list that it is in."""
+    """Require that the block raises an error of exactly this type, with these words in its text.
+
+    Yields:
+        A list that contains the error after the block.
+    """
     caught: list[BaseException] = []
     try:
         yield caught
@@ -101,10 +105,10 @@ def raises(error: type[BaseException], said: str = "") -> Iterator[list[BaseExce
 
 
 def until(done: Callable[[], bool]) -> None:
-    """Waits until something holds.
+    """Wait until a condition holds.
 
     Raises:
-        TimeoutError: it does not.
+        TimeoutError: the condition does not hold within `WITHIN_S`.
     """
     end = time.monotonic() + WITHIN_S
     while not done():
@@ -114,7 +118,7 @@ def until(done: Callable[[], bool]) -> None:
 
 
 def there(pid: int) -> bool:
-    """Whether a process is at work; one that is dead and not yet reaped is not."""
+    """Whether a process is alive. A dead process that is not yet reaped is not alive."""
     try:
         os.kill(pid, 0)
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
@@ -123,11 +127,11 @@ def there(pid: int) -> bool:
 
 
 class ExecutorSuite(ABC):
-    """The tests that every executor passes."""
+    """Tests that every executor passes."""
 
     @abstractmethod
     def make(self, workers: int, services: Mapping[str, Callable[..., Any]]) -> Executor:
-        """An executor; the suite closes it."""
+        """Return an executor. The suite closes it."""
 
     def test_a_task_gives_its_result_and_prints_to_its_log(self, tmp_path: Path) -> None:
         with self.make(1, {}) as executor:
@@ -169,7 +173,7 @@ class ExecutorSuite(ABC):
                 with raises(JobError):
                     executor.submit(Job(task)).result(WITHIN_S)
 
-    def test_jobs_run_side_by_side_and_no_more_thanthere_are_workers(self, tmp_path: Path) -> None:
+    def test_jobs_run_side_by_side_and_no_more_than_there_are_workers(self, tmp_path: Path) -> None:
         begun: list[str] = []
         with self.make(2, {}) as executor:
             names = [str(tmp_path / name) for name in "abc"]

@@ -28,14 +28,14 @@ from grace_irl.states.kind import StateKind, States
 
 
 def digest(kind: StateKind, states: States) -> str:
-    """The digest of states, as trajectories have it."""
+    """The digest of states, computed as for trajectories."""
     found = hashlib.sha256(repr(kind.identity(states)).encode())
     kind.feed(found, states)
     return found.hexdigest()
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two states, as programs are handed them, are of one type and equal."""
+    """Whether two states in the form that programs receive have the same type and are equal."""
     if isinstance(one, Mapping):
         return isinstance(other, Mapping) and list(one) == list(other) and all(same(one[n], other[n]) for n in one)
     if isinstance(one, np.ndarray):
@@ -44,22 +44,22 @@ def same(one: Any, other: Any) -> bool:
 
 
 class StateKindSuite(ABC):
-    """The tests that every kind of state passes, once it is in `grace_irl.states.KINDS`."""
+    """Tests that every kind of state passes, once it is in `grace_irl.states.KINDS`."""
 
     kind: ClassVar[StateKind]
     fields: ClassVar[tuple[str, ...]] = ()
-    """Names of a state's numbers, of kinds that have some."""
+    """Names of the features of a state, for kinds whose features have names."""
 
     @abstractmethod
     def make(self, steps: int, seed: int) -> States:
-        """The states of a trajectory; another seed gives others of the same signature."""
+        """Return the states of a trajectory. Another seed gives other states with the same signature."""
 
     def several(self) -> list[States]:
-        """States of trajectories of one set, of different lengths."""
+        """The states of several trajectories of one set, with different lengths."""
         return [self.make(steps, seed) for seed, steps in enumerate((4, 1, 0, 3))]
 
     def demonstrations(self) -> Demonstrations:
-        """Experts and negatives with such states."""
+        """A set of experts and negatives with the states of `several`."""
         items = []
         for number, states in enumerate(self.several()):
             trajectory = Trajectory(states, np.zeros(len(states) - 1, np.int64), extra_info="go there")

@@ -20,7 +20,7 @@ from grace_irl.propose.protocol import Follower, Parent, Proposal, Proposer, Ste
 from grace_irl.search.protocol import Request
 
 WITHIN_S = 60.0
-"""For one answer, on a busy machine."""
+"""Time limit for one answer in seconds, ample even on a busy machine."""
 SOURCE = """class Reward:
     def __init__(self, extra_info=None):
         pass
@@ -34,12 +34,12 @@ T = TypeVar("T")
 
 
 def parent(source: str = SOURCE, sketch: str = "", evaluation: Evaluation = Evaluation("ok", score=-0.5)) -> Parent:
-    """A program to work from."""
+    """A parent program for a request."""
     return Parent(Program("0" * 16, source, 20), evaluation, sketch)
 
 
 def told(proposal: Proposal | None) -> Proposal | None:
-    """Without the time that it took."""
+    """The proposal without its duration."""
     return None if proposal is None else replace(proposal, seconds=0.0)
 
 
@@ -48,26 +48,26 @@ async def _in_time(work: Coroutine[Any, Any, T]) -> T:
 
 
 class ProposerSuite(ABC):
-    """The tests that every proposer passes. `asked` and `steps` say what it can be asked."""
+    """Tests that every proposer passes. Subclasses may override `asked`, `unanswered` and `steps`."""
 
     @abstractmethod
     def make(self) -> Proposer:
-        """A fresh proposer, of the same data each time; the suite stops it, if it can be stopped."""
+        """Return a fresh proposer with the same data each time. The suite stops it if it is `Stoppable`."""
 
     def asked(self) -> Sequence[Asked]:
-        """Requests with their parents, which the proposer answers by a program."""
+        """Requests with their parents that the proposer answers with a program."""
         return [(Request(index, "initialise", seed=100 + index), ()) for index in range(3)]
 
     def unanswered(self) -> Sequence[Asked]:
-        """Requests that it has no program for."""
+        """Requests with their parents that the proposer has no program for."""
         return []
 
     def steps(self) -> Sequence[Step]:
-        """Further calls that it is asked, if it is a `Follower`."""
+        """Further calls for the proposer, if it is a `Follower`."""
         return [Step("repair")]
 
     async def answers(self, asked: Sequence[Asked]) -> list[Proposal | None]:
-        """Answers of a fresh proposer, one request after the other."""
+        """Answers of a fresh proposer to one request after the other."""
         proposer = self.make()
         found = [await _in_time(proposer.propose(*each)) for each in asked]
         await _stop(proposer)
@@ -82,7 +82,7 @@ class ProposerSuite(ABC):
             assert proposal.prior <= 0
             assert min(proposal.tokens_in, proposal.tokens_out) >= 0
             for text in (proposal.source, proposal.reasoning, proposal.prompt, proposal.raw, proposal.sketch):
-                text.encode()  # as the database of a run keeps it
+                text.encode()  # the database of a run stores UTF-8
 
     def test_the_same_answer_to_the_same_request_whatever_was_asked_before(self) -> None:
         asked = list(self.asked())

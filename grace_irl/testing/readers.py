@@ -22,7 +22,10 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, 
 
 
 def vectors() -> Demonstrations:
-    """Vectors with actions, rewards and log-probabilities, of two roles, all splits and different lengths and ends."""
+    """Demonstrations of vectors with actions, rewards and log-probabilities.
+
+    They cover both roles, all splits, and different lengths and endings.
+    """
     rng = np.random.default_rng(0)
     items = []
     splits: tuple[Split | None, ...] = ("train", None, "held_out", "train")
@@ -41,7 +44,7 @@ def vectors() -> Demonstrations:
 
 
 def require_same(one: Demonstration, other: Demonstration) -> None:
-    """Asserts that two demonstrations differ in their sources alone."""
+    """Assert that two demonstrations are equal except for their sources."""
     for name in ("role", "task", "split", "goals"):
         assert getattr(one, name) == getattr(other, name), name
     assert one.trajectory.digest == other.trajectory.digest
@@ -56,7 +59,7 @@ def require_same(one: Demonstration, other: Demonstration) -> None:
 
 
 class Places:
-    """Allocates arrays and remembers them."""
+    """An allocator that remembers its arrays."""
 
     def __init__(self) -> None:
         self.given: list[NDArray[Any]] = []
@@ -67,19 +70,19 @@ class Places:
         return self.given[-1]
 
     def hold(self, array: NDArray[Any]) -> bool:
-        """Whether an array lies in one of them."""
+        """Whether an array lies in the memory of a remembered array."""
         return not array.size or any(np.shares_memory(array, each) for each in self.given)
 
 
 class ReaderSuite(ABC):
-    """The tests that every reader passes."""
+    """Tests that every reader passes."""
 
     role: ClassVar[Role | None] = None
-    """Role that every reading is given, for formats that state none."""
+    """Role argument for every reading, for formats without roles."""
 
     @abstractmethod
     def make(self, demonstrations: Demonstrations, folder: Path) -> Callable[[], Source]:
-        """Writes a set into the folder; gives what opens it, each time anew."""
+        """Write a set into the folder, and return a function that opens it anew at each call."""
 
     def demonstrations(self) -> Demonstrations:
         """A set that the format can hold."""

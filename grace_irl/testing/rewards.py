@@ -36,7 +36,8 @@ class Reward:
     def terms_fn(self, state):
         return {"seen": len(SEEN), "now": float(state[0])}
 """
-"""Rewards what it has seen in its module: another episode, or a state that it wrote to, would show."""
+"""A program that remembers all states in its module and overwrites them. If episodes shared modules or states, the
+rewards would differ."""
 DRAWS = """
 import random
 import numpy as np
@@ -63,7 +64,7 @@ def episodes(seed: int = 0) -> list[Trajectory]:
 
 
 def along(runner: RewardRunner, trajectories: list[Trajectory]) -> list[NDArray[np.float64]]:
-    """Rewards `(T,)` of the steps of trajectories as episodes that run side by side, each in a slot of its own."""
+    """Rewards `(T,)` of each trajectory, if all run side by side as episodes, each in a slot of its own."""
     runner.turn((), None, (), [Begin(slot, each.states[0], each.extra_info) for slot, each in enumerate(trajectories)])
     found: list[list[float]] = [[] for _ in trajectories]
     for step in range(max(each.num_steps for each in trajectories)):
@@ -81,17 +82,17 @@ def _actions(trajectory: Trajectory) -> Any:
 
 
 def _drawn() -> tuple[Any, ...]:
-    """The state of the process's generators."""
+    """The state of the process's random generators."""
     numbers: Any = np.random.get_state(legacy=False)
     return random.getstate(), numbers["state"]["key"].tolist(), numbers["state"]["pos"]
 
 
 class RewardRunnerSuite(ABC):
-    """The tests that every reward runner passes."""
+    """Tests that every reward runner passes."""
 
     @abstractmethod
     def make(self, source: str, *, terms: bool = False) -> RewardRunner:
-        """A runner of a program; the suite closes it."""
+        """Return a runner of a program. The suite closes it."""
 
     def test_running_episodes_get_the_rewards_of_trajectories(self) -> None:
         trajectories = episodes()

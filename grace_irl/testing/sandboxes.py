@@ -1,10 +1,11 @@
-"""The conformance suite of sandboxes, for pytest: results that depend on state and instruction alone, and outcomes.
+"""The conformance suite of sandboxes, for pytest.
 
     class TestMySandbox(SandboxSuite):
         def make(self):
             return MySandbox()
 
-It tries no attack: the canaries of `grace-irl doctor` do (docs/sandbox.md).
+It tests that rewards depend on states and instructions alone, and that failures become outcomes. It tries no attack:
+the canaries of `grace-irl doctor` do that (docs/sandbox.md).
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class Reward:
         state[0] = -1
         return found
 """
-"""Rewards what its object has seen and writes to the states: another trajectory in its place would show."""
+"""A program that counts the calls of its object and overwrites the states. Rewards would differ if trajectories shared
+objects or states."""
 MOVES = """
 class Reward:
     def reward_fn(self, state, action, next_state):
@@ -51,7 +53,7 @@ class Reward:
 
 
 def vectors(count: int = 3, length: int = 4) -> list[Trajectory]:
-    """Trajectories of different lengths and instructions, whose first number tells them apart."""
+    """Trajectories with different lengths, instructions and first numbers."""
     made = []
     for number in range(count):
         states = np.arange(2.0 * (length + number)).reshape(-1, 2) + 1000 * number
@@ -60,7 +62,7 @@ def vectors(count: int = 3, length: int = 4) -> list[Trajectory]:
 
 
 def expected(trajectories: Sequence[Trajectory]) -> list[list[float]]:
-    """The rewards of `COUNTS`."""
+    """The correct rewards of the program `COUNTS`."""
     return [
         [100 * len(each.extra_info) + step + 1 + float(state[0]) for step, state in enumerate(each.states)]
         for each in trajectories
@@ -68,11 +70,11 @@ def expected(trajectories: Sequence[Trajectory]) -> list[list[float]]:
 
 
 class SandboxSuite(ABC):
-    """The tests that every sandbox passes."""
+    """Tests that every sandbox passes."""
 
     @abstractmethod
     def make(self) -> Sandbox:
-        """A sandbox; the suite closes it."""
+        """Return a sandbox. The suite closes it."""
 
     def test_rewards_come_in_the_order_of_the_call_with_an_object_for_each_trajectory(self) -> None:
         made = vectors()

@@ -4,8 +4,8 @@
         def make(self, seed):
             return MySearch(seed)
 
-The suite answers as a run does: it asks ahead, and tells results in the order of asking. Programs
-fail, come twice, and break off below the bar.
+The suite drives a search as a run does. It has several requests in flight, and returns the results in the order of the
+requests. Some programs fail, some are duplicates, and some evaluations stop below the bar.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from grace_irl.runs.record import from_text, to_text
 from grace_irl.search.protocol import Barred, Deciding, Draft, Fate, Generational, Request, Result, Search, Staged, Wait
 
 LIMIT = 1000
-"""Requests after which a search counts as one without an end."""
+"""Number of requests after which a search counts as endless."""
 LAGS = (1, 3, 20)
 VERDICTS = {"kept", "dropped", "duplicate", "invalid", "repaired"}
 
@@ -32,12 +32,14 @@ Reply = Callable[[Request, Bar], Result]
 
 @dataclass
 class Drive:
-    """Everything that a search asked and decided.
+    """Record of a search's requests and decisions.
 
     Attributes:
-        best: after each result.
-        drafts: ids of versions that were replaced.
-        is_over: the search itself has ended.
+        requests: all requests, in order.
+        results: results for the first of these requests, in order.
+        fates: decisions of the search on its programs, in order.
+        best: ids of the best programs after each result.
+        is_over: whether the search ended by itself.
     """
 
     requests: list[Request] = field(default_factory=list)
@@ -48,13 +50,13 @@ class Drive:
 
 
 def drive(search: Search, reply: Reply, lag: int = 1, most: int = LIMIT) -> Drive:
-    """Runs a search as the engine does.
+    """Run a search as the engine does.
 
     Args:
-        search: a fresh one.
-        reply: answers a request, given the bar at the time of asking.
-        lag: requests in flight at once.
-        most: results to tell.
+        search: search to run.
+        reply: function that answers a request. It also receives the bar at the time of the request.
+        lag: maximum number of requests in flight.
+        most: maximum number of results.
     """
     found = Drive()
     flying: list[tuple[Request, Bar]] = []
@@ -79,25 +81,25 @@ def drive(search: Search, reply: Reply, lag: int = 1, most: int = LIMIT) -> Driv
 
 
 def fails(request: Request, bar: Bar) -> Result:
-    """A proposer without an answer."""
+    """The reply of a proposer without an answer."""
     del bar
     return Result(request, failure="no answer")
 
 
 class SearchSuite(ABC):
-    """The tests that every search passes."""
+    """Tests that every search passes."""
 
     @abstractmethod
     def make(self, seed: int) -> Search:
-        """A small search, which ends within `LIMIT` requests."""
+        """Return a small search, which ends within `LIMIT` requests."""
 
     def evaluation(self, request: Request, score: float) -> Evaluation:
-        """The evaluation of a valid program; its metrics are those that the search reads."""
+        """The evaluation of a valid program, with the metrics that the search reads."""
         del request
         return Evaluation("ok", score=score, metrics={"fitness": score}, evidence={"suite": {"score": score}})
 
     def reply(self, request: Request, bar: Bar) -> Result:
-        """A result that depends on the request alone, and on the bar as a real one does."""
+        """A pseudo-random result. It depends only on the request and, like a real result, on the bar."""
         draw = random.Random(f"{request.seed} {request.index}")
         chance, score = draw.random(), -draw.random()
         if chance < 0.1:
@@ -109,7 +111,7 @@ class SearchSuite(ABC):
             return Result(request, program, broken)
         if chance < 0.3:
             score = -0.5
-            program = replace(program, id="1" * 16)  # a duplicate, from the second on
+            program = replace(program, id="1" * 16)  # from the second one on, these are duplicates
         if score < bar.floor and chance < 0.8:
             return Result(request, program, Evaluation("ok", "stopped early", bound=score))
         drafts = (Draft(replace(program, id=f"{request.index:08x}{'f' * 8}"), broken),) if chance > 0.9 else ()
@@ -170,7 +172,7 @@ class SearchSuite(ABC):
 
     def test_waiting_once_more_changes_nothing(self) -> None:
         def waiting(search: Search) -> Drive:
-            """Asks again after each `Wait`, as an engine may that has just told something else."""
+            """Ask a second time after each `Wait`, as an engine may do after any event."""
             ask = search.ask
 
             def asked() -> Request | Wait | None:
@@ -231,7 +233,7 @@ class SearchSuite(ABC):
             assert "\n" not in fate.reason
 
     def test_an_interrupted_search_goes_on_from_what_it_was_told(self) -> None:
-        """Results come back from the database of a run as they went in."""
+        """The results of the first half come from the database of a run."""
         for lag in LAGS:
             whole = drive(self.make(7), self.reply, lag)
             half = len(whole.results) // 2
@@ -294,7 +296,7 @@ class SearchSuite(ABC):
 
 
 def _look(search: Search) -> None:
-    """Reads everything that may be read."""
+    """Read all public properties of a search."""
     assert isinstance(search.best, tuple)
     if isinstance(search, Generational):
         assert search.generation >= 0
@@ -305,6 +307,6 @@ def _look(search: Search) -> None:
 
 
 def _stored(result: Result) -> Result:
-    """A result as the database of a run gives it back."""
+    """A result after its evaluation was stored in the database of a run and read again."""
     found = result.evaluation
     return replace(result, evaluation=None if found is None else from_text(to_text(found)))

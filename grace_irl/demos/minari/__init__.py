@@ -1,1 +1,1 @@
-"""Minari datasets, in hdf5 and in arrow."""
+"""Reader and writer for Minari datasets, in hdf5 and in arrow."""

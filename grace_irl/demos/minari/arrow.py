@@ -1,7 +1,7 @@
-"""The episodes of a Minari dataset in arrow or Parquet: one folder each, with the columns of `Episodes`.
+"""The episodes of a Minari dataset in arrow or Parquet, one folder per episode.
 
-Arrow believes what a file says of its sizes. So compressed columns are refused in arrow files (Minari writes none), the
-pages of a Parquet file are read first (`parquet/pages.py`), and every batch is validated before it is looked at.
+Arrow trusts the sizes that a file states. So compressed columns in arrow files are refused (Minari writes none). The
+page headers of a Parquet file are read first (`parquet/pages.py`). Every batch is validated before its data are used.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from grace_irl.errors import InputError
 MAGIC = b"ARROW1\0\0"
 
 COLUMNS = ("observations", "actions", "rewards", "terminations", "truncations", "infos.log_prob")
-"""The parts that are read of a Parquet file; of an arrow file, nothing is unpacked."""
+"""Columns that are read from a Parquet file. Arrow files need no selection, because nothing is unpacked."""
 
 TEXT_BYTES = 64
-"""Of a text in a list, besides its characters."""
+"""Bytes in memory per text in a list, without its characters."""
 
 
 class ArrowEpisodes:
-    """The folders of a dataset (see `Episodes`).
+    """The episodes of a dataset in arrow or Parquet (see `Episodes`).
 
     Args:
-        folder: of the dataset, which has one for each episode.
-        memory: of the set.
-        parquet: the files are Parquet.
+        folder: data folder of the dataset, with one subfolder per episode.
+        memory: memory of the set.
+        parquet: whether the files are Parquet; else arrow.
     """
 
     def __init__(self, folder: Path, memory: Memory, *, parquet: bool) -> None:
@@ -61,7 +61,7 @@ class ArrowEpisodes:
         parts = [self._numbers(column, shape, where) for column in self._columns(index, names, where)]
         self._memory.require(sum(part.nbytes for part in parts), f"{where}: {'/'.join(names)}")
         whole = np.concatenate(parts)
-        return whole if names[0] == "observations" else whole[:-1]  # the others are as long, and one is filled in
+        return whole if names[0] == "observations" else whole[:-1]  # per-step columns have one extra row as padding
 
     def texts(self, index: int, names: tuple[str, ...], where: str, most: int | None = None) -> list[str]:
         """See `Episodes.texts`."""
@@ -133,7 +133,7 @@ class ArrowEpisodes:
         yield from opened.iter_batches(max(opened.metadata.num_rows, 1), columns=list(COLUMNS), use_threads=False)
 
     def _arrow_batches(self, file: Path) -> Iterator[pa.RecordBatch]:
-        """The batches of a file, message by message: its footer may point to others."""
+        """The batches of a file in the order of its messages. The footer is ignored, because it may list other data."""
         self._memory.require(file.stat().st_size, str(file))
         data = file.read_bytes()
         if not data.startswith(MAGIC) or not data.endswith(MAGIC[:6]):
@@ -150,14 +150,24 @@ class ArrowEpisodes:
 
 
 def is_compressed(metadata: bytes) -> bool:
-    """Whether the body of a record batch is compressed, by its message (arrow/format/Message.fbs, a FlatBuffer)."""
+    """Whether the body of a record batch is compressed.
+
+    Args:
+        metadata: metadata of the batch's message, a FlatBuffer (arrow/format/Message.fbs).
+    """
     header = _field(metadata, struct.unpack_from("<I", metadata)[0], 2)
     batch = header + struct.unpack_from("<I", metadata, header)[0]
     return _field(metadata, batch, 3) != 0
 
 
 def _field(data: bytes, table: int, number: int) -> int:
-    """Offset of a field of a FlatBuffer's table; 0 if it has none."""
+    """Offset of a field in a FlatBuffer's table; 0 if the field is absent.
+
+    Args:
+        data: the FlatBuffer.
+        table: offset of the table.
+        number: number of the field.
+    """
     fields = table - struct.unpack_from("<i", data, table)[0]
     size = struct.unpack_from("<H", data, fields)[0]
     place = 4 + 2 * number

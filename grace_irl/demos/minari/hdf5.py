@@ -1,8 +1,8 @@
-"""The episodes of a Minari dataset in hdf5: nothing but what lies in the file itself is read.
+"""The episodes of a Minari dataset in hdf5. Only data in the file itself are read.
 
-HDF5 follows links into other files, takes the data of a dataset from any file that it names, and loads code for filters
-that it does not know. So each object is looked at before it is opened or read, and only those are looked at that
-trajectories are made of: of `infos`, nothing but `log_prob`.
+HDF5 follows links into other files, reads a dataset's data from any file that it names, and loads code for unknown
+filters. So each object is checked before it is opened or read. Only objects that trajectories need are opened; from
+`infos`, only `log_prob`.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from grace_irl.errors import InputError
 SIGNATURE = b"GCOL\1\0\0\0"
 SUPERBLOCK = b"\x89HDF\r\n\x1a\n"
 _SIZES = {0: 13, 1: 13, 2: 9, 3: 9}
-"""Offset at which a superblock of this version states the sizes of addresses and lengths."""
+"""Offset in a superblock of the sizes of addresses and lengths, by superblock version."""
 
 _OBJECT = struct.Struct("<HHIQ")
 
 
 def require_whole_heaps(file: Path) -> None:
-    """Refuses a file with a heap whose objects do not follow one another up to its end.
+    """Check that the objects in each global heap of a file fill the heap without gaps.
 
     Raises:
-        InputError: such a heap, or a file of another shape than h5py writes.
+        InputError: a damaged heap, or a file whose structure differs from h5py's.
     """
     again = "expected a whole file as h5py writes it: copy it again"
     try:
@@ -50,7 +50,7 @@ def require_whole_heaps(file: Path) -> None:
 
 
 def _is_whole(data: mmap.mmap, start: int) -> bool:
-    """Whether the objects of a heap fill it."""
+    """Whether the objects of the heap at `start` fill it without gaps."""
     (size,) = struct.unpack_from("<Q", data, start + 8) if start + 16 <= len(data) else (0,)
     end, at = start + size, start + 16
     if end > len(data):
@@ -65,23 +65,23 @@ def _is_whole(data: mmap.mmap, start: int) -> bool:
 
 
 FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}
-"""Those that h5py has with it and that write no more than they are given, but for `UNPACKED`."""
+"""Accepted filters by number. h5py includes them, and only gzip can write more than the chunk size (see `UNPACKED`)."""
 
 UNPACKED = 1032
-"""Bytes that one byte of gzip may unpack to: HDF5 goes on until it ends, whatever the size of a chunk."""
+"""Maximum number of bytes from one byte of gzip. HDF5 unpacks to the end of the data, even beyond the chunk size."""
 
 LONGEST_TEXT = 1 << 20
-"""Bytes of a text of a fixed length."""
+"""Maximum size of a text of fixed length in bytes."""
 
 _AGAIN = "expected the data in the file itself: write it again, or copy them into one file"
 
 
 class Hdf5Episodes:
-    """The file of a dataset (see `Episodes`).
+    """The episodes of a dataset in hdf5 (see `Episodes`).
 
     Args:
-        file: `main_data.hdf5`.
-        memory: of the set.
+        file: the dataset's `main_data.hdf5`.
+        memory: memory of the set.
 
     Raises:
         InputError: not HDF5.
@@ -117,7 +117,7 @@ class Hdf5Episodes:
 
     def array(self, index: int, names: tuple[str, ...], shape: tuple[int, ...] | None, where: str) -> NDArray[Any]:
         """See `Episodes.array`."""
-        del shape  # the file has its own
+        del shape  # the file states the shape
         found = self._dataset(index, names, where)
         if found.dtype.kind not in "biuf" or not found.shape:
             raise InputError(f"{where}: {'/'.join(names)} is {found.dtype} of shape {found.shape}; expected numbers")
@@ -146,7 +146,16 @@ class Hdf5Episodes:
         return found
 
     def _opened(self, names: tuple[str, ...], where: str, *, missing: bool = False) -> Any:
-        """The object under a path of plain links; None if nothing does, if it may be missing."""
+        """The object at a path of hard links.
+
+        Args:
+            names: path from the root of the file.
+            where: dataset and episode, for messages.
+            missing: whether to return None for a missing object, instead of raising.
+
+        Raises:
+            InputError: a missing object, or a link to another place.
+        """
         found: Any = self._file
         for name in names:
             if "/" in name or name in ("", ".") or not isinstance(found, self._h5py.Group):
@@ -165,7 +174,11 @@ class Hdf5Episodes:
         return found
 
     def _check(self, dataset: Any, where: str) -> None:
-        """Refuses data that lie in other files, or that only a filter of somebody else unpacks."""
+        """Check that a dataset's data lie in this file and need only the filters of `FILTERS`.
+
+        Raises:
+            InputError: data in another file, another filter, or a compressed chunk larger than the memory.
+        """
         made = dataset.id.get_create_plist()
         if made.get_external_count():
             name = made.get_external(0)[0]

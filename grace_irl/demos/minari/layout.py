@@ -1,4 +1,4 @@
-"""Layout of states in the observations of a Minari dataset, as its space describes them; no space is made."""
+"""The layout of states in a Minari dataset's observations, from the space's JSON. No space object is created."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from grace_irl.states.record import MOST_PARTS, RECORD
 from grace_irl.states.vector import VECTOR
 
 TEXT_KEYS = ("mission", "instruction", "goal_text")
-"""Names of parts that may be the instruction, the first that there is."""
+"""Names of the part with the instruction. The first existing one is used."""
 
 PICTURE = "image"
-"""Name of the part of MiniGrid's observations that is the state: codes of cells, or pixels."""
+"""Name of the part of MiniGrid's observations that holds the state, as codes of cells or as pixels."""
 
 _EXPECTED = "expected a Box of one dimension, a Box (h, w, 3) of integers, or a Dict of them"
 
@@ -31,9 +31,9 @@ class Box:
     """A Box of a dataset.
 
     Attributes:
-        shape: of one observation.
-        dtype: of its numbers, as stated; those that are stored may be wider.
-        image: Minari may store it as JPEG.
+        shape: shape of one observation.
+        dtype: dtype of its numbers as stated. The stored dtype may be wider.
+        image: whether Minari may store it as JPEG.
     """
 
     shape: tuple[int, ...]
@@ -42,28 +42,28 @@ class Box:
 
     @property
     def size(self) -> int:
-        """Numbers of one observation."""
+        """Number of values in one observation."""
         return math.prod(self.shape)
 
 
 class Layout:
-    """Layout of states in the observations of a dataset.
+    """The layout of states in the observations of a dataset.
 
     Args:
-        serialised: the observation space, as Minari writes it.
-        where: the name of the dataset, for messages.
+        serialised: the observation space in Minari's JSON.
+        where: name of the dataset, for messages.
+        kind: name of the kind for the states of a `Dict`; "" decides by its parts.
 
     Raises:
-        InputError: no such space, or one whose observations are no states.
+        InputError: no such space, or a space whose observations cannot be states.
 
     Attributes:
-        kind: of the states.
-        fields: their names, if several boxes are joined to one vector.
-        boxes: the parts of numbers by name; "" is the observation itself.
-        texts: names of the parts that are texts.
-        text: the name of the part that is the instruction, or None.
-        joined: the boxes are joined to one vector.
-        kinds: names of the kinds that the states may be of, if their form leaves several; else ().
+        kind: kind of the states.
+        fields: names of the vector's components, if several boxes are joined to one vector; else ().
+        boxes: numeric parts by name. The name "" is the whole observation.
+        texts: names of the text parts of a state.
+        text: name of the part with the instruction, or None.
+        kinds: names of the possible kinds, if shape and dtype fit several; else ().
     """
 
     def __init__(self, serialised: object, where: str, kind: str = "") -> None:
@@ -107,13 +107,13 @@ class Layout:
             raise InputError(f"{where}: observations of shape {shapes[0]}; expected (n,) or (h, w, 3)")
         first = next(iter(self.boxes.values()))
         found = kinds_of_parts([PartLayout("", first.dtype.str, first.shape)])
-        self.kind = found[-1]  # there is one for one or three dimensions
+        self.kind = found[-1]  # every shape with one or three dimensions fits at least one kind
         self.kinds = tuple(each.name for each in found) if len(found) > 1 else ()
         if len(self.boxes) > 1:
             self.fields = tuple(f"{name}_{i}" for name, box in self.boxes.items() for i in range(box.size))
 
     def whole(self, parts: Mapping[str, NDArray[Any]]) -> Any:
-        """The states of the stored parts, as their kind has them."""
+        """The states made of the stored parts, in the array layout of their kind."""
         if self.kind.has_parts:
             return self.kind.whole(parts)
         arrays = list(parts.values())
@@ -121,12 +121,12 @@ class Layout:
 
 
 def _fits(kind: StateKind, box: Box) -> bool:
-    """Whether a box alone is a state of a kind."""
+    """Whether a single box can be a state of a kind."""
     return kind.recognises_parts([PartLayout("", box.dtype.str, box.shape)])
 
 
 def _leaves(space: Mapping[str, Any], where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The parts of a `Dict` that are no `Dict`s themselves, with nested names joined by "/"."""
+    """Name and space of each part of a `Dict`. Nested `Dict`s are expanded, with names joined by "/"."""
     stack: list[tuple[str, object]] = [("", space)]
     count = 0
     while stack:
@@ -145,10 +145,10 @@ def _leaves(space: Mapping[str, Any], where: str) -> Iterator[tuple[str, Mapping
 
 
 def numbers_of_space(name: str, space: Mapping[str, Any], where: str) -> Box:
-    """The numbers of a part of a record: a `Box`, or a `Discrete`, `MultiDiscrete` or `MultiBinary` as int64.
+    """Shape and dtype of a numeric part of a record. `Discrete`, `MultiDiscrete` and `MultiBinary` are read as int64.
 
     Raises:
-        InputError: another space: a part is never left out.
+        InputError: another space, because no part may be left out.
     """
     kind = space.get("type")
     if kind == "Box":
@@ -169,10 +169,15 @@ def numbers_of_space(name: str, space: Mapping[str, Any], where: str) -> Box:
 
 
 def described(serialised: object, name: str, where: str) -> Mapping[str, Any]:
-    """The JSON object of a space.
+    """Parse the JSON object of a space.
+
+    Args:
+        serialised: JSON text of the space, from the metadata.
+        name: key of the space in the metadata, for messages.
+        where: name of the dataset, for messages.
 
     Raises:
-        InputError: it is missing, or none.
+        InputError: the space is missing or not a valid space.
     """
     if serialised is None:
         raise InputError(
@@ -189,10 +194,10 @@ def described(serialised: object, name: str, where: str) -> Mapping[str, Any]:
 
 
 def box_of(space: Mapping[str, Any], where: str) -> Box:
-    """The Box that an object describes.
+    """The Box that a JSON object describes.
 
     Raises:
-        InputError: sides that are no counts, or a dtype that is no number's.
+        InputError: an invalid shape, or a dtype that is not numeric.
     """
     sides, name = space.get("shape"), str(space.get("dtype"))[:40]
     try:
@@ -203,7 +208,7 @@ def box_of(space: Mapping[str, Any], where: str) -> Box:
     if not counts or dtype.kind not in "biuf":
         raise InputError(f"{where}: a Box of {name} and shape {str(sides)[:80]}; expected numbers and their counts")
     shape = tuple(sides or ())
-    # As Minari tells images: at least 32 by 32 bytes from 0 to 255.
+    # Minari's criterion for an image: at least 32 by 32 bytes, from 0 to 255.
     image = len(shape) in (2, 3) and min(shape[:2]) >= 32 and dtype == np.uint8
     image = image and set(_numbers(space.get("low"))) == {0} and set(_numbers(space.get("high"))) == {255}
     return Box(shape, dtype, image)

@@ -1,9 +1,12 @@
-"""Reads Minari datasets, by id under MINARI_DATASETS_PATH or by folder, in hdf5 and in arrow.
+"""Reader for Minari datasets in hdf5 and arrow. A dataset is given by its id under MINARI_DATASETS_PATH or its folder.
 
-Observations may be a `Box` of one dimension (vector), a `Box` (h, w, 3) of integers (grid), or a `Dict`: with
-an `image` it is a grid, otherwise its boxes of one dimension are joined in the order of their names; a
-`mission` text becomes the instruction. Nothing is ever downloaded, no link out of the folder is followed, and no
-environment, space or object that a dataset describes is made: Minari itself, which does all this, is not used.
+Observations may be a `Box` of one dimension (vector), a `Box` (h, w, 3) of integers (grid), or a `Dict`. A `Dict` whose
+only `Box` is `image` is a grid, and a `Dict` with a single one-dimensional `Box` is a vector. Any other `Dict` is a
+record of its parts, unless the user asks for another kind. For vectors, the one-dimensional boxes are then joined in
+the order of their names. A `mission` text becomes the instruction.
+
+The reader downloads nothing, follows no link out of the folder, and creates no environment, space or object that a
+dataset describes. It does not use Minari itself, which does all of this.
 """
 
 from __future__ import annotations
@@ -33,11 +36,11 @@ from grace_irl.states.texts import pack
 from grace_irl.toml import from_json
 
 MOST = 1 << 40
-"""Episodes or steps that a dataset may claim."""
+"""Upper limit (exclusive) on the number of episodes that a dataset may state."""
 
 
 def dataset_folder(path: str | Path) -> Path | None:
-    """The data folder of a Minari dataset, if the path or id names one; None otherwise."""
+    """The data folder of a Minari dataset with this path or id, or None if there is no such dataset."""
     candidates = [Path(path)]
     if not Path(path).is_absolute():
         candidates.append(datasets_root() / path)
@@ -55,59 +58,59 @@ def datasets_root() -> Path:
 
 
 class Episodes(Protocol):
-    """The episodes of a dataset. A name is a path: of a part, and of parts in it."""
+    """The episodes of a dataset. The parts of an episode are nested, so a part is given by a path of names."""
 
     def about(self, index: int, where: str) -> Mapping[str, Any]:
-        """The attributes of an episode: its number of steps, and what we keep with it."""
+        """The attributes of an episode: its number of steps, and the facts that grace-irl adds."""
         ...
 
     def array(self, index: int, names: tuple[str, ...], shape: tuple[int, ...] | None, where: str) -> NDArray[Any]:
-        """Numbers of an episode, one row for each state or step.
+        """The numbers of a part of an episode, with one row per state or step.
 
         Args:
-            index: of the episode.
-            names: of the part.
-            shape: of one row, if the dataset says it.
-            where: dataset and episode.
+            index: index of the episode.
+            names: path of the part.
+            shape: shape of one row; None if the dataset does not state it.
+            where: dataset and episode, for messages.
 
         Raises:
-            InputError: none, or they lie elsewhere than in the dataset.
+            InputError: no such numbers, or numbers outside the dataset's own files.
         """
         ...
 
     def texts(self, index: int, names: tuple[str, ...], where: str, most: int | None = None) -> list[str]:
-        """Texts of an episode, one for each state.
+        """The texts of a part of an episode, one per state.
 
         Args:
-            index, names, where: see `array`.
-            most: only the first ones.
+            index, names, where: as for `array`.
+            most: number of texts to read, from the first one; None for all.
 
         Raises:
-            InputError: see `array`.
+            InputError: no such texts, or texts outside the dataset's own files.
         """
         ...
 
     def holds(self, index: int, names: tuple[str, ...], where: str) -> bool:
-        """Whether an episode has this part, and it has no parts itself."""
+        """Whether an episode has this part as data, and not as a group of other parts."""
         ...
 
 
 class MinariSource:
-    """A Minari dataset, opened (see `Source`).
+    """An open Minari dataset (see `Source`).
 
     Args:
-        path: as the caller named it, for messages.
-        folder: its data folder.
-        memory: of the set.
-        kind: name of the kind that a `Dict` is read as; "" decides by its parts.
+        path: path or id from the caller, for messages.
+        folder: data folder of the dataset.
+        memory: memory of the set.
+        kind: name of the kind for the states of a `Dict`; "" decides by its parts.
 
     Raises:
-        InputError: what reads its format is not installed, or the dataset cannot be used.
+        InputError: a library for its format is not installed, or the dataset cannot be used.
     """
 
     def __init__(self, path: Path, folder: Path, memory: Memory, kind: str = "") -> None:
         self.path = path
-        # The user named the dataset; `data` in it may be a link to elsewhere.
+        # The user trusts the folder they named, but `data` in it may be a link to elsewhere.
         named = folder.parent if folder.name == "data" and folder.parent.resolve() != path.resolve().parent else folder
         require_inside(folder / "metadata.json", named)
         about = read_json(folder / "metadata.json", memory)
@@ -212,7 +215,7 @@ class MinariSource:
         )
 
     def _placed_actions(self, index: int, steps: int, where: str, allocate: Allocate) -> NDArray[Any] | None:
-        """The actions, if they are numbers: those of a Dict, a Tuple or a Text are not."""
+        """The actions. None if the action space is a Dict, a Tuple or a Text, whose actions are not plain numbers."""
         if self._actions.get("type") in ("Dict", "Tuple", "Text"):
             return None
         actions = self._episodes.array(index, ("actions",), self._action_shape, where)
@@ -223,7 +226,7 @@ class MinariSource:
         return kept
 
     def _stated(self, about: Mapping[str, Any]) -> Header | None:
-        """The header that a writer of this project left, or None."""
+        """The header from grace-irl's own writer, or None."""
         if KEY not in about:
             return None
         header = Header.from_json(str(about[KEY]), str(self.path))
@@ -233,7 +236,7 @@ class MinariSource:
     def _guessed(self, about: Mapping[str, Any]) -> Header:
         environment = ""
         with suppress(KeyError, ValueError, TypeError, AttributeError, RecursionError):
-            # Only its name: whoever makes an environment of it runs what it names.
+            # Only the name is read. Creating the environment would run the code that the dataset names.
             environment = str(json.loads(about["env_spec"])["id"])
         metadata = Metadata(self._layout.kind.name, self._layout.fields, environment)
         return Header(metadata, kinds=self._layout.kinds)
@@ -241,7 +244,16 @@ class MinariSource:
 
 @dataclass(frozen=True)
 class _Ours:
-    """Attributes that a writer of this project keeps with each episode."""
+    """Attributes that grace-irl's own writer adds to each episode.
+
+    Attributes:
+        role: role of the episode, or None.
+        task: name of the task.
+        split: side of the split, or None.
+        goals: 0-based indices of the goal states, or None.
+        actions: whether the stored actions are real; else they only fill the format.
+        rewards: whether the stored rewards are real; else they only fill the format.
+    """
 
     role: str | None = None
     task: str = "default"
@@ -253,7 +265,11 @@ class _Ours:
 
 @contextmanager
 def _whole(where: str) -> Iterator[None]:
-    """Turns what h5py and Arrow raise for damaged files into a refusal of the episode that is read inside."""
+    """Turn errors of h5py and Arrow about damaged files into an `InputError` that names the episode.
+
+    Raises:
+        InputError: the episode cannot be read.
+    """
     try:
         yield
     except (InputError, MemoryError):
@@ -272,7 +288,7 @@ def _count(value: object, what: str) -> int:
 
 
 def _is_dataset(file: Path) -> bool:
-    """Whether it may be the metadata of a dataset: its memory is reserved before anything is parsed."""
+    """Whether a file may be the metadata of a dataset. It is not parsed here, because its memory is not checked yet."""
     if not file.is_file():
         return False
     try:

@@ -1,4 +1,4 @@
-"""Writes Minari datasets (hdf5 or arrow) through episode buffers."""
+"""Writer for Minari datasets (hdf5 or arrow), which uses Minari's episode buffers."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ from grace_irl.errors import InputError
 from grace_irl.states.grid import GRID
 
 BUFFERED_STATES, BUFFERED_BYTES = 50_000, 256 << 20
-"""States gathered before they go to disk."""
+"""Maximum number of states, and their maximum size in bytes, that are collected in memory before a write."""
 
 MISSION = "mission"
-"""The part that is the instruction."""
+"""Name of the part with the instruction."""
 
 IMAGES = {GRID.name: PICTURE}
-"""The part that states are, in datasets that have one and an instruction whatever it says."""
+"""Name of the part with the states, by kind. Datasets of such a kind always have an instruction part, even if empty."""
 
 MAX_MISSION = 4096
-"""Characters of a mission text; Minari's space wants a bound."""
+"""Maximum length of an instruction in characters. Minari's text space needs a bound."""
 
 
 class MinariWriter(SetWriter):
-    """A writer of a Minari dataset, written beside its place and moved there whole.
+    """A writer of a Minari dataset. It writes to a temporary folder and moves the complete dataset to its place.
 
-    Grids become `Dict(image, mission)`, vectors a `Box`, or `Dict(mission, observation)` if the first
-    trajectory has an instruction. Images are stored as they are: Minari's JPEG encoding would change codes.
+    Grids become `Dict(image, mission)`. Vectors become a `Box`, or `Dict(mission, observation)` if the first trajectory
+    has an instruction. Images are stored without Minari's JPEG encoding, which would change the codes.
 
     Args:
-        target: an id such as `babyai/go-to-obj/expert-v0` (under MINARI_DATASETS_PATH), or the path of a
-            folder whose name ends in -vN.
-        metadata: of the set.
-        data_format: Minari's name of the storage.
+        target: id such as `babyai/go-to-obj/expert-v0` (under MINARI_DATASETS_PATH), or path of a folder whose name
+            ends in -vN.
+        metadata: metadata of the set.
+        data_format: storage format of Minari.
 
     Raises:
-        InputError: Minari is not installed, a set of screens, the name is not an id's, or the dataset exists.
+        InputError: Minari is not installed, the states are screens, the name is not a valid id, or the dataset exists.
     """
 
     def __init__(self, target: str, metadata: Metadata, data_format: Literal["hdf5", "arrow"] = "hdf5") -> None:
@@ -132,7 +132,7 @@ class MinariWriter(SetWriter):
         os.environ["MINARI_DATASETS_PATH"] = str(self._root)
         spaces = {"observation_space": self._observation_space(), "action_space": self._action_space()}
         try:
-            with warnings.catch_warnings():  # about authors, links and environments that are not named
+            with warnings.catch_warnings():  # about missing authors, links and environments
                 warnings.simplefilter("ignore", UserWarning)
                 self._dataset = self._minari.create_dataset_from_buffers(
                     self._id,
@@ -149,7 +149,7 @@ class MinariWriter(SetWriter):
                 os.environ["MINARI_DATASETS_PATH"] = before
 
     def _publish(self) -> None:
-        """Moves the dataset to its place, and what Minari writes about new namespaces beside it."""
+        """Move the dataset to its place, and copy Minari's metadata files of new namespaces."""
         assert self._root is not None
         for namespace in Path(self._id).parents:
             about = self._root / namespace / "namespace_metadata.json"
@@ -176,7 +176,12 @@ class MinariWriter(SetWriter):
         return nested if isinstance(nested, Box) else _space(nested)
 
     def _named(self, parts: dict[str, Any], mission: Any) -> dict[str, Any]:
-        """Parts with the names that Minari's datasets have, and the instruction among them."""
+        """The parts under the names of Minari's datasets, together with the instruction if there is one.
+
+        Args:
+            parts: spaces or arrays by the name of the part.
+            mission: space or values of the instruction.
+        """
         if list(parts) != [""]:
             if not self._with_text:
                 return parts
@@ -221,7 +226,7 @@ class MinariWriter(SetWriter):
         ends = np.arange(steps) == steps - 1
         infos = None
         if trajectory.log_probs is not None:
-            # A list, because Minari writes a flat array into arrow in a form that it cannot read back.
+            # A list, because Minari cannot read back a flat array that it wrote in arrow.
             infos = {"log_prob": [*trajectory.log_probs.tolist(), float("nan")]}
         return EpisodeBuffer(
             observations=observations,
@@ -234,7 +239,7 @@ class MinariWriter(SetWriter):
 
 
 def _nested(parts: dict[str, Any]) -> Any:
-    """Parts as nested dicts by their names; the part itself if its name is empty."""
+    """Nested dicts of the parts, with names split at "/"; the part itself if its name is ""."""
     if "" in parts:
         return parts[""]
     found: dict[str, Any] = {}
@@ -254,7 +259,7 @@ def _space(nested: dict[str, Any]) -> Any:
 
 
 def _episode_metadata(demonstration: Demonstration) -> dict[str, Any]:
-    """Facts that Minari has no place for, kept with each episode."""
+    """Facts about an episode that Minari's format cannot hold. They are stored as an attribute of the episode."""
     trajectory = demonstration.trajectory
     return {
         "role": demonstration.role,

@@ -1,1 +1,1 @@
-"""Archives of numpy arrays: plain ones, and the layout of the `imitation` library."""
+"""Reader and writer for npz archives of NumPy arrays, in a plain layout and in that of the `imitation` library."""

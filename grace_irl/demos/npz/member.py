@@ -1,4 +1,4 @@
-"""One array of an npz archive, which is known by its size before it is unpacked."""
+"""One array of an npz archive. Its size is checked before it is unpacked."""
 
 from __future__ import annotations
 
@@ -22,31 +22,32 @@ DAMAGED: tuple[type[Exception], ...] = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, RuntimeError, TypeError, KeyError),
     *(SyntaxError, tokenize.TokenError, OverflowError, struct.error),
 )
-"""Errors of numpy and zipfile for archives that are cut, encrypted or not archives; numpy parses headers as Python."""
+"""Errors of NumPy and zipfile for files that are truncated, encrypted or not archives. SyntaxError and TokenError occur
+because NumPy parses headers as Python."""
 
 MAX_DIMENSIONS = 16
-"""Of an array. A grid has four."""
+"""Maximum number of dimensions of an array. A grid array has four."""
 
 PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-"""Compression methods of numpy. Others may unpack to a thousand times as much, or need a dictionary of gigabytes."""
+"""NumPy's compression methods. Other methods may unpack to far more data, or need a dictionary of gigabytes."""
 
 MAX_DEFLATE = 1032
-"""Bytes that one byte of DEFLATE may stand for, at most (zlib.net/zlib_tech.html)."""
+"""Maximum number of bytes from one byte of DEFLATE (zlib.net/zlib_tech.html)."""
 
 
 class Member:
-    """One array of an archive, read row by row, so that it never lies in memory whole.
+    """One array of an archive. It can be read in parts, so the whole array need not be in memory.
 
-    What the archive and the array say of its size must agree, and must be possible, before anything is unpacked.
+    Before anything is unpacked, the sizes in the archive and in the array's header must be possible and must agree.
 
     Args:
-        archive: that it lies in.
-        name: without its suffix.
-        path: of the archive.
-        memory: of the set.
+        archive: the archive.
+        name: name of the array, without the suffix.
+        path: path of the archive, for messages.
+        memory: memory of the set.
 
     Raises:
-        InputError: a pickle, or not an array.
+        InputError: a pickle, a damaged array, an array stored by columns, or not an array.
     """
 
     def __init__(self, archive: zipfile.ZipFile, name: str, path: Path, memory: Memory) -> None:
@@ -61,7 +62,7 @@ class Member:
             self._stream: IO[bytes] = archive.open(about)
             version = np.lib.format.read_magic(self._stream)
             read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            with warnings.catch_warnings():  # numpy parses a header as Python, which may warn of its escapes
+            with warnings.catch_warnings():  # NumPy parses a header as Python, which may warn about escapes
                 warnings.simplefilter("ignore")
                 self.shape, fortran, self.dtype = read(self._stream)
             self.nbytes = math.prod(self.shape) * self.dtype.itemsize
@@ -88,10 +89,10 @@ class Member:
         return int(self.shape[0]) if self.shape else 0
 
     def take(self, out: NDArray[Any]) -> NDArray[Any]:
-        """Fills an array of this dtype with the next rows.
+        """Fill an array of this dtype with the next rows, and return it.
 
         Raises:
-            InputError: the archive ends too early or does not decompress.
+            InputError: a truncated or damaged archive.
         """
         view = memoryview(out.reshape(-1).view(np.uint8).data)
         filled = 0
@@ -108,21 +109,21 @@ class Member:
         return out
 
     def rows(self, count: int) -> NDArray[Any]:
-        """The next rows, in an array of their own."""
+        """The next rows, in a new array."""
         self._memory.require(count * self.row_bytes, self._where)
         return self.take(np.empty((count, *self.shape[1:]), self.dtype))
 
     def floats(self, count: int) -> NDArray[np.float64]:
-        """The same as float64."""
+        """The next rows as float64, in a new array."""
         self._memory.require(count * (self.row_bytes + 8 * math.prod(self.shape[1:])), self._where)
         return self.rows(count).astype(np.float64)
 
     def whole(self) -> NDArray[Any]:
-        """All of it; for the small arrays."""
+        """The whole array. This is meant for small arrays."""
         self._memory.require(self.nbytes, self._where)
         return self.take(np.empty(self.shape, self.dtype))
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of one row."""
+        """Size of one row in bytes."""
         return math.prod(self.shape[1:]) * self.dtype.itemsize

@@ -1,12 +1,14 @@
-"""Reads npz archives: plain arrays with episode lengths, and the layout of the `imitation` library.
+"""Reader for npz archives, in a plain layout with episode lengths and in the layout of the `imitation` library.
 
-Plain: `observations (N, ...)`, `actions (N, ...)`, `episode_lengths (n,)`, and if the source has them
-`rewards (N,)`, `log_probs (N,)`, `terminals (N,)`, and the state that follows each episode, as
-`next_observations (N, ...)` or `final_observations (n, ...)`. If neither holds the state after the last action,
-that action is left out: an episode of L rows is then L states and L-1 actions.
+N is the number of rows (steps), and n the number of episodes.
 
-`imitation`: `obs (N+n, ...)`, `acts (N, ...)`, `indices (n-1,)`, `terminal (n,)`, `rews (N,)`; its `infos` is
-a pickle and stays unread. Whatever else is pickled is refused.
+The plain layout has `observations (N, ...)`, `actions (N, ...)` and `episode_lengths (n,)`. Optional arrays are
+`rewards (N,)`, `log_probs (N,)` and `terminals (N,)`. The state after the last action comes from
+`next_observations (N, ...)` or `final_observations (n, ...)`. Without both, the last action is left out, so an episode
+of L rows has L states and L-1 actions.
+
+The layout of `imitation` has `obs (N+n, ...)`, `acts (N, ...)`, `indices (n-1,)`, `terminal (n,)` and `rews (N,)`. Its
+`infos` is a pickle and is not read. Any other pickle is refused.
 """
 
 from __future__ import annotations
@@ -31,20 +33,20 @@ from grace_irl.states.kind import Allocate, PartLayout
 from grace_irl.states.texts import pack
 
 INTEGER_BYTES = 40
-"""Of a Python integer in a list."""
+"""Bytes in memory of a Python integer in a list."""
 
 IMITATION = {"obs": "observations", "acts": "actions", "rews": "rewards"}
 
 
 class NpzSource:
-    """An npz archive of either layout, opened (see `Source`).
+    """An open npz archive of either layout (see `Source`).
 
     Args:
-        path: of it.
-        memory: of the set.
+        path: the file.
+        memory: memory of the set.
 
     Raises:
-        InputError: not an npz, truncated, pickled, of another layout, or larger than the memory.
+        InputError: a file that is not npz, truncated, pickled, of another layout, or larger than the memory.
     """
 
     def __init__(self, path: Path, memory: Memory) -> None:
@@ -110,7 +112,7 @@ class NpzSource:
         found = {name: part.states(length, where, allocate) for name, part in parts.items()}
         states = kind.whole(found)
         final = self._imitation or any(part.goes_on for part in parts.values())
-        # Without a final state, what the last action led to is not recorded.
+        # Without a final state, the result of the last action is unknown, so that action is dropped.
         steps = len(states) - 1
         numbers = {name: rows[name].floats(length)[:steps] for name in ("rewards", "log_probs") if name in rows}
         actions = None
@@ -202,10 +204,10 @@ class NpzSource:
         return header
 
     def _part(self, name: str) -> _Part:
-        """A part of the states, and the array of what follows each row or episode, if there is one.
+        """A part of the states, together with the array of the states that follow each row or episode, if there is one.
 
         Raises:
-            InputError: arrays that do not fit together.
+            InputError: arrays whose lengths do not match.
         """
         states = self._open(_array("observations", name))
         following = {kind: _array(kind, name) for kind in ("final_observations", "next_observations")}
@@ -233,11 +235,11 @@ class NpzSource:
 
 
 PART = "/"
-"""The separator of `observations` and the name of a part."""
+"""Separator between `observations` and the name of a part."""
 
 
 def part_names(names: Iterable[str], array: str) -> list[str]:
-    """The parts of states that an archive has, sorted; one named "" if it has none with names."""
+    """The sorted names of the states' parts in an archive; [""] if it has no named parts."""
     named = sorted(name.removeprefix(f"{array}{PART}") for name in names if name.startswith(f"{array}{PART}"))
     return named if named and array not in names else [""]
 
@@ -247,7 +249,7 @@ def _array(array: str, part: str) -> str:
 
 
 def _stored(member: Member) -> str:
-    """The type of a part's numbers; "" of texts."""
+    """The type string of a part's numbers; "" for texts."""
     return "" if member.dtype.kind in "SU" else member.dtype.str
 
 
@@ -255,11 +257,11 @@ class _Part:
     """One part of the states of an archive.
 
     Args:
-        path: of the archive.
-        observations: its rows.
-        following: the state that follows each episode or each row, or None.
-        kind: name of the array of these, or "".
-        whole: the rows hold the last state of each episode, too.
+        path: path of the archive.
+        observations: array with the rows of the part.
+        following: array with the state after each episode or after each row, or None.
+        kind: "final_observations" if `following` has one state per episode, "next_observations" for one per row, or "".
+        whole: whether the rows include the last state of each episode.
     """
 
     def __init__(self, path: Path, observations: Member, following: Member | None, kind: str, whole: bool) -> None:
@@ -280,12 +282,12 @@ class _Part:
         """This part of the states of the next episode.
 
         Args:
-            length: rows of the episode.
-            where: file and episode.
-            allocate: gives the array.
+            length: number of rows of the episode.
+            where: file and episode, for messages.
+            allocate: function that returns the array.
 
         Raises:
-            InputError: rows that do not follow one another, or texts that are none.
+            InputError: `next_observations` that differ from the observations one row later, or invalid texts.
         """
         observations, following = self._observations, self.following
         final = self._whole or self.goes_on
@@ -320,4 +322,4 @@ class _Part:
 
 TEXTS = ("instructions", "tasks", "roles", "splits")
 EPISODE_ARRAYS = (*TEXTS, "terminated", "truncated", "terminal")
-"""Arrays with one entry for each episode, all optional."""
+"""Optional arrays with one entry per episode."""

@@ -1,4 +1,4 @@
-"""Writes npz archives that `npz.py` reads: plain arrays with lengths, or the layout of `imitation`."""
+"""Writer for the npz archives of `source.py`: the plain layout with lengths, or the layout of `imitation`."""
 
 from __future__ import annotations
 
@@ -22,16 +22,18 @@ STEP_ARRAYS = ("actions", "rewards", "log_probs")
 
 
 class NpzWriter(SetWriter):
-    """A writer of npz. Rows wait in temporary files, because an array's header states its length.
+    """A writer of npz archives.
+
+    Rows are collected in temporary files, because an array's header comes first and states the length.
 
     Args:
         path: the archive.
-        metadata: of the set.
-        imitation: write the layout that `imitation.data.serialize.load` reads. Its `infos` are the texts
-            "{}", since its own are pickles.
+        metadata: metadata of the set.
+        imitation: whether to write the layout that `imitation.data.serialize.load` reads. Each of its `infos` is then
+            the text "{}", because the library's own are pickles.
 
     Raises:
-        InputError: a set of screens.
+        InputError: the states are screens.
     """
 
     def __init__(self, path: Path, metadata: Metadata, *, imitation: bool = False) -> None:
@@ -120,7 +122,12 @@ class NpzWriter(SetWriter):
 
 
 class _Spool:
-    """Rows of one array on their way into the archive."""
+    """A temporary file with the rows of one array, until the archive is written.
+
+    Args:
+        folder: folder of the temporary file.
+        like: rows whose shape and dtype all later rows must have.
+    """
 
     def __init__(self, folder: Path, like: NDArray[Any]) -> None:
         self.file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by the writer
@@ -129,7 +136,11 @@ class _Spool:
         self._dtype = like.dtype
 
     def add(self, name: str, values: NDArray[Any], where: str) -> None:
-        """Appends rows of one shape and dtype."""
+        """Append rows.
+
+        Raises:
+            InputError: rows of another shape, or of a dtype that cannot be cast safely.
+        """
         if values.shape[1:] != self._shape or not np.can_cast(values.dtype, self._dtype, "safe"):
             raise InputError(
                 f"{where}: {name} of shape {values.shape[1:]} and {values.dtype} after {self._shape} and "
@@ -139,7 +150,7 @@ class _Spool:
         self._rows += len(values)
 
     def write(self, stream: Any) -> None:
-        """Writes the whole array in npy format."""
+        """Write the whole array in npy format."""
         descr = np.lib.format.dtype_to_descr(self._dtype)
         shape = (self._rows, *self._shape)
         np.lib.format.write_array_header_2_0(stream, {"descr": descr, "fortran_order": False, "shape": shape})

@@ -1,1 +1,1 @@
-"""Parquet: one row per state, the metadata of the set in the file."""
+"""Reader and writer for Parquet files: one row per state, and the metadata of the set in the file."""

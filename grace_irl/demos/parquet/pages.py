@@ -1,8 +1,8 @@
-"""Sizes that a Parquet file's pages say they unpack to, read before Arrow unpacks them.
+"""Unpacked sizes of a Parquet file's pages, read before Arrow unpacks them.
 
-Arrow believes each page: it allocates what the page's header states. The footer may state something else, and a page of
-a kilobyte may stand for gigabytes. So the headers are read here (Thrift's compact protocol, parquet.thrift), and what
-they add up to is known before anything is decoded.
+Arrow trusts each page header and allocates the size that it states. The footer may state another size, and a page of a
+kilobyte may claim gigabytes. So this module reads the page headers (Thrift's compact protocol, parquet.thrift). The
+total size is then known before any data are decoded.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from grace_irl.demos.memory import Memory
 from grace_irl.errors import InputError
 
 LONGEST_HEADER = 1 << 20
-"""Bytes of a page's header. Real ones have 20 to 200; the smallest and largest values of a page may be among them."""
+"""Maximum size of a page header in bytes. Real ones have 20 to 200, or more if they hold the page's extreme values."""
 
 TEXT_ENCODINGS = {0, 2, 6, 8}
-"""PLAIN, PLAIN_DICTIONARY, DELTA_LENGTH_BYTE_ARRAY, RLE_DICTIONARY. DELTA_BYTE_ARRAY repeats the beginning of one text
-in the next: a few bytes may stand for any length."""
+"""Accepted encodings of texts: PLAIN, PLAIN_DICTIONARY, DELTA_LENGTH_BYTE_ARRAY and RLE_DICTIONARY. DELTA_BYTE_ARRAY is
+refused, because it repeats the beginning of the previous text, so a few bytes may unpack to any length."""
 
 LEVEL_BYTES = 12
-"""Of each value in memory besides itself: its levels, if its list begins, whether it is null."""
+"""Bytes in memory per value, besides the value: its definition and repetition levels, list offset and null flag."""
 
 _DATA, _INDEX, _DICTIONARY, _DATA_V2 = range(4)
 _HEADERS = {_DATA: 5, _DICTIONARY: 7, _DATA_V2: 8}
-"""The field of a page's header that has the numbers of its kind."""
+"""Field of a page header that holds the details, by kind of page."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class Chunk:
     """A column in one row group.
 
     Attributes:
-        values: numbers or texts, nulls and empty lists included.
-        unpacked: bytes of all its pages, unpacked.
-        largest: bytes of its largest page, unpacked.
-        text: its values are texts or bytes.
-        width: bytes of a value; of a text, those of the longest that one page has once for many rows, if Arrow
-            cannot read it as a dictionary: in a struct.
+        values: number of values (numbers or texts), including nulls and empty lists.
+        unpacked: size of all pages in bytes, unpacked.
+        largest: size of the largest page in bytes, unpacked.
+        text: whether the values are texts or bytes.
+        width: bytes per value. For texts it is 0, except in a struct. There it is the size of the longest dictionary
+            entry, because Arrow cannot keep the dictionary and copies entries into rows.
     """
 
     values: int
@@ -54,7 +54,7 @@ class Chunk:
 
     @property
     def decoded(self) -> int:
-        """Bytes of its values in memory, an upper bound; of texts that are read as a dictionary, if they can be."""
+        """Upper bound on the memory of the values in bytes. Texts are read as a dictionary where Arrow can do so."""
         return self.values * (LEVEL_BYTES + self.width) + self.unpacked * self.text + self.largest
 
 
@@ -62,9 +62,12 @@ class Pages:
     """The pages of a file's columns.
 
     Args:
-        path: of the file.
-        file: the same, opened.
-        memory: of the set.
+        path: the file.
+        file: the open file.
+        memory: memory of the set.
+
+    Raises:
+        InputError: a chunk in another file, an encrypted chunk, size statistics of another column, or a damaged footer.
     """
 
     def __init__(self, path: Path, file: pq.ParquetFile, memory: Memory) -> None:
@@ -79,12 +82,12 @@ class Pages:
         """The chunks of some columns, by row group.
 
         Args:
-            names: of columns; of a struct, `column.field` for one field.
-            group: one row group; None: all.
+            names: names of columns, or `column.field` for a field of a struct.
+            group: index of one row group; None for all.
 
         Raises:
-            InputError: a page that is larger than the memory or does not say what the footer says, or texts in an
-                encoding that hides their size.
+            InputError: a page that is larger than the memory or contradicts the footer, or texts in an encoding that
+                hides their size.
         """
         schema, about = self._about.schema, self._about
         paths = [schema.column(number).path for number in range(about.num_columns)]
@@ -94,14 +97,16 @@ class Pages:
             return {number: [self._chunk(file, number, column) for column in wanted] for number in groups}
 
     def batch_bytes(self, names: Sequence[str], rows: int) -> int:
-        """Bytes of rows that follow one another, decoded, an upper bound: one may have all values of its row group.
+        """Upper bound on the memory in bytes of any `rows` consecutive rows, decoded.
+
+        It counts every row group that the rows touch in full, because one row may hold all values of its group.
 
         Args:
-            names: see `chunks`.
-            rows: how many.
+            names: names of columns as for `chunks`.
+            rows: number of rows.
 
         Raises:
-            InputError: see `chunks`.
+            InputError: the errors of `chunks`.
         """
         decoded = [sum(chunk.decoded for chunk in chunks) for chunks in self.chunks(names).values()]
         ends = [0]
@@ -150,12 +155,12 @@ class Pages:
         return self._chunks.setdefault((group, column), chunk)
 
     def _require_plain_chunks(self) -> None:
-        """Refuses chunks in other files, encrypted ones, and statistics of sizes that are not of their columns.
+        """Check that all chunks lie in this file, are not encrypted and have the size statistics of their own column.
 
-        pyarrow ends the process instead of reporting the last two.
+        pyarrow ends the process on encryption and on wrong statistics, instead of reporting them.
 
         Raises:
-            InputError: such a chunk, or a footer that cannot be read.
+            InputError: a chunk that fails this check, or a footer that cannot be read.
         """
         with self._path.open("rb") as file:
             file.seek(max(self._size - 8, 0))
@@ -182,7 +187,7 @@ class Pages:
             raise InputError(f"{where}: statistics of sizes that are of another column; {_AGAIN}")
 
     def _headers(self, file: BinaryIO, about: Any, where: str) -> Iterator[tuple[dict[int, Any], int]]:
-        """The headers of a chunk's pages, by the numbers of their fields, and the start of each page itself."""
+        """Header and data offset of each page of a chunk. A header maps field numbers to values."""
         start = about.data_page_offset
         if about.has_dictionary_page and 0 < about.dictionary_page_offset < start:
             start = about.dictionary_page_offset
@@ -205,7 +210,7 @@ class Pages:
             yield page, begin
 
     def _header(self, file: BinaryIO, start: int, where: str) -> tuple[dict[int, Any], int]:
-        """One page's header, and the number of its bytes."""
+        """The header of one page, and its length in bytes."""
         length = 512
         while True:
             file.seek(start)
@@ -221,14 +226,14 @@ class Pages:
 
 
 def _longest(file: BinaryIO, start: int, page: dict[int, Any], compression: str) -> int:
-    """Bytes of the longest text of a dictionary, which lies in its page as lengths and bytes in turn."""
+    """Size in bytes of the longest text on a dictionary page. The page alternates between lengths and texts."""
     file.seek(start)
     packed, size = file.read(page[3]), page[2]
     try:
         data = (
             packed if compression == "UNCOMPRESSED" else pa.decompress(packed, size, compression.lower(), asbytes=True)
         )
-    except (pa.ArrowException, OSError, ValueError):  # LZ4 as Hadoop has it, or damaged
+    except (pa.ArrowException, OSError, ValueError):  # Hadoop's LZ4 format, or damaged data
         return int(size)
     at = longest = 0
     while at + 4 <= len(data):
@@ -242,14 +247,14 @@ _AGAIN = "expected a whole Parquet file: write or copy it again"
 
 
 class _Reading:
-    """Bytes in Thrift's compact protocol, read from the front; an IndexError says that they end."""
+    """A parser for bytes in Thrift's compact protocol. It raises IndexError at the end of the bytes."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self.at = 0
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """The fields of a struct by their numbers: whole numbers, truths, lists and structs; of others, None."""
+        """The fields of a struct by number: integers, booleans, lists and structs. Fields of other types are None."""
         if depth > 8:
             raise ValueError("nested too deep")
         fields: dict[int, Any] = {}
@@ -260,7 +265,7 @@ class _Reading:
         return fields
 
     def _value(self, kind: int, depth: int, *, listed: bool = False) -> Any:
-        if kind in (1, 2):  # a truth is in its type; in a list, it is a byte
+        if kind in (1, 2):  # the type holds the boolean, except in a list, where it is a byte
             return self._byte() == 1 if listed else kind == 1
         if kind == 3:
             return self._byte()

@@ -18,10 +18,10 @@ Columns = Mapping[str, pa.Array]
 
 
 class EpisodeRows:
-    """The rows of one trajectory, which lie in one batch of the file or in several.
+    """The rows of one trajectory, in one or several batches of the file.
 
     Args:
-        where: file and episode.
+        where: file and episode, for messages.
     """
 
     def __init__(self, where: str) -> None:
@@ -29,14 +29,14 @@ class EpisodeRows:
         self._pieces: list[tuple[Columns, int, int]] = []
 
     def add(self, columns: Columns, start: int, stop: int) -> None:
-        """Appends some rows of a batch."""
+        """Append the rows from `start` to `stop` of a batch."""
         self._pieces.append((columns, start, stop))
 
     def __len__(self) -> int:
         return sum(stop - start for _, start, stop in self._pieces)
 
     def column(self, name: str, rows: int) -> list[pa.Array]:
-        """A column's first rows, piece by piece; [] if there is no such column."""
+        """The first rows of a column, one piece per batch; [] if there is no such column."""
         found: list[pa.Array] = []
         for columns, start, stop in self._pieces:
             if name in columns:
@@ -45,7 +45,11 @@ class EpisodeRows:
         return found
 
     def size(self, name: str, rows: int) -> tuple[int, ...]:
-        """Numbers of each row in a column of lists, `(n,)`; () of plain numbers.
+        """Shape of one row in a column: `(n,)` for lists of n numbers, () for plain numbers.
+
+        Args:
+            name: name of the column.
+            rows: number of rows, from the first one.
 
         Raises:
             InputError: lists of different sizes.
@@ -54,7 +58,7 @@ class EpisodeRows:
         kind = pieces[0].type
         if not is_list(kind) or pa.types.is_fixed_size_list(kind):
             return (int(kind.list_size),) if is_list(kind) else ()
-        # A trajectory of one state has no action, but the others have some.
+        # A trajectory of one state has no action, so the size comes from all rows of its first batch.
         lists = pieces if rows else [self._pieces[0][0][name]]
         sizes = {size for each in lists for size in np.unique(np.diff(numbers_of(each.offsets))).tolist()}
         if len(sizes) > 1 and rows:
@@ -66,16 +70,16 @@ class EpisodeRows:
     def numbers(
         self, name: str, rows: int, allocate: Allocate = np.empty, shape: tuple[int, ...] | None = None
     ) -> NDArray[Any] | None:
-        """A column's numbers in the first rows, `(rows, …)`; None if there is no such column, or one is null.
+        """The numbers in the first rows of a column, `(rows, …)`. None without the column, or if a row is null.
 
         Args:
-            name: of the column.
-            rows: how many.
-            allocate: gives the array.
-            shape: of a row's numbers; None: as they are stored.
+            name: name of the column.
+            rows: number of rows.
+            allocate: function that returns the array.
+            shape: shape of one row in the result; None for the stored shape.
 
         Raises:
-            InputError: see `size`.
+            InputError: the errors of `size`.
         """
         pieces = self.column(name, rows)
         if not pieces or any(piece.null_count or pa.types.is_null(piece.type) for piece in pieces):
@@ -90,14 +94,14 @@ class EpisodeRows:
         return array
 
     def texts(self, name: str, rows: int) -> list[str | None]:
-        """A column's texts in the first rows; [] if there is no such column."""
+        """The texts in the first rows of a column; [] if there is no such column."""
         return [text for piece in self.column(name, rows) for text in _texts(piece, name)]
 
     def text(self, name: str) -> str | None:
-        """The one text that a column has through the trajectory; None if there is none.
+        """The single text of a column, the same in every row; None if there is no text.
 
         Raises:
-            InputError: it has several.
+            InputError: different texts.
         """
         different = (text for piece in self.column(name, len(self)) for text in _texts(piece.unique(), name))
         first, *others = dict.fromkeys(different) or [None]
@@ -111,7 +115,7 @@ class EpisodeRows:
 
 
 def _texts(column: pa.Array, name: str) -> list[str | None]:
-    """Texts of a column; of a dictionary, each is made once, whatever the number of rows that it is in."""
+    """The texts of a column. In a dictionary column, rows with the same text share one Python string."""
     try:
         if not pa.types.is_dictionary(column.type):
             return cast("list[str | None]", column.to_pylist())

@@ -1,4 +1,4 @@
-"""Columns of demonstrations in Parquet: their names, and the types that they may have."""
+"""Columns of demonstrations in Parquet: their names and their allowed types."""
 
 from __future__ import annotations
 
@@ -14,24 +14,30 @@ from grace_irl.states.kind import PartLayout
 
 
 def is_list(kind: pa.DataType) -> bool:
-    """Whether it is a list, of a fixed size or not (as pandas and polars write lists)."""
+    """Whether a type is a list of fixed or variable size. pandas and polars write variable sizes."""
     return bool(pa.types.is_fixed_size_list(kind) or pa.types.is_list(kind) or pa.types.is_large_list(kind))
 
 
 def value_type(kind: pa.DataType) -> pa.DataType:
-    """The type of a list's values, or of a plain column's."""
+    """The type of a list's values, or the type itself if it is not a list."""
     return kind.value_type if is_list(kind) else kind
 
 
 def dtype_of(kind: pa.DataType) -> np.dtype[Any]:
-    """The dtype of numbers of this type, without pandas."""
-    # Unlike an array made of Python objects, this does not import pandas if there is one: 40 MiB.
+    """The NumPy dtype of a numeric type, without an import of pandas."""
+    # Converting an array of Python objects would import an installed pandas, which takes 40 MiB.
     found: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
     return found
 
 
 def numbers_of(array: pa.Array) -> NDArray[Any]:
-    """The numbers of an Arrow array without nulls. `Array.to_numpy` would import pandas, if it is installed."""
+    """The numbers of an Arrow array without nulls.
+
+    `Array.to_numpy` is not used, because it would import pandas if it is installed.
+
+    Raises:
+        ArrowInvalid: the array has nulls.
+    """
     if array.null_count:
         raise pa.ArrowInvalid("null among numbers")
     if pa.types.is_boolean(array.type):
@@ -42,18 +48,18 @@ def numbers_of(array: pa.Array) -> NDArray[Any]:
 
 
 TEXT_COLUMNS = ("role", "task", "split", "instruction")
-"""One value through an episode."""
+"""Columns with one value per episode."""
 
 STEP_COLUMNS = ("action", "reward", "log_prob")
-"""Null in the last row of an episode."""
+"""Columns of numbers per step, null in the last row of an episode."""
 
 STATE_COLUMNS = ("goal", "terminated", "truncated")
 
 WORD_COLUMNS = ("action_text", "step_instruction")
-"""Columns of actions and their purpose in words; null in the last row of an episode."""
+"""Columns of actions and their purpose as text, null in the last row of an episode."""
 
 SCREENSHOT = "screenshot"
-"""A struct: the field `PICTURE` is the picture itself, the others hold its place."""
+"""Name of the screenshot column, a struct. Its field `PICTURE` is the picture; the other fields are its place."""
 
 PICTURE = "bytes"
 PLACE_TEXTS = ("path", "sha256")
@@ -61,21 +67,21 @@ PLACE_NUMBERS = ("start", "length", "record", "step")
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether it is text, of any layout; a column of nulls may be one."""
+    """Whether a type is text in any layout. A column of nulls also counts as text."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     views = (pa.types.is_string(kind), pa.types.is_large_string(kind), pa.types.is_string_view(kind))
     return any(views) or bool(pa.types.is_null(kind))
 
 
 PART = "state/"
-"""The beginning of the names of columns of named parts."""
+"""Prefix of the columns of named parts."""
 
 FOREIGN_PART = "observation."
-"""The same in robots' data sets (LeRobot's), which join nested names with dots."""
+"""Prefix of the columns of named parts in LeRobot's data sets for robots, which join nested names with dots."""
 
 
 def part_columns(names: Sequence[str]) -> dict[str, str]:
-    """The columns that hold states, by the names of the parts; {} if there are none."""
+    """The columns that hold states, by the names of their parts; {} if there are none."""
     if "state" in names:
         return {"": "state"}
     ours = {name.removeprefix(PART): name for name in names if name.startswith(PART)}
@@ -86,14 +92,14 @@ def part_columns(names: Sequence[str]) -> dict[str, str]:
 
 
 def text_columns(schema: pa.Schema) -> list[str]:
-    """The columns that are texts and are read as a dictionary; in a struct, Arrow cannot read one."""
+    """The text columns that are read as a dictionary. Arrow cannot do so for a field of a struct."""
     wanted = {*part_columns(schema.names).values(), *TEXT_COLUMNS, *WORD_COLUMNS}
     counts = Counter(schema.names)
     return [field.name for field in schema if field.name in wanted and counts[field.name] == 1 and is_text(field.type)]
 
 
 def fields_of(kind: pa.DataType) -> dict[str, pa.DataType]:
-    """The fields of a struct; {} of anything else."""
+    """The types of a struct's fields by name; {} for any other type."""
     return {field.name: field.type for field in kind} if pa.types.is_struct(kind) else {}
 
 
@@ -117,9 +123,9 @@ def _is_whole(kind: pa.DataType) -> bool:
 
 
 def part_of(name: str, kind: pa.DataType) -> PartLayout | None:
-    """The part of states that a column of this type holds; None of a column that holds none.
+    """The layout of a part of the states in a column of this type. None if the type cannot hold states.
 
-    A side of lists that may differ in size counts as 0.
+    For lists of variable size, the side is 0.
     """
     if is_text(kind):
         return PartLayout(name, "", ())
@@ -144,10 +150,11 @@ COLUMNS: dict[str, tuple[Callable[[pa.DataType], bool], str]] = {
     **dict.fromkeys(STATE_COLUMNS, FLAG),
     **dict.fromkeys(TEXT_COLUMNS, TEXT),
 }
-"""The types that a column may have, and their names."""
+"""Test for the allowed types of each column, and their name in messages."""
 
 WORDED_COLUMNS: dict[str, tuple[Callable[[pa.DataType], bool], str]] = {
     **dict.fromkeys(WORD_COLUMNS, TEXT),
     SCREENSHOT: (_is_screenshot, f"a struct with {PICTURE!r} (binary) and 'path' (text)"),
 }
-"""The same of those that only kinds with pictures and words have (`StateKind.annotated`)."""
+"""Test and name of the types, for columns that only kinds with screenshots and action texts have
+(`StateKind.annotated`)."""

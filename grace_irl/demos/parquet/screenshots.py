@@ -1,8 +1,8 @@
-"""Screenshots of a Parquet set: read when somebody asks, and written as pictures or as the places where they lie.
+"""Screenshots of a Parquet set. They are read on demand, and written as pictures or as places.
 
-What a row refers to was written by whoever wrote the file. So a path is relative to the set and stays in its folder,
-unless the row states the SHA-256 of the picture: then the file may lie anywhere, because nobody can name what they
-have not seen. Nothing but a picture with that SHA-256 is ever handed on.
+A row's path is untrusted, because it comes from the author of the file. So a path must be relative to the set and stay
+in its folder. A row that states the SHA-256 of the picture may refer to a file anywhere, because its author must have
+seen the picture. Only a picture with that SHA-256 is returned.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from grace_irl.demos.ui.shard import RecordScreenshot, Shard
 from grace_irl.errors import InputError
 
 BUFFER = 1 << 20
-"""Bytes of the file that are read at once: a group of pictures is not read to get at one."""
+"""Size of a read in bytes. It is small, so that one picture does not need the whole row group."""
 
 COPIES = 3
-"""Of a page: packed, unpacked, and the picture itself."""
+"""Copies of a page in memory: the packed page, the unpacked page and the picture."""
 
 LONGEST_PATH = 4096
 
@@ -39,15 +39,15 @@ _EXPECTED = "expected the path of a picture in the set's folder, or its sha256 b
 
 
 class SetPictures:
-    """Places of the screenshots of one set.
+    """The screenshots of one set.
 
     Args:
-        path: of the set.
-        schema: of the file.
+        path: file of the set.
+        schema: schema of the file.
     """
 
     _open: ClassVar[tuple[SetPictures, _Reading] | None] = None
-    """The set of the last look-up: pictures are mostly read in their order."""
+    """The set of the last look-up with its open file, kept because pictures are usually read in order."""
 
     _lock: ClassVar[Lock] = Lock()
 
@@ -61,11 +61,11 @@ class SetPictures:
         self._sets: dict[Path, SetPictures] = {}
 
     def screenshots(self, places: pa.StructArray, row: int) -> list[SetScreenshot | None]:
-        """The screenshots of some rows, None for those that have none.
+        """The screenshots of some rows, None for rows without one.
 
         Args:
-            places: the column without its pictures.
-            row: number of the first row in the set.
+            places: the screenshot column without its pictures.
+            row: index in the set of the first row.
         """
         try:
             values = places.to_pylist()
@@ -77,16 +77,16 @@ class SetPictures:
         ]
 
     def picture(self, row: int) -> bytes | None:
-        """The picture in a row, or None if it only refers to one.
+        """The picture in a row, or None if the row only refers to a picture.
 
         Raises:
-            InputError: the file is gone, damaged, or not as it was.
+            InputError: the file is missing, damaged or has changed.
         """
         if not self.has_pictures:
             return None
         with SetPictures._lock:
             opened = SetPictures._open
-            SetPictures._open = None  # what ends with an error is not gone on with
+            SetPictures._open = None  # after an error, the reading is not continued
             try:
                 if self._identity is None or self._identity != identity(self.path):
                     raise InputError(
@@ -104,19 +104,19 @@ class SetPictures:
             return found
 
     def resolved(self, place: Place, where: str) -> PlacedScreenshot:
-        """The screenshot that a row refers to, found by a path that is absolute.
+        """The screenshot that a row refers to, with an absolute path.
 
         Args:
-            place: as the row has it.
-            where: the row.
+            place: place that the row states.
+            where: file and row, for messages.
 
         Raises:
-            InputError: no place that may be read, or an empty one.
+            InputError: a place that must not be read, no file there, or invalid numbers in the place.
         """
         path = self.path_of(place, where)
         try:
             there = path.is_file()
-        except OSError:  # no name that a file can have, as one that is too long
+        except OSError:  # an impossible file name, such as one that is too long
             there = False
         if not there:
             raise InputError(f"{where}: no screenshot at {path}; expected the file there: was the set moved alone?")
@@ -132,14 +132,14 @@ class SetPictures:
         return SetScreenshot(self._sets[path], place.record)
 
     def path_of(self, place: Place, where: str) -> Path:
-        """The absolute path of a place, if it may be looked at.
+        """The absolute path of a place, if the row may refer to it.
 
         Args:
-            place: as the row has it.
-            where: the row.
+            place: place that the row states.
+            where: file and row, for messages.
 
         Raises:
-            InputError: it may not.
+            InputError: a path that a row may not refer to.
         """
         path = PurePosixPath(place.path)
         refused = ""
@@ -163,9 +163,9 @@ class SetScreenshot:
     """The picture of a row.
 
     Attributes:
-        pictures: of the set.
-        row: number of the row in the set.
-        reference: the place of the picture by the row, if it names one; a picture in the row comes first.
+        pictures: screenshots of the set.
+        row: index of the row in the set.
+        reference: place that the row states, or None. A picture in the row has priority.
     """
 
     pictures: SetPictures
@@ -193,7 +193,7 @@ class SetScreenshot:
         if self.reference is None or self.pictures.picture(self.row) is not None:
             return Place(str(self.pictures.path), record=self.row)
         place, sha256 = self.reference, self.reference.sha256
-        # Of a picture that is gone, the reference is kept as it is: the picture may come back.
+        # The reference to a missing picture is kept unchanged, because the picture may come back.
         path = self.pictures.path_of(place, self._where)
         return Place(str(path), place.start, place.length, place.record, place.step, sha256)
 
@@ -203,7 +203,7 @@ class SetScreenshot:
 
 
 class _Reading:
-    """A set whose pictures are read one after the other."""
+    """An open set whose pictures are read in order."""
 
     def __init__(self, path: Path) -> None:
         self._file = pq.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER, page_checksum_verification=True)
@@ -218,7 +218,7 @@ class _Reading:
         self._last: bytes | None = None
 
     def picture(self, row: int) -> bytes | None:
-        """The picture in a row. Rows behind the last one, in its group, are come to without a new start."""
+        """The picture in a row. A later row of the same row group is reached without starting the group again."""
         if row == self._next - 1:
             return self._last
         if not self._ends or row >= self._ends[-1]:
@@ -243,7 +243,7 @@ class _Reading:
 
 
 def _place(value: dict[str, Any]) -> Place | None:
-    """The place of a row's picture; None if it has no path."""
+    """The place of a row's picture; None if the row has no path."""
     if value["path"] is None:
         return None
     return Place(
@@ -265,9 +265,9 @@ def _schema(path: Path, where: str) -> pa.Schema:
 
 
 Cell = dict[str, Any] | None
-"""Fields of a row's screenshot: those of the struct."""
+"""The screenshot struct of one row, by field name; None without a screenshot."""
 
-# As the Image of Hugging Face's datasets, which reads both.
+# The layout of the Image type in Hugging Face's datasets, which can read both structs.
 EMBEDDED = pa.struct([(PICTURE, pa.binary()), ("path", pa.string())])
 REFERRED = pa.struct(
     [
@@ -284,11 +284,11 @@ _HINT = "or leave screenshots out (--screenshots none)"
 
 
 class ScreenshotColumn:
-    """Makes the cells of one set.
+    """The screenshot column of a set that is being written.
 
     Args:
-        keep: what the set has of screenshots.
-        place: of the set: what lies in its folder, or below it, is referred to from there.
+        keep: whether the set embeds screenshots, refers to them or leaves them out.
+        place: file of the set. References to pictures in or below its folder are relative to that folder.
     """
 
     def __init__(self, keep: Keep, place: Path) -> None:
@@ -297,22 +297,23 @@ class ScreenshotColumn:
 
     @property
     def type(self) -> pa.DataType | None:
-        """Of the column; None if there is none."""
+        """The type of the column; None without a column."""
         return {"embed": EMBEDDED, "refer": REFERRED, "none": None}[self._keep]
 
     @property
     def embeds(self) -> bool:
-        """Whether the pictures themselves are written."""
+        """Whether the pictures are embedded in the set."""
         return self._keep == "embed"
 
     def cell(self, screenshot: Screenshot | None, where: str) -> tuple[Cell, int]:
-        """A row's screenshot, and its bytes.
+        """The cell of a row, and the size of its embedded picture in bytes.
 
         Args:
-            where: file, episode and step.
+            screenshot: screenshot of the row, or None.
+            where: file, episode and step, for messages.
 
         Raises:
-            InputError: a picture that cannot be read, or that lies nowhere.
+            InputError: a picture that cannot be read, or a picture without a file to refer to.
         """
         if screenshot is None or self._keep == "none":
             return None, 0
@@ -325,7 +326,7 @@ class ScreenshotColumn:
         return {PICTURE: picture}, len(picture)
 
     def array(self, cells: Sequence[Cell]) -> pa.StructArray:
-        """Cells as rows of the column."""
+        """The cells as an array of the column's type."""
         kind = self.type
         assert kind is not None
         fields = [pa.array([cell and cell.get(field.name) for cell in cells], field.type) for field in kind]

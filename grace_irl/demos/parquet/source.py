@@ -1,8 +1,8 @@
-"""Reads demonstrations in Parquet: one row per state, the metadata of the set in the file.
+"""Reader for demonstrations in Parquet: one row per state, and the metadata of the set in the file.
 
-A trajectory of T steps is T+1 consecutive rows with one number in `episode`; `action`, `reward` and
-`log_prob` are null in its last row. States are lists, fixed in size or not; grids have `height` and `width`
-beside them, so that trajectories of one file may differ in size. docs/demonstrations.md has the whole schema.
+A trajectory of T steps is T+1 consecutive rows with the same number in `episode`. `action`, `reward` and `log_prob` are
+null in its last row. States are lists of fixed or variable size. Grids also have the columns `height` and `width`, so
+trajectories of one file may differ in size. docs/demonstrations.md describes the whole schema.
 """
 
 from __future__ import annotations
@@ -52,46 +52,46 @@ from grace_irl.states.texts import pack
 from grace_irl.states.vector import VECTOR
 
 BATCH_ROWS = 16_384
-"""Rows decoded at once, and rows of a row group: small beside a million, large beside a batch's overhead."""
+"""Rows per decoded batch and per row group: far fewer than a million, but enough to outweigh a batch's overhead."""
 
 UNEVEN = "columns of different numbers of rows"
 
 HEAVY_ROWS = 512
-"""The same for kinds whose states are large."""
+"""Maximum number of rows per batch for kinds whose states are large."""
 
 HEAVY_NUMBERS = 1 << 22
-"""Numbers of the states of a batch of these, if their rows have as many."""
+"""Target for the number of numeric values in all states of a batch, for the same kinds."""
 
 FOREIGN = {"episode": "episode_index", "reward": "next.reward", "terminated": "next.done"}
-"""Names of columns in robots' data sets (LeRobot's)."""
+"""Names of these columns in LeRobot's data sets for robots."""
 
 EPISODE_ROWS = 1 << 18
-"""The same for the numbers of episodes alone."""
+"""Rows per batch when only the column `episode` is read."""
 
 SHARED_TEXTS = 1024
-"""Texts that are looked for among later ones."""
+"""Number of texts that are remembered, so that later episodes share them."""
 
 LONGEST_TEXT = 1 << 20
-"""Characters of what was done in a step, or what for. Real ones have 20 to 300."""
+"""Maximum length of an action text or step instruction in characters. Real ones have 20 to 300."""
 
 ROW_BYTES = 8 * len(STEP_COLUMNS) + len(STATE_COLUMNS)
-"""Of a row's numbers besides its state."""
+"""Bytes of a row's numbers, without its state."""
 
 NUMBER_BYTES = 128
-"""Of an episode's number and length, while its file is read."""
+"""Bytes in memory for an episode's number and length while its file is read."""
 
 
 class ParquetSource:
-    """A Parquet file of this schema, opened (see `Source`).
+    """An open Parquet file of this schema (see `Source`).
 
-    Texts are read as a dictionary, so that one which is in many rows is in memory once.
+    Texts are read as a dictionary, so a text in many rows is in memory once.
 
     Args:
-        path: of it.
-        memory: of the set.
+        path: the file.
+        memory: memory of the set.
 
     Raises:
-        InputError: not Parquet, truncated, empty, of another schema, or larger than the memory.
+        InputError: a file that is not Parquet, truncated, empty, of another schema, or larger than the memory.
     """
 
     def __init__(self, path: Path, memory: Memory) -> None:
@@ -103,7 +103,7 @@ class ParquetSource:
             self._file = pq.ParquetFile(
                 path, read_dictionary=text_columns(schema), pre_buffer=False, page_checksum_verification=True
             )
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # the last of names of columns
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # UnicodeDecodeError: column names
             raise InputError(
                 f"{path}: not readable as Parquet ({first_line(error)}); expected a whole file: "
                 "it may be truncated, write or copy it again"
@@ -124,7 +124,7 @@ class ParquetSource:
         pages = Pages(path, self._file, memory)
         memory.require(pages.batch_bytes([self._name("episode")], EPISODE_ROWS), f"{path}: column 'episode'")
         self._lengths = self._episode_lengths()
-        # A trajectory may begin and end in the midst of a batch.
+        # A trajectory may begin and end within a batch.
         rows = max(self._lengths) + 2 * self._batch_rows
         memory.require(pages.batch_bytes(self._columns, rows), f"{path}: a batch of rows")
         self._known: dict[str, str] = {}
@@ -135,7 +135,7 @@ class ParquetSource:
         return self.header.metadata.state_kind
 
     def _rows_at_once(self) -> int:
-        """Rows of a batch: fewer if states are large."""
+        """Number of rows per batch, fewer if states are large."""
         if not self._kind.heavy:
             return BATCH_ROWS
         about, columns = self._file.metadata, {*self._parts.values()}
@@ -172,7 +172,14 @@ class ParquetSource:
             ) from None
 
     def _demonstration(self, rows: EpisodeRows, before: int, role: Role | None, allocate: Allocate) -> Demonstration:
-        """The trajectory of some rows, before which the file has others, with what it stands for."""
+        """The demonstration in some rows.
+
+        Args:
+            rows: rows of the trajectory.
+            before: number of rows in the file before them.
+            role: role of the demonstration; None for the stated one.
+            allocate: function that returns the arrays for states and actions.
+        """
         where, count = rows.where, len(rows)
         self._memory.require(count * ROW_BYTES, where)
         texts = {name: text and self._shared(text) for name in TEXT_COLUMNS for text in [rows.text(name)]}
@@ -211,7 +218,7 @@ class ParquetSource:
 
         Raises:
             ArrowInvalid: a state is null.
-            InputError: texts that are no states, or numbers that do not fill their shape.
+            InputError: texts that are not states, or another number of values than the shape needs.
         """
         count = len(rows)
         if any(piece.null_count for piece in rows.column(column, count)):
@@ -235,7 +242,7 @@ class ParquetSource:
         return states
 
     def _spelled(self, texts: Sequence[str], where: str) -> list[str]:
-        """Texts as states have them. What is known to be spelled so, in whatever episode, is not parsed again."""
+        """The texts in the canonical form of states. Texts that earlier checks found canonical are not parsed again."""
         found: dict[str, str] = {}
         nbytes = 0
         for step, text in enumerate(texts):
@@ -254,7 +261,7 @@ class ParquetSource:
         return [found[text] for text in texts]
 
     def _actions(self, rows: EpisodeRows, allocate: Allocate) -> NDArray[Any] | None:
-        """The actions, in the shape that the metadata state."""
+        """The actions, in the shape that the metadata state; None without actions."""
         actions, shape = rows.numbers("action", len(rows) - 1, allocate), self.header.action_shape
         if actions is None or shape is None:
             return actions
@@ -264,10 +271,10 @@ class ParquetSource:
         return actions.reshape(len(actions), *shape)
 
     def _words(self, rows: EpisodeRows, name: str) -> tuple[str, ...]:
-        """One text for each step; () if there are none.
+        """The texts of a column, one per step; () if there are none.
 
         Raises:
-            InputError: one that is missing beside others, or too long.
+            InputError: a text that is missing in some steps only, or one that is too long.
         """
         found = rows.texts(name, len(rows) - 1)
         texts = tuple(self._shared(text) for text in found if text is not None)
@@ -284,22 +291,22 @@ class ParquetSource:
         return texts
 
     def _shared(self, text: str) -> str:
-        """The same text, as an earlier episode had it: one that is in many is in memory once."""
+        """The equal text of an earlier episode if there is one, so that equal texts share memory."""
         if len(self._known) >= SHARED_TEXTS:
             self._known.clear()
         return self._known.setdefault(text, text)
 
     def _wanted(self) -> list[str]:
-        """The columns that trajectories are made of."""
+        """The columns to read for trajectories."""
         columns = (*self._parts.values(), *TEXT_COLUMNS, *STEP_COLUMNS, *STATE_COLUMNS, *self._kind.sides)
         wanted = [name for name in map(self._name, columns) if name in self._schema.names]
         if self._kind.annotated:
             wanted += [name for name in WORD_COLUMNS if name in self._schema.names]
-            wanted += self.pictures.columns  # and not the pictures themselves
+            wanted += self.pictures.columns  # the places, without the pictures
         return wanted
 
     def _name(self, name: str) -> str:
-        """The name that a column of the schema has in the file."""
+        """The name in the file for a column of the schema."""
         return self._names.get(name, name)
 
     def _check_columns(self) -> None:
@@ -325,7 +332,7 @@ class ParquetSource:
             raise InputError(f"{self.path}: no rows; expected at least one trajectory")
 
     def _episode_lengths(self) -> list[int]:
-        """Rows of each episode, from the one small column: memory is reserved before states come."""
+        """Number of rows of each episode, from the small column `episode`. Memory is checked before states are read."""
         lengths: list[int] = []
         seen: set[int] = set()
         last: int | None = None
@@ -365,7 +372,7 @@ def first_line(error: Exception) -> str:
 
 
 def _guess(schema: pa.Schema) -> Header:
-    """The header of a file that somebody else wrote: the columns show the kind, or several."""
+    """The header of a file from another program. Its columns determine the kind, or several possible kinds."""
     found = part_columns(schema.names)
     parts = [part_of(name, schema.field(column).type) for name, column in list(found.items())[:1]]
     fitting = [kind for kind in KINDS.values() if parts and all(part and kind.stores(part) for part in parts)]

@@ -1,4 +1,4 @@
-"""Writes demonstrations in the Parquet schema that `parquet.py` reads."""
+"""Writer for demonstrations in the Parquet schema of `source.py`."""
 
 from __future__ import annotations
 
@@ -34,13 +34,15 @@ from grace_irl.states.kind import PartLayout, StateKind
 TEXT = pa.dictionary(pa.int32(), pa.string())
 
 GROUP_BYTES = 64 << 20
-"""States and pictures of a row group, if they come to so much before `BATCH_ROWS`; it has each screen once."""
+"""Size of states and pictures in bytes at which a row group ends, even before `BATCH_ROWS` rows. A row group stores
+each distinct screen once."""
 
 NUMBERS = 8 << 20
-"""The same of states of thousands of numbers: in memory Arrow takes a dozen bytes more for each of them."""
+"""Size in bytes at which a row group ends, for states of thousands of numbers. It is smaller because Arrow needs a
+dozen extra bytes in memory per number."""
 
 PICTURES_OF_A_PAGE = 4
-"""Pictures that are written at once, and read at once by who wants one of them."""
+"""Number of pictures per page. A reader that needs one picture decodes the whole page."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,10 @@ class _Piece:
     """Some rows of an episode, waiting for the rest of their row group.
 
     Attributes:
-        demonstration: whose rows.
-        episode: its number.
-        start, stop: the rows; all of them, unless pictures take too much.
-        cells: what these rows have of screenshots.
+        demonstration: demonstration with these rows.
+        episode: number of the episode.
+        start, stop: range of the rows. It covers the whole episode, unless its states or pictures are too large.
+        cells: screenshot cells of these rows.
     """
 
     demonstration: Demonstration
@@ -62,10 +64,14 @@ class _Piece:
 
 
 class ParquetWriter(SetWriter):
-    """A writer of Parquet; holds one row group, and the first one's demonstrations set the schema.
+    """A writer of Parquet files. One row group is in memory at a time.
+
+    The demonstrations of the first row group determine the schema.
 
     Args:
-        screenshots: what the set has of them.
+        path: the file.
+        metadata: metadata of the set.
+        screenshots: whether the set embeds screenshots, refers to them or leaves them out.
     """
 
     def __init__(self, path: Path, metadata: Metadata, screenshots: Keep = "embed") -> None:
@@ -86,7 +92,7 @@ class ParquetWriter(SetWriter):
             cell, size = self._screenshots.cell(screenshot, f"{where}, step {step}")
             cells.append(cell)
             self._pending_bytes += size
-            if self._pending_bytes >= GROUP_BYTES and step < rows - 1:  # pictures of one episode may be many
+            if self._pending_bytes >= GROUP_BYTES and step < rows - 1:  # one episode may have many pictures
                 self._pending.append(_Piece(demonstration, self._count, start, step + 1, tuple(cells)))
                 self._flush()
                 start, cells = step + 1, []
@@ -101,11 +107,11 @@ class ParquetWriter(SetWriter):
 
     @property
     def _is_pixels(self) -> bool:
-        """Whether a state is thousands of numbers."""
+        """Whether a state consists of thousands of numbers."""
         return self._kind.heavy and not self._kind.parsed
 
     def _most_rows(self, trajectory: Trajectory) -> int:
-        """Rows of an episode that are written at once."""
+        """Maximum number of an episode's rows in one row group."""
         states = trajectory.states
         return max(NUMBERS * len(states) // self._kind.nbytes(states), 1) if self._is_pixels else len(states)
 
@@ -129,7 +135,7 @@ class ParquetWriter(SetWriter):
             self._schema = _schema(first, self._metadata, self._screenshots.type)
         if self._writer is None:
             self._place.parent.mkdir(parents=True, exist_ok=True)
-            # A dictionary of distinct floats only costs; grids and texts repeat.
+            # Grids and texts repeat, so a dictionary helps. Floats are mostly distinct, so a dictionary only costs.
             repeated = [field for field in self._schema if not pa.types.is_floating(value_type(field.type))]
             leaves = [f"{one.name}.list.element" if is_list(one.type) else one.name for one in repeated]
             leaves += [f"{SCREENSHOT}.{field.name}" for field in self._screenshots.type or () if field.name != PICTURE]
@@ -144,7 +150,7 @@ class ParquetWriter(SetWriter):
             )
         batches = [self._batch(piece, self._schema) for piece in self._pending]
         table = pa.Table.from_batches(batches).unify_dictionaries()
-        if _text_parts(self._schema):  # a second chunk would be written text by text
+        if _text_parts(self._schema):  # Arrow would write a second chunk text by text
             table = table.combine_chunks()
         self._writer.write_table(table, row_group_size=2 * BATCH_ROWS)
         self._pending.clear()
@@ -198,7 +204,7 @@ class ParquetWriter(SetWriter):
 
 
 def _schema(demonstrations: list[Demonstration], metadata: Metadata, screenshot: pa.DataType | None) -> pa.Schema:
-    """The columns that these demonstrations need; screens have all that screens may have."""
+    """The columns that these demonstrations need. Sets of screens always have all columns for screens."""
     trajectories = [demonstration.trajectory for demonstration in demonstrations]
     kind, first = metadata.state_kind, trajectories[0]
     fields = [pa.field("episode", pa.int32(), nullable=False)]
@@ -218,7 +224,7 @@ def _schema(demonstrations: list[Demonstration], metadata: Metadata, screenshot:
     if any(demonstration.goals is not None for demonstration in demonstrations):
         fields.append(pa.field("goal", pa.bool_()))
     fields += [pa.field(name, pa.bool_(), nullable=False) for name in ("terminated", "truncated")]
-    texts = {"role": False, "task": False, "split": True, "instruction": False}  # a null states no split
+    texts = {"role": False, "task": False, "split": True, "instruction": False}  # null means that no split is stated
     fields += [pa.field(name, TEXT, nullable=nullable) for name, nullable in texts.items()]
     if kind.annotated:
         fields += [pa.field(name, pa.string()) for name in WORD_COLUMNS]
@@ -227,7 +233,7 @@ def _schema(demonstrations: list[Demonstration], metadata: Metadata, screenshot:
 
 
 def _part_type(kind: StateKind, part: PartLayout) -> pa.DataType:
-    """The type of the column of a part: texts as a dictionary, lists of one size if no side may differ."""
+    """The column type of a part: a dictionary for texts, and lists of fixed size unless the kind has variable sides."""
     if part.is_text:
         return TEXT
     number = pa.from_numpy_dtype(np.dtype(part.dtype))
@@ -237,12 +243,12 @@ def _part_type(kind: StateKind, part: PartLayout) -> pa.DataType:
 
 
 def _text_parts(schema: pa.Schema) -> bool:
-    """Whether some part of the states is a text."""
+    """Whether at least one part of the states is text."""
     return any(schema.field(column).type == TEXT for column in part_columns(schema.names).values())
 
 
 def _numbers(array: NDArray[Any], column: str, kind: StateKind, schema: pa.Schema, where: str) -> dict[str, Any]:
-    """A part of numbers, and the sides of a state that has some."""
+    """The columns of a numeric part by name: its numbers and, if the kind has variable sides, each state's sides."""
     rows = len(array)
     flat = array.reshape(rows, -1)
     stored = schema.field(column).type
@@ -265,7 +271,7 @@ def _numbers(array: NDArray[Any], column: str, kind: StateKind, schema: pa.Schem
 
 
 def _texts(array: NDArray[Any], where: str) -> pa.Array:
-    """A part of texts: each different one once."""
+    """The column of a text part, a dictionary with each distinct text once."""
     codes: dict[bytes, int] = {}
     indices = [codes.setdefault(value, len(codes)) for value in array.tolist()]
     try:
@@ -276,7 +282,7 @@ def _texts(array: NDArray[Any], where: str) -> pa.Array:
 
 
 def _words(trajectory: Trajectory, name: str, where: str) -> pa.Array:
-    """`action_text` or `step_instruction`: null in the last row, and if the source has none."""
+    """The column `action_text` or `step_instruction`. It is null in the last row, and everywhere without such texts."""
     rows, words = len(trajectory.states), getattr(trajectory, f"{name}s")
     if words and len(words) != rows - 1:
         raise InputError(f"{where}: {len(words)} of {name} for {rows} states; expected {rows - 1}, or none")

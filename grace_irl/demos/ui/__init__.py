@@ -1,1 +1,1 @@
-"""Screens: what knows the XML of a user interface."""
+"""Readers and writers of demonstrations whose states are screens of a user interface, as XML."""

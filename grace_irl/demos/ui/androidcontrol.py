@@ -1,7 +1,7 @@
-"""Reads AndroidControl's shards: GZIP TFRecord files whose records are episodes of screens.
+"""Reader and writer for AndroidControl's shards: GZIP TFRecord files whose records are episodes of screens.
 
-The states are the accessibility trees as uiautomator's XML (`forest.py`), the instruction is the goal. Actions are JSON
-and no numbers: a trajectory has them as `Trajectory.action_texts`.
+States are accessibility trees, converted to uiautomator's XML (`forest.py`). The instruction is the goal. Actions are
+JSON texts instead of numbers, so they are stored in `Trajectory.action_texts`.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from grace_irl.states.ui import markup
 
 
 class AndroidControlSource:
-    """A shard, opened (see `Source`): its first record is read for the header.
+    """An open shard (see `Source`). The header comes from its first record.
 
     Args:
-        path: of it.
-        memory: of the set.
+        path: the file.
+        memory: memory of the set.
 
     Raises:
-        InputError: what reads shards is not installed, no records, or a first record that cannot be used.
+        InputError: the libraries for shards are not installed, no records, or a first record that cannot be used.
     """
 
     def __init__(self, path: Path, memory: Memory) -> None:
@@ -51,10 +51,10 @@ class AndroidControlSource:
         self.header = Header(about.metadata, None if about.role is None else "mixed")
 
     def records(self) -> Iterator[EpisodeRecord]:
-        """Every episode as the shard has it, in order, one in memory at a time.
+        """Every episode as a record, in order. One record is in memory at a time.
 
         Raises:
-            InputError: for records that cannot be used.
+            InputError: a record that cannot be used.
         """
         return self._shard.records()
 
@@ -126,16 +126,18 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 
 
 class AndroidControlWriter(SetWriter):
-    """A writer of one shard, a record for each demonstration.
+    """A writer of one shard, with one record per demonstration.
 
-    Episodes keep the number that their source names, or get the next that is free. What the format has no place for
-    is kept in a feature of our own (`record.ABOUT`). Screenshots must be PNG.
+    An episode keeps the number from its source, or gets the next free number. Facts that the format cannot hold go to
+    grace-irl's own feature (`record.ABOUT`). Screenshots must be PNG.
 
     Args:
-        screenshots: whether they are written; a shard cannot refer to them.
+        path: the file.
+        metadata: metadata of the set.
+        screenshots: "embed" to write screenshots, "none" to leave them out. A shard cannot refer to them.
 
     Raises:
-        InputError: what writes shards is not installed, or the states are no screens.
+        InputError: the libraries for shards are not installed, `screenshots` is "refer", or the states are not screens.
     """
 
     def __init__(self, path: Path, metadata: Metadata, screenshots: Keep = "embed") -> None:
@@ -164,7 +166,7 @@ class AndroidControlWriter(SetWriter):
             root = markup.parse(state.decode(), here)
             tree = forest.forest_of(root).SerializeToString(deterministic=True)
             trees.append(tree)
-            # As it will be read, so that what could not be read is not written.
+            # Read the tree back as a reader will, so that no unreadable tree is written.
             beside.append(residue.difference(root, forest.hierarchy(forest.parse(tree, here), here)))
         shown = trajectory.screenshots if self._screenshots == "embed" else ()
         pictures = [b"" if picture is None else picture.read() for picture in shown]
@@ -187,12 +189,12 @@ class AndroidControlWriter(SetWriter):
         if self._stream is None:
             self._place.parent.mkdir(parents=True, exist_ok=True)
             self._file = self._part.open("wb")
-            # No name and no time in it: equal sets are equal files.
+            # The GZIP header gets no name and no time, so equal sets give equal files.
             self._stream = cast(BinaryIO, gzip.GzipFile("", "wb", fileobj=self._file, mtime=0))
         write_record(self._stream, data)
 
     def _finish(self, header: str) -> None:
-        del header  # every record has its own, because the format has no other place
+        del header  # each record holds the metadata, because the format has no place for a header
         self._close()
 
     def _discard(self) -> None:
@@ -220,7 +222,7 @@ class AndroidControlWriter(SetWriter):
 
 
 def _size(picture: bytes, where: str) -> tuple[int, int]:
-    """Width and height of a PNG, in pixels; zeros if there is none."""
+    """Width and height of a PNG in pixels; zeros if there is no picture."""
     if not picture:
         return 0, 0
     if not picture.startswith(_PNG) or len(picture) < 24:

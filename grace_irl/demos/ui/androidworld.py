@@ -1,10 +1,15 @@
-"""Reads AndroidWorld: histories of agents (JSON, also gzipped) and element lists as Python prints them.
+"""Reader for AndroidWorld: histories of agents (JSON, also gzipped) and element lists as Python prints them.
 
-A history is a list of steps, each `{"task_goal": …, "result": …, "ui_description": [elements]}`; the elements are the
-screen before the step's action, so that T steps are T states. An element is what the agent was shown of it, with its
-rectangle (`{"ui_description": 'UI element 0: {"index": 0, …}', "ui_bbox": [x_min, x_max, y_min, y_max]}`), an object
-with the fields of a `UIElement`, or its text, `UIElement(text='…', …)`. A list has no nesting: its states are flat.
-`result` says whether the environment found the goal reached: it becomes `terminated`, and the role if none is given.
+A history is a list of steps, each `{"task_goal": …, "result": …, "ui_description": [elements]}`. The elements are the
+screen before the step's action, so T steps give T states. The states are flat, because an element list has no nesting.
+An element has one of three forms:
+
+- the text that the agent saw, with a rectangle: `{"ui_description": 'UI element 0: {"index": 0, …}', "ui_bbox": [x_min,
+  x_max, y_min, y_max]}`;
+- an object with the fields of a `UIElement`;
+- the printed element, `UIElement(text='…', …)`.
+
+`result` is the environment's verdict on success. It becomes `terminated`, and the role if none is given.
 """
 
 from __future__ import annotations
@@ -43,7 +48,7 @@ _PLAIN_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\n": ""}
 
 
 def is_history(found: object) -> bool:
-    """Whether what a JSON file holds are the steps of a history."""
+    """Whether the content of a JSON file is a list of history steps."""
     return (
         isinstance(found, list)
         and bool(found)
@@ -55,9 +60,9 @@ def history(path: Path, read: Callable[[], Any], memory: Memory) -> ScreenEpisod
     """The episode of a history.
 
     Args:
-        path: its file.
-        read: gives the steps.
-        memory: of the set.
+        path: file of the history.
+        read: function that reads the steps from the file.
+        memory: memory of the set.
 
     Raises:
         InputError: not the steps of one episode.
@@ -82,14 +87,14 @@ def history(path: Path, read: Callable[[], Any], memory: Memory) -> ScreenEpisod
 
 
 def open_elements(path: Path, memory: Memory) -> EpisodeSource:
-    """A file with one element list as Python prints it, as an episode of one state.
+    """Open a file with one printed element list, as an episode of one state.
 
     Args:
-        path: of it.
-        memory: of the set.
+        path: the file.
+        memory: memory of the set.
 
     Raises:
-        InputError: not such a list.
+        InputError: not an element list.
     """
 
     def screens() -> Iterator[str]:
@@ -99,15 +104,15 @@ def open_elements(path: Path, memory: Memory) -> EpisodeSource:
 
 
 def flat(elements: list[dict[str, object]], where: str, memory: Memory) -> str:
-    """A screen without nesting, one node for each element.
+    """The XML of a screen without nesting, with one node per element.
 
     Args:
-        elements: their attributes.
-        where: for messages.
-        memory: of the set.
+        elements: attributes of each element.
+        where: file and state, for messages.
+        memory: memory of the set.
 
     Raises:
-        InputError: more elements than a screen or the memory may have, or a text longer than one may be.
+        InputError: too many elements for a screen or for the memory, or XML longer than a screen may be.
     """
     if len(elements) > markup.MAX_NODES:
         raise InputError(f"{where}: {len(elements):,} elements; expected at most {markup.MAX_NODES:,} in a screen")
@@ -119,10 +124,10 @@ def flat(elements: list[dict[str, object]], where: str, memory: Memory) -> str:
 
 
 def read_elements(text: str, where: str) -> list[dict[str, object]]:
-    """The attributes of each `UIElement(…)` of a text: separated by lines, or a list.
+    """The attributes of each `UIElement(…)` in a text. The text has one element per line, or is a printed list.
 
     Raises:
-        InputError: something else is there.
+        InputError: the text holds anything else.
     """
     if text.count("UIElement(") > markup.MAX_NODES:
         raise InputError(f"{where}: more than {markup.MAX_NODES:,} elements; expected those of one screen")
@@ -147,13 +152,13 @@ def read_elements(text: str, where: str) -> list[dict[str, object]]:
 
 
 def read_description(text: str, where: str) -> dict[str, Any]:
-    """The fields of an element as AndroidWorld's agents are shown it.
+    """The fields of an element in the form that AndroidWorld's agents see.
 
-    Texts in it are not escaped, and may hold quotes and lines: the flags are read from the end, and of what is left
-    each text reaches to the name of the next.
+    Values in this form are not escaped and may hold quotes and line breaks. So the flags are parsed from the end. In
+    the rest, each value ends where the next field name begins.
 
     Raises:
-        InputError: not such a text.
+        InputError: a text of another form.
     """
     head = _HEAD.match(text)
     end = len(text.rstrip()) - 1

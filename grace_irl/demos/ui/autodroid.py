@@ -1,16 +1,17 @@
-"""Reads AutoDroid's records: screens of an app as HTML-like text, in YAML.
+"""Reader for AutoDroid's records: screens of an app as HTML-like text, in YAML.
 
-A file is `{records: [{State: …, Choice: …, Input: …, …}], task_name: …}`. Each record's State is a state, in order; one
-file is one episode. A state is a list of elements without nesting, `<button id=3 text='Search'>July<br>2023</button>`:
+A file is one episode, `{records: [{State: …, Choice: …, Input: …, …}], task_name: …}`. The `State` of each record is
+one state. It is a list of elements without nesting, such as `<button id=3 text='Search'>July<br>2023</button>`:
 
 | element | class | flags |
 |---|---|---|
 | `button` | `android.widget.Button` | clickable |
-| `checkbox` | `android.widget.CheckBox` | clickable, checkable, checked as it says |
+| `checkbox` | `android.widget.CheckBox` | clickable, checkable, checked if `checked=True` |
 | `input` | `android.widget.EditText` | clickable, focusable |
 | `p` | `android.widget.TextView` | |
 
-What is between the tags is the text, with `<br>` as a line break; `text='…'` is the description; `id` is the index.
+The content between the tags is the text, with `<br>` as a line break. `text='…'` is the content description, and `id`
+is the index.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from grace_irl.errors import InputError
 from grace_irl.states.ui import markup
 
 MAX_BYTES = 4 * 1024 * 1024
-"""Longest file. Real ones have 20 to 100 KB."""
+"""Maximum size of a file in bytes. Real ones have 20 to 100 KB."""
 
 MAX_DEPTH = 16
-"""Deepest nesting of the YAML. Records have 4 levels."""
+"""Maximum nesting depth of the YAML. Records have 4 levels."""
 
 CLASSES: dict[str, dict[str, object]] = {
     "button": {"class": "android.widget.Button", "clickable": True},
@@ -41,20 +42,20 @@ CLASSES: dict[str, dict[str, object]] = {
 }
 
 UNNAMED = "utg"
-"""AutoDroid's text for an exploration without a task."""
+"""Task name that AutoDroid gives to an exploration without a task."""
 
 _OPENING = re.compile(r"\s*<(button|checkbox|input|p) +id=(\d{1,9})(?: +checked=(True|False))?(?: +text=')?")
 
 
 def open_records(path: Path, memory: Memory) -> EpisodeSource:
-    """A file of records.
+    """Open a file of records.
 
     Args:
-        path: of it.
-        memory: of the set.
+        path: the file.
+        memory: memory of the set.
 
     Raises:
-        InputError: not YAML, not such records, or a state that cannot be read.
+        InputError: not YAML, not AutoDroid's records, or a state that cannot be read.
     """
 
     def records() -> Mapping[str, Any]:
@@ -80,7 +81,7 @@ def read_elements(state: str, where: str) -> list[dict[str, object]]:
     """The attributes of each element of a state.
 
     Raises:
-        InputError: something else is there.
+        InputError: the state holds anything else.
     """
     elements: list[dict[str, object]] = []
     at = 0
@@ -112,10 +113,13 @@ def read_elements(state: str, where: str) -> list[dict[str, object]]:
 
 
 def read_yaml(text: str, where: str) -> Any:
-    """The content of a YAML file, as mappings, lists and texts: of its events, so that no tag makes anything.
+    """The content of a YAML file as mappings, lists and texts.
+
+    It is built from the parser's events, so a YAML tag cannot create an object. Aliases are refused because they may
+    expand to any amount of data.
 
     Raises:
-        InputError: not YAML, an alias (which may stand for any amount of data), or nested deeper than `MAX_DEPTH`.
+        InputError: not YAML, an alias, or nesting deeper than `MAX_DEPTH`.
     """
     try:
         import yaml
@@ -124,7 +128,7 @@ def read_yaml(text: str, where: str) -> Any:
             f"{where}: YAML needs PyYAML, which is not installed; install the extra, pip install 'grace-irl[android]'"
         ) from None
     done: list[Any] = []
-    open_: list[list[Any]] = [done]  # what is being read, outermost first; a mapping as its keys and values in turn
+    open_: list[list[Any]] = [done]  # unfinished collections, outermost first; a mapping holds key, value, key, …
     try:
         for event in yaml.parse(markup.rinse(text), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
             if isinstance(event, yaml.AliasEvent):

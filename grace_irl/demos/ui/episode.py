@@ -1,10 +1,11 @@
-"""Episodes of screens: one as a `Source`, which every reader of text formats comes down to, and one as a folder.
+"""Episodes of screens: `EpisodeSource`, which every reader of a text format returns, and the reader for a folder.
 
     episode/task.json               {"task": "Set an alarm …", "role": "expert", "success": true}; all optional
-    episode/hierarchy/step_1.xml    or in the folder itself; steps are in the order of the numbers in their names
+    episode/hierarchy/step_1.xml    or in the folder itself; sorted by the numbers in the names
     episode/screenshots/step_1.png  or beside the dump; png, jpg, jpeg or webp; optional
 
-Without a task file, a folder is an episode if it holds dumps and nothing else that could be demonstrations.
+A dump is uiautomator's XML of one screen. Without a task file, a folder is an episode if it holds dumps and no other
+files that could be demonstrations.
 """
 
 from __future__ import annotations
@@ -34,20 +35,20 @@ METADATA = Metadata(kind="ui", view="uiautomator")
 _OTHERS = (".parquet", ".npz", ".tfrecord", ".json", ".json.gz", ".yaml", ".yml")
 
 MAX_BYTES = 1024 * 1024 * 1024
-"""Most bytes of one episode's states, which are all as wide as its longest screen."""
+"""Maximum size of an episode's states in bytes. Each state takes as many bytes as the longest screen."""
 
 
 @dataclass(frozen=True)
 class ScreenEpisode:
-    """One episode, opened; its screens are read on demand.
+    """One open episode. Its screens are read on demand.
 
     Attributes:
-        screens: gives the states in order, as canonical XML (`grace_irl.states.ui.markup.write`), each time anew.
+        screens: function that reads the states in order, as canonical XML (`grace_irl.states.ui.markup.write`).
         instruction: the goal, or "".
         task: name of the task.
-        role: what the source says, or None.
-        success: whether the goal was reached, or None if the source does not say.
-        screenshots: one for each state, or ().
+        role: role that the source states, or None.
+        success: whether the goal was reached, or None if the source does not state it.
+        screenshots: one screenshot per state, or ().
     """
 
     screens: Callable[[], Iterator[str]]
@@ -59,19 +60,23 @@ class ScreenEpisode:
 
     @property
     def stated_role(self) -> Role | None:
-        """The role, or else what success says of it: an episode that failed is negative."""
+        """The stated role, else the role by success: "expert" or, after a failure, "negative"."""
         if self.role is not None or self.success is None:
             return self.role
         return "expert" if self.success else "negative"
 
 
 class EpisodeSource:
-    """A file or folder that holds one episode (see `Source`).
+    """A file or folder with one episode (see `Source`).
 
-    Every screen is read once when it is opened, so that what cannot be used is refused before anything is loaded.
+    All screens are read once at the start, so an unusable screen raises an error before any data are loaded.
+
+    Args:
+        path: the file or folder.
+        episode: its episode.
 
     Raises:
-        InputError: no screens, one that cannot be used, or too many bytes.
+        InputError: no screens, a screen that cannot be used, or too many bytes.
     """
 
     def __init__(self, path: Path, episode: ScreenEpisode) -> None:
@@ -105,7 +110,7 @@ class EpisodeSource:
         yield Demonstration(trajectory, found, self._episode.task)
 
     def _states(self, allocate: Allocate) -> NDArray[np.bytes_]:
-        """The screens as `screens.pack` has them, one text in memory at a time."""
+        """The screens as an array of bytes, `(T+1,)`, with one text in memory at a time."""
         states = allocate((self._count,), f"S{self._width}")
         count = 0
         for screen in self._episode.screens():
@@ -123,21 +128,21 @@ class EpisodeSource:
 
 
 def is_episode(folder: Path) -> bool:
-    """Whether a folder has the dumps of one episode: a task file beside them, or nothing else that may be data."""
+    """Whether a folder is an episode: it has dumps, and also a task file or no other files that may be data."""
     if not folder.is_dir() or not steps(folder):
         return False
     return (folder / TASK).is_file() or not any(file.name.endswith(_OTHERS) for file in folder.iterdir())
 
 
 def open_folder(folder: Path, memory: Memory) -> EpisodeSource:
-    """An episode that is a folder.
+    """Open a folder as an episode.
 
     Args:
-        folder: of it.
-        memory: of the set.
+        folder: the folder.
+        memory: memory of the set.
 
     Raises:
-        InputError: no dumps, or a dump, picture or task file that cannot be used or lies elsewhere.
+        InputError: no dumps, or a dump, picture or task file that cannot be used or is a link out of the folder.
     """
     dumps = steps(folder)
     if not dumps:
@@ -154,14 +159,14 @@ def open_folder(folder: Path, memory: Memory) -> EpisodeSource:
 
 
 def open_dump(path: Path, memory: Memory) -> EpisodeSource:
-    """A single dump, as an episode of one state.
+    """Open a single dump as an episode of one state.
 
     Args:
-        path: of it.
-        memory: of the set.
+        path: the file.
+        memory: memory of the set.
 
     Raises:
-        InputError: it cannot be used.
+        InputError: a dump that cannot be used.
     """
     return EpisodeSource(path, _episode([path], {}, path, memory))
 
@@ -182,10 +187,10 @@ def _episode(dumps: list[Path], about: Mapping[str, Any], where: Path, memory: M
 
 
 def instruction_of(about: Mapping[str, Any], where: Path) -> str:
-    """The goal that a source states, without the blanks around it; "" if it states none.
+    """The goal that a source states, without surrounding blanks; "" if it states none.
 
     Raises:
-        InputError: it is no text.
+        InputError: a goal that is not a text.
     """
     for key in ("task", "goal", "instruction"):
         value = about.get(key)
@@ -197,10 +202,10 @@ def instruction_of(about: Mapping[str, Any], where: Path) -> str:
 
 
 def success_of(value: object, where: Path) -> bool | None:
-    """Whether an episode reached its goal, if a source says so.
+    """Whether the source says that the episode reached its goal; None if it does not say.
 
     Raises:
-        InputError: neither a truth nor null.
+        InputError: neither a boolean nor null.
     """
     if value is None or isinstance(value, bool):
         return value

@@ -1,4 +1,4 @@
-"""Names that sources give to what a node has, and how their values become attributes."""
+"""Field names of nodes in different sources, and the conversion of their values to attributes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from grace_irl.states.ui.screen import bounds_of
 
-# By attribute: the names that sources use for it, the best first. Case, "_", "-" and a leading "is" do not matter.
+# Field names by attribute, the preferred one first. They are compared without case, "_", "-" and a leading "is".
 NAMES: dict[str, tuple[str, ...]] = {
     "text": ("text",),
     "resource-id": ("resourceid", "viewidresourcename", "resourcename"),
@@ -34,7 +34,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "pane-title": ("panetitle",),
     "drawing-order": ("drawingorder",),
 }
-"""The attributes that are taken over, and no others: what else a source says of a node is left out."""
+"""Attributes that are read from a source. All its other fields are ignored."""
 
 
 SIDES = ("left", "top", "right", "bottom")
@@ -50,8 +50,8 @@ def attributes(*stated: Mapping[str, Any]) -> dict[str, object]:
     """The attributes of one node.
 
     Args:
-        stated: mappings of the source; a later one counts if an earlier one is silent. A value that is
-            neither text nor number nor truth counts as not said.
+        stated: mappings from field name to value, in order of preference. A later mapping supplies the fields that
+            the earlier ones lack. Values other than texts, numbers and booleans are ignored.
     """
     found: dict[str, Any] = {}
     for mapping in reversed(stated):
@@ -68,7 +68,11 @@ def attributes(*stated: Mapping[str, Any]) -> dict[str, object]:
 
 
 def rectangle(found: Mapping[str, Any]) -> tuple[int, int, int, int] | None:
-    """The bounds of a node, from names as `_plain` writes them, in any spelling of the sources."""
+    """The bounds of a node (left, top, right, bottom), in any notation of the sources; None without valid bounds.
+
+    Args:
+        found: values by field name, with the names normalised by `_plain`.
+    """
     for name in ("bboxpixels", "bounds", "boundsinscreen", "bbox"):
         value = found.get(name)
         if isinstance(value, str):
@@ -87,13 +91,13 @@ def rectangle(found: Mapping[str, Any]) -> tuple[int, int, int, int] | None:
 
 
 def spelled(bounds: Sequence[int]) -> str:
-    """A rectangle as uiautomator writes it."""
+    """A rectangle in uiautomator's notation."""
     left, top, right, bottom = bounds
     return f"[{left},{top}][{right},{bottom}]"
 
 
 def _plain(name: object) -> str:
-    return _plainly(str(name)[:60])  # no name that matters is longer, and what is long is not to be kept
+    return _plainly(str(name)[:60])  # known names are shorter, and the cache should hold no long ones
 
 
 @lru_cache(maxsize=1024)
@@ -103,5 +107,5 @@ def _plainly(name: str) -> str:
 
 
 def _numbers(values: Sequence[object]) -> tuple[int, int, int, int] | None:
-    whole = [int(v) for v in values if isinstance(v, int | float) and abs(v) < 10**9]  # not NaN, which is below nothing
+    whole = [int(v) for v in values if isinstance(v, int | float) and abs(v) < 10**9]  # excludes NaN
     return (whole[0], whole[1], whole[2], whole[3]) if len(whole) == len(values) == 4 else None

@@ -1,7 +1,7 @@
-"""AndroidAccessibilityForest, what AndroidControl has of a screen, as uiautomator's XML, and the way back.
+"""Conversion between AndroidControl's screens (AndroidAccessibilityForest) and uiautomator's XML, in both directions.
 
-Every window is a child of `<hierarchy>`, in the forest's order; every field has an attribute (docs/demonstrations.md,
-AndroidControl). `residue.py` keeps what XML can say and a forest cannot.
+Every window is a child of `<hierarchy>`, in the forest's order. Every field of a node or window becomes an attribute
+(docs/demonstrations.md, AndroidControl). `residue.py` stores the parts of the XML that a forest cannot represent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     )
 
 MAX_TREE = 4 * 1024 * 1024
-"""Bytes of one serialised forest: 20,000 nodes or so; parsed, it may take a hundred times as much."""
+"""Maximum size of a serialised forest in bytes, which is about 20,000 nodes. Parsing may need a hundred times as much
+memory."""
 
 TEXTS = {
     "text": "text",
@@ -63,7 +64,7 @@ DEFAULTS = {
     **dict.fromkeys([*TEXTS, *WINDOW_TEXTS], ""),
     **dict.fromkeys([*FLAGS, *WINDOW_FLAGS], "false"),
     **dict.fromkeys([*NUMBERS, *WINDOW_NUMBERS], "0"),
-    # Android's own word for "nothing is selected", which nearly all nodes have.
+    # -1 is Android's value for "no selection", which nearly all nodes have.
     "selection-start": "-1",
     "selection-end": "-1",
     "display-id": "0",
@@ -73,13 +74,13 @@ DEFAULTS = {
 """Values of absent attributes."""
 
 ALWAYS = {*markup.ATTRIBUTES, "visible-to-user"}
-"""Attributes that are written in every node; the others if they differ from `DEFAULTS`."""
+"""Attributes that are written for every node. The others are written only if they differ from `DEFAULTS`."""
 
 WINDOW_TYPES = (
     *("unknown", "application", "input-method", "system", "accessibility-overlay", "split-screen-divider"),
     *("magnification-overlay", "window-control"),
 )
-"""Names of `WindowType`, by number."""
+"""Names of the values of `WindowType`, indexed by number."""
 
 _NUMBER = re.compile(r"-?[1-9]\d{0,18}|0")
 _BOUNDS = re.compile(r"\[(-?\d{1,10}),(-?\d{1,10})\]\[(-?\d{1,10}),(-?\d{1,10})\]")
@@ -87,10 +88,10 @@ _INT32, _INT64 = 2**31, 2**63
 
 
 def parse(tree: bytes, where: str) -> AndroidAccessibilityForest:
-    """A forest from its bytes.
+    """Parse a serialised forest.
 
     Raises:
-        InputError: longer than `MAX_TREE`, or not a forest.
+        InputError: more than `MAX_TREE` bytes, or not a forest.
     """
     from google.protobuf.message import DecodeError
 
@@ -108,12 +109,13 @@ def parse(tree: bytes, where: str) -> AndroidAccessibilityForest:
 
 
 def hierarchy(forest: AndroidAccessibilityForest, where: str) -> etree._Element:
-    """The XML of a forest. A window without nodes has none; a child of two nodes stays with the first.
+    """The XML of a forest.
 
-    Nodes that no node of their window has as a child are children of the root, too.
+    A window without nodes gives no element. A child of two nodes stays with the first. Every node without a parent in
+    its window becomes a child of the root.
 
     Raises:
-        InputError: more nodes than `markup.MAX_NODES`, or nested deeper than `markup.MAX_DEPTH`.
+        InputError: more nodes than `markup.MAX_NODES`, or nesting deeper than `markup.MAX_DEPTH`.
     """
     count = sum(len(window.tree.nodes) for window in forest.windows)
     if count > markup.MAX_NODES:
@@ -140,7 +142,16 @@ def _add_tree(
     seen: set[int],
     where: str,
 ) -> None:
-    """Appends a node of a window with all below it, layer by layer, as `android_env` numbers them."""
+    """Add a node of a window and all its descendants to the root, layer by layer as `android_env` numbers them.
+
+    Args:
+        root: element that receives the node.
+        window: window of the node.
+        children: indices of the children, by the index of the node.
+        first: index of the node.
+        seen: indices of the nodes that are in the XML already. New ones are added.
+        where: file and state, for messages.
+    """
     nodes = window.tree.nodes
     element = markup.add(root, {**_node_values(nodes[first], window, 0), **_window_values(window, nodes[first])})
     queue = deque([(first, element, 2)])
@@ -196,7 +207,7 @@ def _window_values(window: AndroidAccessibilityWindowInfo, node: AndroidAccessib
 def _values(
     message: Any, texts: Mapping[str, str], flags: Mapping[str, str], numbers: Mapping[str, str]
 ) -> dict[str, object]:
-    """The attributes of a node or window that are written."""
+    """The attributes to write for a node or window: those of `ALWAYS`, and those that differ from `DEFAULTS`."""
     values = {name: getattr(message, field) for name, field in texts.items()}
     values |= {name: "true" if getattr(message, field) else "false" for name, field in flags.items()}
     values |= {name: str(getattr(message, field)) for name, field in numbers.items()}
@@ -208,12 +219,12 @@ def _spelled(rectangle: Any) -> str:
 
 
 def forest_of(root: etree._Element) -> AndroidAccessibilityForest:
-    """The forest of a screen, every child of the root a window.
+    """The forest of a screen. Every child of the root becomes a window.
 
-    An attribute whose value the field cannot hold counts as absent (`residue.py` keeps it).
+    If a field cannot hold the value of an attribute, the attribute counts as absent (`residue.py` keeps its value).
 
     Args:
-        root: as `markup.parse` gives it.
+        root: result of `markup.parse`.
     """
     from grace_irl.demos.ui.androidcontrol_pb2 import AndroidAccessibilityForest
 
@@ -234,7 +245,7 @@ def forest_of(root: etree._Element) -> AndroidAccessibilityForest:
 
 
 def _layers(top: etree._Element) -> Iterator[tuple[etree._Element, int]]:
-    """A node and all below it, layer by layer, with their depths."""
+    """Pairs of node and depth: a node and all its descendants, layer by layer."""
     queue = deque([(top, 0)])
     while queue:
         element, depth = queue.popleft()
@@ -243,7 +254,7 @@ def _layers(top: etree._Element) -> Iterator[tuple[etree._Element, int]]:
 
 
 def _ids(elements: Sequence[etree._Element]) -> Sequence[int]:
-    """Their numbers: those that they state, if all of these are different, else as they follow one another."""
+    """Ids of the nodes: the stated ones if all are different, else 0, 1, 2, …"""
     plain = range(len(elements))
     texts = [element.get("unique-id") for element in elements]
     stated = [_number(text, _INT32, number) for text, number in zip(texts, plain, strict=True)]
@@ -270,7 +281,7 @@ def _fill_window(window: AndroidAccessibilityWindowInfo, top: etree._Element) ->
     window.display_id = _number(top.get("display-id"), _INT32, 0)
     kind = top.get("window-type", WINDOW_TYPES[0])
     named = WINDOW_TYPES.index(kind) if kind in WINDOW_TYPES else _number(kind, _INT32, 0)
-    setattr(window, "window_type", named)  # noqa: B010 - to mypy it is one of the named ones
+    setattr(window, "window_type", named)  # noqa: B010 - for mypy, an int is not a WindowType
     _fill_bounds(window.bounds_in_screen, top.get("window-bounds", top.get("bounds")))
 
 
@@ -294,12 +305,12 @@ def _fill_bounds(rectangle: Any, text: str | None) -> None:
     match = _BOUNDS.fullmatch(text or "")
     numbers = [int(group) for group in match.groups()] if match else []
     if numbers and all(-_INT32 <= number < _INT32 for number in numbers):
-        rectangle.SetInParent()  # zeros would not say that it is there
+        rectangle.SetInParent()  # a rectangle of zeros would count as absent
         rectangle.left, rectangle.top, rectangle.right, rectangle.bottom = numbers
 
 
 def _number(text: str | None, limit: int, default: int) -> int:
-    """The whole number that a text spells, if a field of this range can hold it."""
+    """The whole number in a text, or `default` if there is none or it is outside [-limit, limit)."""
     if text is None or not _NUMBER.fullmatch(text) or not -limit <= int(text) < limit:
         return default
     return int(text)

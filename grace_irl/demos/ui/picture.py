@@ -1,4 +1,4 @@
-"""A picture of a screen: its screenshot if the source has one, else a drawing. Needs Pillow."""
+"""Pictures of screens: the screenshot if the source has one, else a drawing. This module needs Pillow."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
 MAX_PIXELS = 64_000_000
-"""Of a screenshot; more are not decoded. Real ones have 1 to 8 million."""
+"""Maximum number of pixels of a screenshot that is decoded. Real ones have 1 to 8 million."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Picture:
     """A picture of one state.
 
     Attributes:
-        png: the file.
-        screenshot: whether it shows what was on the display, and not a drawing.
+        png: bytes of the PNG file.
+        screenshot: whether the picture is a screenshot; False for a drawing.
     """
 
     png: bytes
@@ -32,10 +32,10 @@ class Picture:
 
 
 def picture(trajectory: Trajectory, step: int, longest: int = LONGEST) -> Picture:
-    """The picture of a state of a `ui` trajectory, no side longer than `longest` pixels.
+    """The picture of a state of a `ui` trajectory. Its longer side has at most `longest` pixels.
 
     Raises:
-        InputError: a screenshot that is gone or cannot be decoded, or a state that is not the XML of a screen.
+        InputError: a screenshot that is missing or cannot be decoded, or a state that is not the XML of a screen.
     """
     from PIL import Image
 

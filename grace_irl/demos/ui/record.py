@@ -1,4 +1,4 @@
-"""One episode of AndroidControl as it lies in a shard: a `tf.train.Example` with the features of its README."""
+"""One episode of AndroidControl as a record of a shard: a `tf.train.Example` with the data set's features."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 ABOUT = "grace_irl"
-"""A feature of our own, which other readers pass over: a JSON object with what the others have no place for."""
+"""Name of grace-irl's own feature, a JSON object with facts that the other features cannot hold. Other readers ignore
+it."""
 
 T = TypeVar("T")
 
@@ -33,14 +34,14 @@ class EpisodeRecord:
     """One episode.
 
     Attributes:
-        episode_id: the number of the episode in its data set.
+        episode_id: number of the episode in its data set.
         goal: the instruction.
-        trees: T+1 serialised forests (`forest.py`).
-        actions: T JSON objects, as texts, done between the screens; or () if the source has none.
-        step_instructions: what each action is for, T texts; or ().
-        screenshots: T+1 pictures (PNG), empty if a screen has none; or ().
-        sizes: width and height of each screenshot, in pixels.
-        about: what we keep beside, as JSON; "" in the records of others.
+        trees: T+1 serialised accessibility forests (`forest.py`), one per screen.
+        actions: T JSON objects as texts, the actions between the screens; () if the source has none.
+        step_instructions: T texts with the purpose of each action, or ().
+        screenshots: T+1 pictures (PNG), b"" for a screen without a picture; or ().
+        sizes: width and height of each screenshot in pixels.
+        about: grace-irl's additional facts as JSON (`About`); "" in records from other programs.
     """
 
     episode_id: int
@@ -54,15 +55,15 @@ class EpisodeRecord:
 
     @classmethod
     def parse(cls, data: bytes, where: str) -> EpisodeRecord:
-        """Reads one.
+        """Parse one record.
 
         Args:
-            data: of one record of a shard.
+            data: data of one record of a shard.
             where: file and number of the record, for messages.
 
         Raises:
-            InputError: no Example, a feature that is missing or of another type, or numbers of trees, actions,
-                instructions and screenshots that do not fit together.
+            InputError: not an Example, a feature that is missing or of the wrong type, an action that is not a JSON
+                object, or numbers of trees, actions, instructions and screenshots that do not match.
         """
         from google.protobuf.message import DecodeError
 
@@ -87,7 +88,7 @@ class EpisodeRecord:
         return record
 
     def serialise(self) -> bytes:
-        """The record's data; equal records are equal bytes."""
+        """The record as bytes. Equal records give equal bytes."""
         from grace_irl.demos.ui.androidcontrol_pb2 import Example
 
         example = Example()
@@ -113,10 +114,10 @@ class EpisodeRecord:
         return bytes(example.SerializeToString(deterministic=True))
 
     def check(self, where: str) -> None:
-        """Refuses parts whose numbers do not fit together, and actions that are no JSON objects.
+        """Check that the numbers of trees, actions, instructions and screenshots match, and that actions are JSON.
 
         Raises:
-            InputError: see `parse`.
+            InputError: numbers that do not match, or an action that is not a JSON object.
         """
         screens = len(self.trees)
         if not screens:
@@ -150,19 +151,19 @@ class _Features:
         self._where = where
 
     def text(self, name: str) -> str:
-        """One text, which must be there."""
+        """The single text of a required feature."""
         return self._only(name, self.many(name, _utf8))
 
     def number(self, name: str) -> int:
-        """One whole number, which must be there."""
+        """The single whole number of a required feature."""
         return self._only(name, self.numbers(name))
 
     def numbers(self, name: str) -> tuple[int, ...]:
-        """Whole numbers; none if the feature is missing."""
+        """The whole numbers of a feature; () if it is missing."""
         return tuple(self._values(name, "int64_list"))
 
     def many(self, name: str, read: Callable[[bytes], T]) -> tuple[T, ...]:
-        """Byte strings; none if the feature is missing."""
+        """The byte strings of a feature, each converted by `read`; () if the feature is missing."""
         try:
             return tuple(read(value) for value in self._values(name, "bytes_list"))
         except UnicodeDecodeError:
@@ -189,19 +190,20 @@ def _utf8(value: bytes) -> str:
 
 
 ARRAYS = ("actions", "rewards", "log_probs")
-"""Attributes of a trajectory that are numbers. AndroidControl's own actions are texts."""
+"""Attributes of a trajectory that are numeric arrays. AndroidControl's own actions are texts instead."""
 
 
 @dataclass(frozen=True)
 class About:
-    """Facts that are kept beside one episode.
+    """Facts about one episode that AndroidControl's features cannot hold.
 
     Attributes:
-        metadata: of the set that it was written in.
-        role: of the episode; None if nobody stated one.
-        task, split, goals, terminated, truncated: see `Demonstration` and `Trajectory`.
-        arrays: those of `ARRAYS` that the trajectory has.
-        screens: what each screen says beyond its forest, one for each state; or ().
+        metadata: metadata of the set that the episode was written in.
+        role: role of the episode; None if none is stated.
+        task, split, goals: values for `Demonstration`.
+        terminated, truncated: values for `Trajectory`.
+        arrays: the trajectory's arrays by name, a subset of `ARRAYS`.
+        screens: residue of each state's screen, which its forest cannot hold; or ().
     """
 
     metadata: Metadata = METADATA
@@ -216,7 +218,13 @@ class About:
 
     @classmethod
     def of(cls, demonstration: Demonstration, metadata: Metadata, screens: tuple[Residue | None, ...]) -> About:
-        """The facts to keep beside a demonstration."""
+        """The additional facts of a demonstration.
+
+        Args:
+            demonstration: the demonstration.
+            metadata: metadata of the set.
+            screens: residue of each state's screen.
+        """
         trajectory = demonstration.trajectory
         arrays = {name: getattr(trajectory, name) for name in ARRAYS}
         return cls(
@@ -232,7 +240,7 @@ class About:
         )
 
     def to_json(self) -> str:
-        """As JSON, which keeps shapes and dtypes of numbers."""
+        """The facts as JSON, with the shapes and dtypes of arrays."""
         arrays = {
             name: {"dtype": array.dtype.str, "shape": array.shape, "values": array.tolist()}
             for name, array in self.arrays.items()
@@ -242,10 +250,10 @@ class About:
 
     @classmethod
     def from_json(cls, text: str, where: str) -> About:
-        """Reads what `to_json` wrote; of nothing, which the records of others have, the defaults.
+        """Parse the JSON of `to_json`. The empty text of records from other programs gives the defaults.
 
         Raises:
-            InputError: something else.
+            InputError: any other text.
         """
         if not text:
             return cls()

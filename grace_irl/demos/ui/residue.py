@@ -1,8 +1,10 @@
-"""Parts of a screen's XML that a forest cannot say, kept beside it in the files that we write.
+"""The residue of a screen: the parts of its XML that AndroidControl's accessibility forest cannot represent.
 
-It is the difference between the screen and what the forest alone would be read as: attributes that a forest has no
-field for (NAF, an index that is not the place, a rotation), values that a field cannot hold, and which attributes a
-node has in which order. A screen that came from a forest leaves no residue.
+grace-irl's AndroidControl files store the residue beside the forest.
+
+It is the difference between the screen and the XML of its forest. It holds attributes without a field in a forest (NAF,
+an index other than the position, a rotation), values that a field cannot hold, and the order of each node's attributes.
+A screen that came from a forest has no residue.
 """
 
 from __future__ import annotations
@@ -16,16 +18,21 @@ from grace_irl.demos.ui.forest import DEFAULTS
 from grace_irl.errors import InputError
 
 Residue = Mapping[str, Any]
-"""JSON: `hierarchy`, the attributes of the root; `layouts`, the different lists of names of attributes that nodes
-have; `layout`, which of them each node has; and `values`, by number of the node, those that the forest does not say."""
+"""A JSON object with four keys:
+
+- `hierarchy`: attributes of the root;
+- `layouts`: the distinct lists of attribute names that nodes have;
+- `layout`: index into `layouts` for each node;
+- `values`: by node number, the attribute values that the forest does not hold.
+"""
 
 
 def difference(screen: etree._Element, plain: etree._Element) -> Residue | None:
-    """The difference of `screen` from `plain`, or None if they are the same.
+    """The residue of a screen, or None if the screen equals the XML of its forest.
 
     Args:
-        screen: as it was.
-        plain: as its forest is read, with the same nodes.
+        screen: root of the screen's XML.
+        plain: root of the XML from the screen's forest, with the same nodes.
     """
     layouts: dict[tuple[str, ...], int] = {}
     layout: list[int] = []
@@ -48,10 +55,15 @@ def difference(screen: etree._Element, plain: etree._Element) -> Residue | None:
 
 
 def restore(plain: etree._Element, residue: Residue, where: str) -> etree._Element:
-    """The screen as it was: `plain` with its residue, in place.
+    """Restore the original screen by adding its residue to `plain`, which is modified.
+
+    Args:
+        plain: root of the XML from the screen's forest.
+        residue: result of `difference`.
+        where: file and state, for messages.
 
     Raises:
-        InputError: not the residue of this screen.
+        InputError: the residue of another screen.
     """
     try:
         layouts, layout, values = residue["layouts"], residue["layout"], residue["values"]

@@ -1,7 +1,7 @@
-"""A shard of AndroidControl: a TFRecord file, mostly one GZIP stream, and the pictures in it, found again on demand.
+"""Shards of AndroidControl: TFRecord files, usually one GZIP stream each. Their pictures are looked up on demand.
 
-A record is its length (uint64), the masked CRC-32C of those 8 bytes (uint32), the data, and the masked CRC-32C of
-the data (uint32), all little-endian (tensorflow/core/lib/io/record_writer.h).
+A record consists of its length (uint64), the masked CRC-32C of those 8 bytes (uint32), the data, and the masked CRC-32C
+of the data (uint32). All numbers are little-endian (tensorflow/core/lib/io/record_writer.h).
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from grace_irl.demos.ui.record import EpisodeRecord
 from grace_irl.errors import InputError
 
 MAX_RECORD = 256 * 1024 * 1024
-"""Bytes. An episode with its screenshots has 5 to 50 MB; parsed, nothing but empty parts may take 15 times as much."""
+"""Maximum size of a record in bytes. An episode with screenshots has 5 to 50 MB. A record of empty parts only may need
+15 times its size after parsing."""
 
 SUFFIX = ".tfrecord"
 
@@ -33,23 +34,23 @@ _CHECKSUM = struct.Struct("<I")
 _CHUNK = 1024 * 1024
 _NAME = re.compile(r"-\d{5}-of-\d{5}$|\.tfrecords?(\.gz)?$")
 _FEATURES = b"\x0a"
-"""First byte of a `tf.train.Example`: field 1, a message."""
+"""First byte of a `tf.train.Example`: the tag of field 1, a message."""
 
 
 def is_name(path: str | Path) -> bool:
-    """Whether a file is called as one: `…-00000-of-00020`, `….tfrecord`, `….tfrecord.gz`."""
+    """Whether a file has the name of a shard: `…-00000-of-00020`, `….tfrecord`, `….tfrecord.gz`."""
     return bool(_NAME.search(Path(path).name))
 
 
 def is_shard_of_folder(path: Path) -> bool:
-    """Whether what lies in a folder is one; files whose names say that they are something else are not opened."""
+    """Whether a path in a folder is a shard. Only files without a suffix or with `.gz` are opened to find out."""
     return path.is_file() and (is_name(path) or (path.suffix in ("", ".gz") and is_tfrecord(path)))
 
 
 def is_tfrecord(path: Path) -> bool:
-    """Whether a file is one, going by its name or else by how it begins.
+    """Whether a file is a TFRecord file, by its name or else by its first bytes.
 
-    Needs no checksums, so that a file is recognised even without the library for them.
+    Checksums are not verified, so the function works without the library for them.
     """
     if not path.is_file():
         return False
@@ -67,10 +68,10 @@ def is_tfrecord(path: Path) -> bool:
 
 
 def read_records(path: Path) -> Iterator[bytes]:
-    """The data of every record, in order, their checksums verified; one of them is in memory at a time.
+    """The data of every record in order, with verified checksums. One record is in memory at a time.
 
     Raises:
-        InputError: cut off, damaged, or a record of more than `MAX_RECORD` bytes.
+        InputError: a truncated or damaged file, or a record of more than `MAX_RECORD` bytes.
     """
     number = 0
     try:
@@ -87,7 +88,7 @@ def read_records(path: Path) -> Iterator[bytes]:
 
 
 def write_record(stream: BinaryIO, data: bytes) -> None:
-    """Appends one record."""
+    """Append one record."""
     length = struct.pack("<Q", len(data))
     stream.write(length + _CHECKSUM.pack(masked(checksum(length))))
     stream.write(data)
@@ -95,14 +96,14 @@ def write_record(stream: BinaryIO, data: bytes) -> None:
 
 
 def checksum(data: bytes, before: int = 0) -> int:
-    """CRC-32C of the data, going on from the CRC of what came before."""
+    """CRC-32C of the data. `before` is the CRC of the bytes in front of them."""
     import google_crc32c
 
     return int(google_crc32c.extend(before, data))
 
 
 def masked(crc: int) -> int:
-    """A CRC as TFRecord writes it, so that data which hold CRCs keep good ones."""
+    """The masked form of a CRC in TFRecord. The mask keeps the CRC reliable for data that contain CRCs themselves."""
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
@@ -137,7 +138,10 @@ def _next(stream: BinaryIO, where: str) -> bytes | None:
 
 
 def _read(stream: BinaryIO, length: int) -> tuple[bytes, int]:
-    """So many bytes, or fewer at the end, and their CRC-32C; takes no more memory than there are bytes."""
+    """Read up to `length` bytes, fewer at the end of the stream. Return them with their CRC-32C.
+
+    Reading in chunks keeps the memory proportional to the bytes that exist, even if `length` is wrong.
+    """
     parts: list[bytes] = []
     crc = 0
     while length > 0 and (part := stream.read(min(length, _CHUNK))):
@@ -148,25 +152,25 @@ def _read(stream: BinaryIO, length: int) -> tuple[bytes, int]:
 
 
 PARSED = 15
-"""Bytes that a byte of a record may become: of one that has nothing but empty parts."""
+"""Maximum number of bytes in memory per byte of a record, reached by a record of empty parts only."""
 
 TREE_PARSED = 100
-"""The same of an accessibility tree."""
+"""Maximum number of bytes in memory per byte of an accessibility tree."""
 
 
 class Shard:
     """A file of records.
 
     Args:
-        path: of it.
-        memory: of the set that its records are read for; None: of a set of its own.
+        path: the file.
+        memory: memory of the set that its records belong to; None for a separate limit.
 
     Raises:
-        InputError: what reads it is not installed.
+        InputError: the libraries for shards are not installed.
     """
 
     _walk: ClassVar[_Walk | None] = None
-    """The walk of the last look-up, of all shards: pictures are mostly read in their order."""
+    """The walk of the latest look-up in any shard. It is kept because pictures are usually read in order."""
 
     _lock: ClassVar[Lock] = Lock()
 
@@ -177,7 +181,7 @@ class Shard:
         self._current: tuple[int, EpisodeRecord] | None = None
 
     def records(self) -> Iterator[EpisodeRecord]:
-        """Every record, in order; one of them is in memory at a time.
+        """Every record, in order. One record is in memory at a time.
 
         Raises:
             InputError: see `read_records` and `EpisodeRecord.parse`.
@@ -194,17 +198,18 @@ class Shard:
             self._current = None
 
     def record(self, number: int) -> EpisodeRecord:
-        """One record: the one that `records` is at, the one looked up last, or what a walk through the file finds.
+        """Look up one record.
 
-        The walk goes on from the end of the last one, if that is before the record and the file is as it was.
+        The current record of `records` and the last one looked up are in memory. Another record is found by a walk
+        through the file. The last walk is continued if it has not passed the record and if the file is unchanged.
 
         Raises:
-            InputError: the file is gone, or was changed.
+            InputError: the file is missing or has changed.
         """
         if self._current is not None and self._current[0] == number:
             return self._current[1]
         with Shard._lock:
-            walk, Shard._walk = Shard._walk, None  # what ends with an error is not gone on with
+            walk, Shard._walk = Shard._walk, None  # after an error, the walk is not continued
             if walk is None or walk.shard is not self or not (walk.number == number or walk.reaches(number)):
                 walk = _Walk(self)
             record = walk.to(number)
@@ -212,10 +217,10 @@ class Shard:
             return record
 
     def parsed(self, data: bytes, number: int) -> EpisodeRecord:
-        """A record from its data.
+        """Parse the data of a record.
 
         Raises:
-            InputError: see `EpisodeRecord.parse`; or larger than the memory.
+            InputError: the errors of `EpisodeRecord.parse`, or a record larger than the memory.
         """
         where = f"{self.path}: record {number}"
         self._memory.require(PARSED * len(data), where)
@@ -225,11 +230,11 @@ class Shard:
 
 
 class _Walk:
-    """A reading of a shard that stops at records somebody asks for.
+    """A sequential reader of a shard that stops at requested records.
 
     Attributes:
-        shard: that is read.
-        number: of the last record; -1 before the first.
+        shard: the shard.
+        number: index of the last record that was read; -1 before the first.
     """
 
     def __init__(self, shard: Shard) -> None:
@@ -240,14 +245,14 @@ class _Walk:
         self._record: EpisodeRecord | None = None
 
     def reaches(self, number: int) -> bool:
-        """Whether this record is still to come, and the file is the one that is being read."""
+        """Whether this record lies ahead and the file is unchanged."""
         return self.number < number and self._found == identity(self.shard.path)
 
     def to(self, number: int) -> EpisodeRecord:
-        """This record, which must not be behind.
+        """Read up to this record and return it. The walk must not have passed it.
 
         Raises:
-            InputError: the file ends before it.
+            InputError: the file ends before the record.
         """
         if self._record is None or number != self.number:
             self._record = None  # before the next one is read
@@ -264,9 +269,9 @@ class RecordScreenshot:
     """A picture in a record.
 
     Attributes:
-        shard: its place.
-        number: of the record.
-        step: of the state.
+        shard: shard with the record.
+        number: index of the record.
+        step: index of the state in the episode.
     """
 
     shard: Shard
@@ -287,10 +292,10 @@ class RecordScreenshot:
 
 
 def require_extra(path: Path) -> None:
-    """Refuses to go on if the libraries for shards are missing or too old.
+    """Check that the libraries for shards are installed and recent enough.
 
     Raises:
-        InputError: with what to install.
+        InputError: a missing or old library; the message names the extra to install.
     """
     install = "install the extra, pip install 'grace-irl[android]'"
     try:

@@ -1,4 +1,4 @@
-"""Texts of screens: the files of an episode, and how one is read whole."""
+"""Text files with screens: the files of an episode, and functions that read a whole file within the memory limit."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from grace_irl.demos.memory import Memory
 from grace_irl.errors import InputError
 
 TASK = "task.json"
-"""The file with the facts about an episode that is a folder."""
+"""Name of the file with facts about the episode in its folder."""
 
 
 DUMPS = "hierarchy"
-"""The folder that may hold its dumps."""
+"""Name of the optional subfolder with the episode's dumps."""
 
 
 def steps(folder: Path) -> list[Path]:
-    """The dumps of an episode, in order."""
+    """The dump files (.xml) of an episode, in order."""
     inner = folder / DUMPS
     dumps = (inner if inner.is_dir() else folder).glob("*.xml")
     return sorted((dump for dump in dumps if not dump.name.startswith(".")), key=natural)
@@ -35,30 +35,31 @@ def natural(path: Path) -> list[tuple[int, int | str]]:
 
 
 MAX_BYTES = 32 * 1024 * 1024
-"""Longest text that is read whole, once unpacked. Real histories have up to 10 MB."""
+"""Maximum size of a text file in bytes after unpacking. Real histories have up to 10 MB."""
 
 
 MAX_PARTS = 1_000_000
-"""Most lists and objects of a JSON file, which take 30 times the bytes that they are written in."""
+"""Maximum number of lists and objects in a JSON file. In memory, they need 30 times their size in the file."""
 
 
 PARSED = 50
-"""Bytes that a byte of a text may become: by hand, 47 of XML that has nothing but empty attributes, 32 of JSON."""
+"""Maximum number of bytes in memory per byte of text. The worst cases were measured once, without a script: 47 for XML
+of empty attributes only, and 32 for JSON."""
 
 
 def read_bytes(path: Path, memory: Memory, limit: int = MAX_BYTES) -> bytes:
-    """The whole file, unpacked if its name ends in `.gz`; there is memory to parse it.
+    """Read a whole file and check that there is memory to parse it. A `.gz` file is unpacked.
 
     Args:
-        path: of it.
-        memory: of the set.
-        limit: most bytes.
+        path: the file.
+        memory: memory of the set.
+        limit: maximum number of bytes after unpacking.
 
     Raises:
-        InputError: not readable, damaged, longer than `limit` once unpacked, or larger than the memory once parsed.
+        InputError: an unreadable or damaged file, more than `limit` bytes, or more than the memory can parse.
     """
     most = min(limit, memory.left // PARSED)
-    if path.exists() and not path.is_file():  # to open a pipe would wait for who writes to it
+    if path.exists() and not path.is_file():  # opening a pipe would block until something writes
         raise InputError(f"{path}: not a file; expected one: remove it")
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
@@ -74,10 +75,10 @@ def read_bytes(path: Path, memory: Memory, limit: int = MAX_BYTES) -> bytes:
 
 
 def read_text(path: Path, memory: Memory, limit: int = MAX_BYTES) -> str:
-    """The whole file as text.
+    """Read a whole file as text. The arguments are those of `read_bytes`.
 
     Raises:
-        InputError: see `read_bytes`; or not UTF-8.
+        InputError: the errors of `read_bytes`, or not UTF-8.
     """
     try:
         return read_bytes(path, memory, limit).decode("utf-8-sig")
@@ -86,10 +87,10 @@ def read_text(path: Path, memory: Memory, limit: int = MAX_BYTES) -> str:
 
 
 def read_json(path: Path, memory: Memory) -> Any:
-    """The content of a JSON file.
+    """Read the content of a JSON file.
 
     Raises:
-        InputError: see `read_text`; or not JSON, of too many parts, or nested too deep to be read.
+        InputError: the errors of `read_text`, invalid JSON, more than `MAX_PARTS` parts, or too deep nesting.
     """
     text = read_text(path, memory)
     parts = text.count("{") + text.count("[")

@@ -1,7 +1,7 @@
-"""Reads accessibility trees as JSON: one object for one screen, with `children`, however its tool names the rest.
+"""Reader for accessibility trees in JSON: one file per screen, with nested objects that have `children`.
 
-Read and tested with Trailblaze's captures (`trailblazeNodeTree`, else `viewHierarchy`); any object with `children`
-and fields of the usual names (`grace_irl.demos.ui.fields`) will do, at the top or under one of `ROOTS`.
+The reader accepts a tree at the top of the file or under one of `ROOTS`. Its nodes may use any field names of
+`grace_irl.demos.ui.fields`. The tests use Trailblaze's captures (`trailblazeNodeTree`, else `viewHierarchy`).
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from grace_irl.errors import InputError
 from grace_irl.states.ui import markup
 
 ROOTS = ("trailblazeNodeTree", "viewHierarchy", "activity", "root", "tree", "hierarchy")
-"""Keys that the tree may be under, the best first."""
+"""Keys that may hold the tree, the preferred one first."""
 
 
 def open_json(path: Path, memory: Memory) -> EpisodeSource:
-    """A JSON file with screens: a tree as an episode of one state, or an AndroidWorld history.
+    """Open a JSON file with screens. It holds a tree (an episode of one state) or an AndroidWorld history.
 
     Args:
-        path: of it.
-        memory: of the set.
+        path: the file.
+        memory: memory of the set.
 
     Raises:
-        InputError: neither, or it cannot be used.
+        InputError: neither a tree nor a history, or a file that cannot be used.
     """
     found = read_json(path, memory)
     if isinstance(found, list):
@@ -52,10 +52,10 @@ def open_json(path: Path, memory: Memory) -> EpisodeSource:
 
 
 def tree(found: object, where: str) -> Mapping[str, Any]:
-    """The root node of what a file holds.
+    """The root node of the tree in a file's content.
 
     Raises:
-        InputError: it has none.
+        InputError: no tree.
     """
     top = found
     while isinstance(top, Mapping):
@@ -72,15 +72,15 @@ def tree(found: object, where: str) -> Mapping[str, Any]:
 
 
 def write_tree(found: object, where: str, memory: Memory) -> str:
-    """A tree as canonical XML, its children in their order.
+    """Write a tree as canonical XML, with children in the same order.
 
     Args:
-        found: the tree, or what holds it.
-        where: for messages.
-        memory: of the set.
+        found: content of the file, with the tree.
+        where: name of the file, for messages.
+        memory: memory of the set.
 
     Raises:
-        InputError: no tree, too many nodes, nested too deep, or larger than the memory.
+        InputError: no tree, too many nodes, too deep nesting, or a tree larger than the memory.
     """
     root = markup.hierarchy()
     count = 0
@@ -99,19 +99,19 @@ def write_tree(found: object, where: str, memory: Memory) -> str:
         element = markup.add(parent, attributes(*([detail] if isinstance(detail, Mapping) else []), node))
         children = node.get("children")
         if isinstance(children, list):
-            # Some tools write null for what they could not read.
+            # Some tools write null for a child that they could not read.
             stack += [(child, element, depth + 1) for child in reversed(children) if child is not None]
     return markup.write(root, where)
 
 
 def _screenshots(found: Mapping[str, Any], path: Path) -> tuple[Screenshot | None, ...]:
-    """The picture that the file names, if it lies beside it, or else the one of the same name."""
+    """The picture that the file names, if it lies in the same folder; else the picture with the file's own stem."""
     named = found.get("screenshotFile")
     try:
         if isinstance(named, str) and Path(named).name == named and (path.parent / named).is_file():
             require_inside(path.parent / named, path.parent)
             return (FileScreenshot(path.parent / named),)
-    except OSError:  # no name that a file can have, as one that is too long
+    except OSError:  # an impossible file name, such as one that is too long
         pass
     picture = beside(path)
     return (picture,) if picture else ()

@@ -50,8 +50,8 @@ class ChatClient:
 
     Args:
         settings: the server, and the form of requests.
-        on_note: callback for one-line messages: a parameter that the server refuses (once), a server that went away
-            or came back.
+        on_note: callback for one-line messages, such as a parameter that the server refuses, or a server that went
+            away or came back. Each refused parameter has one message.
         backoff: waiting times between attempts.
 
     Attributes:

@@ -184,7 +184,7 @@ def shared_out(total: int, weights: Sequence[int]) -> list[int]:
 
 
 def _reported(error: object) -> CallFailure:
-    """The failure for an error with status 200, as some gateways and older servers send it; its own code says more."""
+    """The failure for an error with status 200, as some gateways and older servers send it; its code gives the kind."""
     body = error if isinstance(error, dict) else {"message": str(error)}
     code = body.get("code")
     status = code if isinstance(code, int) and 400 <= code < 600 else 200

@@ -63,7 +63,7 @@ LONGEST = 10_000  # maximum characters of a server's message in which reasons ar
 
 @dataclass(eq=False)
 class CallFailure(Exception):  # noqa: N818  a failed request is no defect
-    """A failed request. It stays inside the client, which turns it into one of the errors above.
+    """A failed request. It stays inside the client, which turns it into an error for the caller.
 
     Attributes:
         kind: kind of failure, which decides what happens next.

@@ -220,7 +220,7 @@ OFTEN = 10.0  # maximum seconds between two checks
 
 
 class ServerWatch:
-    """Wait for a server that is away: one task checks for it, and all calls wait for this task.
+    """The common wait of all calls for a server that is away: they wait for one task, which checks for the server.
 
     Args:
         look: function that sends a cheap request to the server; raises `CallFailure` if it does not answer.

@@ -88,8 +88,6 @@ class Gpu:
 class Machine:
     """Graphics cards that a server may use, and main memory in GiB."""
 
-    """Cards that a server may use, and main memory in GiB."""
-
     gpus: tuple[Gpu, ...]
     gib: float
 
@@ -150,7 +148,7 @@ SPARE = 2.0
 """GiB on a card for activations and graphs, in addition to weights and cache."""
 
 CONTEXTS = ((8.0, 32768), (4.0, 16384), (0.0, 8192))
-"""Context in tokens by the GiB beside the weights. A prompt with 8 + 8 trajectories takes up to about 10,000."""
+"""Context in tokens by the GiB that the weights leave. A prompt with 8 + 8 trajectories takes up to about 10,000."""
 
 CPU_CONTEXT = 16384
 
@@ -234,8 +232,6 @@ def serve_command(
 @dataclass(frozen=True)
 class _Place:
     """The options that depend on the machine."""
-
-    """The options that the machine decides."""
 
     context: str
     arguments: tuple[str, ...]

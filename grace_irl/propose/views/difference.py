@@ -85,7 +85,8 @@ def _paired(
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
     """Pairs of items that are the same node before and after, then the gone items and the new ones.
 
-    Items are paired by class and id. If there is no id, or several items share it, equal lines or labels decide.
+    Items with equal lines are paired first, then those with equal class, id and label, then those with equal class and
+    id. Without an id, class alone is not enough.
     """
     pairs: list[tuple[int, int]] = []
     gone, fresh = list(old), list(new)
@@ -112,7 +113,7 @@ def _same_slot(one: Item, two: Item) -> bool:
 
 
 def _change(one: Item, two: Item) -> str:
-    """`CheckBox* 'S' #day: unchecked -> checked`."""
+    """Describe the change of a node, such as `CheckBox* 'S' #day: unchecked -> checked`."""
     old, new = one.values(), two.values()
     told = [name for name in ("text", "desc", "hint") if getattr(one, name) != getattr(two, name)]
     parts = []

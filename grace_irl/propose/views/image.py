@@ -21,7 +21,7 @@ MOST_COLOURS = 8
 MOST_SIZES = 8  # maximum number of image sizes in `about`
 
 SHADES = 32
-"""Width of a range of channel values that is written as one colour, since a shaded surface has thousands."""
+"""Width of the ranges of channel values that count as one colour, since a shaded surface has thousands of colours."""
 
 MAX_PIXELS = 20_000_000
 """Maximum number of pixels for the statistics in the legend. From larger sets, only every n-th state is read."""

@@ -17,7 +17,7 @@ from grace_irl.states.record import RECORD, RecordStates, spelled
 from grace_irl.text import line
 
 MOST_NUMBERS = 64
-"""Maximum count of numbers in a part that is written. For larger parts, only type and shape are given."""
+"""Maximum size of a part whose numbers are written. For larger parts, only type and shape are given."""
 
 MOST_LETTERS = 80
 """Maximum characters of a text in a state."""

@@ -17,8 +17,8 @@ MAX_TRAJECTORIES = 200
 """Maximum number of expert trajectories for the table of words. Each instruction is compared with all their screens."""
 
 MOST_PLACES = 8  # maximum number of places in the table
-LEAST_GAP = 0.25  # minimum excess of shared words with the place's own instruction over those with other instructions
-EXAMPLE = 60  # characters of a place's text, and of its instruction, in an example
+LEAST_GAP = 0.25  # minimum difference between the shares of own and of other instructions with a word of the place
+EXAMPLE = 60  # maximum characters of a place's text, and of its instruction, in an example
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Sharing:
 
 
 def reached(items: Sequence[Labelled], outline: Callable[[bytes], ScreenOutline]) -> list[Reached]:
-    """The trajectories that have an instruction and a positive state, every n-th if there are many."""
+    """The first positive screen of each trajectory with an instruction, or of every n-th if there are many."""
     having = [item for item in items if item.positive.any() and item.trajectory.extra_info]
     having = having[:: max(1, -(-len(having) // MAX_TRAJECTORIES))]
     texts = [frozenset(map(_plain, words_of(item.trajectory.extra_info))) for item in having]

@@ -16,7 +16,7 @@ from grace_irl.propose.views.view import View
 MAX_DEBUG = 300
 """Maximum characters of one state's debug text."""
 
-_QUICK = 60  # characters of a change that is short enough; older states are not tried as its base
+_QUICK = 60  # characters of a change below which no older state is tried as its base
 _LINE = "\n  "  # beginning of a further line of a state
 _SHORT = 100  # maximum number of steps for which the whole trajectory is tried first
 _LEAST = 3  # number of steps of the shortest form

@@ -259,7 +259,7 @@ class UiView:
 
 
 def _kept(known: dict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
-    """The cached value of a key, or the value of `make`, which is then cached in place of the oldest."""
+    """The cached value of a key, or the value of `make`, which is then cached. A full cache drops its oldest value."""
     if key not in known:
         if len(known) >= KEPT:
             del known[next(iter(known))]

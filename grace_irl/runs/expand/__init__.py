@@ -1,1 +1,1 @@
-"""Expansion: policies trained on a recovered reward give new negatives (GRACE, section 4, phase 3)."""
+"""Expansion: policies trained on a recovered reward provide new negatives (GRACE, section 4, phase 3)."""

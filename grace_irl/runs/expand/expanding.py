@@ -1,4 +1,4 @@
-"""The rounds of an expansion: train, play, judge the rollouts, search on or reshape."""
+"""The rounds of an expansion: train a policy, play it, judge the rollouts, then continue the search or reshape."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from grace_irl.runs.run import Run
 from grace_irl.runs.score import score
 
 LEARNT = 0.5
-"""Share of rollouts like an expert's at which a policy learns well enough."""
+"""Learning does not stall if at least this share of rollouts look like an expert's."""
 BEGUN = 0.1
-"""Share of them from which on a policy that is paid more and more is left to go on."""
+"""Learning does not stall if at least this share of rollouts look like an expert's and the training return rises."""
 RISE = 1.5
-"""Factor by which the last look's return must exceed the first one's."""
+"""Ratio of the last training return to the first one from which on the return counts as rising."""
 
 
 def stalls(paid: Sequence[float | None], alike: int, rollouts: int) -> bool:
-    """Whether learning stalls, by what the policy was paid and by its rollouts; no true reward is looked at.
+    """Whether learning stalls, judged by the training return and the rollouts, without the true reward.
 
     Args:
-        paid: mean return in training before each look, of the reward that was trained on; None: no episode ended.
-        alike: rollouts that look like an expert's.
-        rollouts: all of them.
+        paid: mean training return under the recovered reward before each evaluation; None if no episode ended.
+        alike: number of rollouts that look like an expert's.
+        rollouts: number of all rollouts.
     """
     share = alike / rollouts if rollouts else 0.0
     if share >= LEARNT:
@@ -59,15 +59,15 @@ def place_of(folder: Path, number: int) -> Path:
 
 
 class Expanding:
-    """Works on an expansion, round by round.
+    """The work of an expansion, round by round.
 
     Args:
-        folder: of the expansion.
-        config: settings of all its runs.
-        demonstrations: that it began with, with the rule of their labels; for "goal" with the goal states as their
-            marks (`marked`).
-        parts: brought by the caller of `expansion.start`.
-        learner: trains and plays policies.
+        folder: the folder of the expansion.
+        config: the settings of all its runs.
+        demonstrations: the original demonstrations, with their label rule. For "goal", they are marked with the goal
+            states of round 0 (`marked`).
+        parts: parts from the caller of `expansion.start`.
+        learner: the learner of policies.
     """
 
     def __init__(
@@ -82,10 +82,10 @@ class Expanding:
         self._note: Callable[[str], None] = parts.note or (lambda _: None)
 
     def work(self, run: Run, done: Sequence[Round] = ()) -> Run:
-        """The rounds that are left.
+        """Work on the remaining rounds, and return the last run.
 
         Args:
-            run: of the last complete round, or of round 0.
+            run: the run of the last complete round, or of round 0.
             done: the complete rounds.
         """
         rounds = [*done] or [self._keep(self._of_run(Round(0), run))]
@@ -100,7 +100,7 @@ class Expanding:
 
     def _ended(self, run: Run, rounds: Sequence[Round], reason: str) -> Run:
         reward, last = RunPaths(self._folder).reward, rounds[-1]
-        if last.shaped and last.reward == last.shaped:  # a version of the run's best program, and not that itself
+        if last.shaped and last.reward == last.shaped:  # the reward is a reshaped version, which is in another run
             number = _number(last.run)
             folder = (self._folder / last.shaped).parent
             run = fits.resume(folder, parts=self._parts_of(number), vouched=self._vouched(number))
@@ -111,12 +111,12 @@ class Expanding:
         return favourite(rounds, self._folder, reward, self._config, self._rule)
 
     def again(self, done: Round) -> Run:
-        """The run that a complete round ended with, read from its store."""
+        """The run at the end of a complete round, read from its store."""
         number = _number(done.run)
         return fits.resume(self._folder / done.run, parts=self._parts_of(number), vouched=self._vouched(number))
 
     def _round(self, this: Round, run: Run, done: Sequence[Round]) -> tuple[Run, Round]:
-        """One round: the run whose best program is the reward after it, and its record."""
+        """Work on one round; return the run whose best program is the new reward, and the round's record."""
         shaped, before = bool(this.shaped), this
         reward = self._folder / this.shaped if shaped else run.reward_path
         learnt = self._train(this, reward, done, shaped=shaped or run.reshaped)
@@ -131,7 +131,7 @@ class Expanding:
         return run, self._of_run(replace(this, reward=this.trained_on if taught else ""), run)
 
     def _played(self, this: Round, run: Run) -> Round:
-        """The rollouts of a round's policy: kept, judged by the reward of the search, and reported."""
+        """Play a round's policy, judge the rollouts by the search's reward, save them, and return the updated round."""
         place = place_of(self._folder, this.number)
         episodes = self._learner.play(
             self._folder / this.policy, self._config.expand.episodes, self._seed(this.number, 1)
@@ -157,10 +157,11 @@ class Expanding:
         )
 
     def _train(self, this: Round, reward: Path, done: Sequence[Round], *, shaped: bool) -> Learnt:
-        """The policy of a round: the last one's goes on if its reward was kept.
+        """Train the policy of a round.
 
-        If policies explore on, the one that the new reward likes best does: a policy may be worse than the one
-        before it, if what it learnt from was.
+        If the reward is unchanged, training starts from the last policy. If the reward is new and the learner carries
+        policies over, training starts from an earlier policy. With rule "all", that policy is the favourite under the
+        new reward, since a worse reward may have made the last policy worse.
         """
         kept = this.trained_on == self._named(reward)
         on = this.policy if kept or self._learner.carries else ""
@@ -174,7 +175,7 @@ class Expanding:
         return str(path.relative_to(self._folder))
 
     def _steps(self, number: int) -> int:
-        """A round's share of N; all shares together are N."""
+        """Environment steps of a round; all rounds together have N steps."""
         settings = self._config.expand
         upto = (0, *ends(settings.steps, settings.rounds, settings.growth))
         return max(upto[number] - upto[number - 1], 1)
@@ -184,16 +185,16 @@ class Expanding:
         return int(sequence.generate_state(1)[0] >> 1)
 
     def _negative(self, episodes: Sequence[Rollout]) -> list[Demonstration]:
-        """The rollouts as negatives, each of the task whose instruction it has."""
+        """The rollouts as negatives. Each belongs to the task with its instruction."""
         tasks = {item.trajectory.extra_info: item.task for item in reversed(self._demonstrations)}
         other = self._demonstrations.tasks[0]
         trajectories = [each.trajectory for each in episodes]
         return [Demonstration(each, "negative", tasks.get(each.extra_info, other)) for each in trajectories]
 
     def _told(self, reward: Path, new: Sequence[Demonstration]) -> Metrics:
-        """Separation of the new negatives from experts by a reward."""
+        """Metrics of a reward on the experts and the new negatives."""
         experts = [item for item in self._demonstrations if item.role == "expert"]
-        if self._rule == "goal":  # the others say nothing of what is positive
+        if self._rule == "goal":  # only these have known labels
             experts = [item for item in experts if item.goals]
         return score(
             reward,
@@ -204,7 +205,7 @@ class Expanding:
         ).metrics
 
     def _search(self, number: int, before: Run) -> Run:
-        """The search with all rollouts so far, from the programs that the last one ended with."""
+        """Search with all rollouts so far, starting from the best programs of the last search."""
         folder = place_of(self._folder, number) / "run"
         parts = self._parts_of(number)
         config = self._continued(number, before)
@@ -216,35 +217,35 @@ class Expanding:
         return fits.start(config, folder, parts)
 
     def _vouched(self, number: int) -> Config:
-        """Facts of the expansion, which is trusted, about a complete run of its own."""
+        """The trusted configuration of a round's run, from the settings of the expansion."""
         if not number:
             return self._config
         return self._config.model_copy(update={"data": self._data(number), "proposer": self._proposer(())})
 
     def _data(self, number: int) -> DataConfig:
-        """The demonstrations, with the new negatives of the rounds up to this one.
+        """The data settings of a round: the demonstrations, and the new negatives of the rounds up to this one.
 
-        Goal states are those of round 0, which the demonstrations that a run brings along are marked with: a file of
-        them is read once.
+        The demonstrations in memory are marked with the goal states of round 0, so the file of goal states is not read
+        again.
         """
         data = self._config.data
         named = (*data.negatives, *(str(path.absolute()) for path in self._negatives(number)))
         return data.model_copy(update={"negatives": named, "goals": ""})
 
     def _proposer(self, start_from: tuple[str, ...]) -> ProposerConfig:
-        """The proposer of later searches; a recording answers for the first one only."""
+        """The proposer settings of later searches. A recording only answers for the first search."""
         proposer = self._config.proposer.model_copy(update={"start_from": start_from})
         if proposer.name == "replay":
             proposer = proposer.model_copy(update={"name": "", "recording": ""})
         return proposer
 
     def _continued(self, number: int, before: Run) -> Config:
-        """The settings of a search that begins with another one's best programs, and with all rollouts so far."""
+        """The settings of a search with all rollouts so far that starts from the best programs of another run."""
         proposer = self._proposer((str(before.folder.absolute()),))
         return self._config.model_copy(update={"data": self._data(number), "proposer": proposer})
 
     def _reshape(self, this: Round, run: Run) -> str:
-        """The file of a version of the run's best program that rises more steadily; "" if there is none."""
+        """The file of a reshaped version of the run's best program, which rises more steadily; "" if there is none."""
         if not self._config.expand.reshape or this.number >= self._config.expand.rounds:
             return ""
         self._note(
@@ -261,7 +262,7 @@ class Expanding:
         return self._named(found.reward_path)
 
     def _reshaped(self, folder: Path, number: int, run: Run) -> Run:
-        """A run that asks for versions of another one's best program, on the same data, and for nothing else."""
+        """A run that only reshapes the best program of another run, on the same data."""
         parts = self._parts_of(number)
         config = self._continued(number, run)
         if folder.exists():
@@ -271,7 +272,7 @@ class Expanding:
         return fits.start(config.model_copy(update={"search": search}), folder, parts)
 
     def _negatives(self, number: int) -> list[Path]:
-        """The new negatives of the rounds up to this one."""
+        """Files of the new negatives of the rounds up to this one."""
         paths = (place_of(self._folder, each) / "rollouts.parquet" for each in range(1, number + 1))
         return [path for path in paths if path.exists()]
 
@@ -287,7 +288,7 @@ class Expanding:
             save(Demonstrations(self._demonstrations.metadata, tuple(items)), path)
 
     def _of_run(self, this: Round, run: Run) -> Round:
-        """With the run whose best program is the reward now."""
+        """The round's record, with the run whose best program is the current reward."""
         best = run.best
         return replace(
             this,
@@ -300,14 +301,14 @@ class Expanding:
         )
 
     def _keep(self, done: Round) -> Round:
-        """The reward as it is now, and the round as complete."""
+        """Save the current reward, and the record of the complete round."""
         write_atomically(RunPaths(self._folder).reward, read_reward(self._folder / done.reward))
         write_round(place_of(self._folder, done.number) / "round.json", done)
         return done
 
 
 def _with_outcome(this: Round, episodes: Sequence[Rollout]) -> Round:
-    """With what the rollouts were worth by the environment's own account."""
+    """The round's record, with the true return, success and reward components of the rollouts."""
     totals = np.array([each.total for each in episodes])
     known = [each.success for each in episodes if each.success is not None]
     names = sorted({name for each in episodes for name in each.components})
@@ -322,5 +323,5 @@ def _with_outcome(this: Round, episodes: Sequence[Rollout]) -> Round:
 
 
 def _number(run: str) -> int:
-    """The round that a run belongs to."""
+    """The number of the round that a run belongs to."""
     return int(Path(run).parent.name)

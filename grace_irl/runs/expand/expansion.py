@@ -1,9 +1,16 @@
-"""GRACE's expansion (section 4, phase 3): train a policy on the reward, add its rollouts as negatives, search on.
+"""Expansion (GRACE, section 4, phase 3): train a policy on the reward, add its rollouts as negatives, search again.
 
-`rounds/0/run` is the search on the demonstrations alone. `rounds/M` holds `training/`, the new negatives in
-`rollouts.parquet`, what looks like an expert's in `alike.parquet`, `run/` if the search went on, `shaping/` if
-learning stalled and the reward was reshaped, and, once it is complete, `round.json`. Everything is written whole, and
-the same again if it is done again: so an expansion that was killed goes on behind the last complete round.
+`rounds/0/run` is the search on the demonstrations alone. For each round M, the folder `rounds/M` contains:
+
+- `training/`: the training of the policy;
+- `rollouts.parquet`: the new negatives;
+- `alike.parquet`: rollouts that look like an expert's;
+- `run/`: the next search, if there was one;
+- `shaping/`: the reshaping of the reward, if learning stalled;
+- `round.json`: the record of the round, once it is complete.
+
+Files are written atomically, and repeated work gives the same files. So a killed expansion resumes after the last
+complete round.
 """
 
 from __future__ import annotations
@@ -39,10 +46,10 @@ def is_expansion(folder: Path) -> bool:
 
 
 def rounds_of(folder: Path) -> tuple[Round, ...]:
-    """The rounds that are complete.
+    """The complete rounds, in order.
 
     Raises:
-        InputError: a round that is none of this version, or a folder with links in it.
+        InputError: a round of another version, or a folder that contains links.
     """
     require_no_links(folder)
     found: list[Round] = []
@@ -54,19 +61,19 @@ def rounds_of(folder: Path) -> tuple[Round, ...]:
 def start(
     config: Config, out: Path | None = None, parts: fits.Parts = fits.Parts(), learner: Learner | None = None
 ) -> Run:
-    """Begins an expansion in a new folder and works on it to its end; without rounds, a run (`fit.start`).
+    """Start an expansion in a new folder and work until it ends; without rounds, start a run (`fit.start`).
 
     Args:
-        config: as for `fit.start`; `config.expand` says what is expanded and how.
+        config: as for `fit.start`, with the settings of the expansion in `config.expand`.
         out: the folder; None: `runs/<name of the set>-<time>`.
         parts: as for `fit.start`.
-        learner: in place of PPO on `config.expand.env`.
+        learner: learner in place of PPO in `config.expand.env`.
 
     Returns:
-        The last run of the search, with the rounds, and the folder and reward file of the expansion.
+        The last run of the search, with the rounds, the folder and the reward file of the expansion.
 
     Raises:
-        InputError: settings, data, environment or folder that cannot be used; nothing is written then.
+        InputError: settings, data, environment or folder that cannot be used. Nothing is written.
         GraceError, Interrupted: as for `fit.start`.
     """
     if not config.expand.rounds:
@@ -97,11 +104,11 @@ def resume(
     learner: Learner | None = None,
     vouched: Config | None = None,
 ) -> Run:
-    """Goes on with an expansion, or with a run (`fit.resume`), as if it had never stopped.
+    """Continue an expansion, or a run (`fit.resume`), as if it had never stopped.
 
     Args:
-        folder: of either.
-        flags, sets: settings to change, as for `fit.resume`; complete rounds stay as they are.
+        folder: folder of the expansion or run.
+        flags, sets: settings to change, as for `fit.resume`. Complete rounds are not repeated.
         parts, learner: as for `start`.
         vouched: as for `fit.resume`.
 
@@ -139,7 +146,7 @@ def resume(
         parts = replace(parts, whole=folder, reason=parts.reason or "as the expansion began")
         with _part_of(folder):
             run = None if done else fits.resume(first, flags, sets=sets, parts=parts, vouched=config)
-            note = (parts.note or _silent) if done else _silent  # a run that goes on says it itself
+            note = (parts.note or _silent) if done else _silent  # a resumed run shows the line itself
             work = Expanding(folder, config, marked(demonstrations, first, note), parts, learner)
             return work.work(run or work.again(done[-1]), done)
 
@@ -151,7 +158,7 @@ def _began(
     parts: fits.Parts,
     vouched: Config | None,
 ) -> Config:
-    """The settings that an expansion began with, as far as somebody answers for them."""
+    """The settings that an expansion began with, with authorised acting settings only."""
     paths = RunPaths(place_of(folder, 0) / "run")
     with closing(Store(paths.database)) as store:
         kept, in_memory = acting.kept(store.meta("token"), paths.database), parts.demonstrations is not None
@@ -164,12 +171,12 @@ def _began(
 
 
 def _absolute(data: DataConfig) -> str:
-    """The file of goal states, wherever the command runs."""
+    """The absolute path of the file of goal states, or ""."""
     return str(Path(data.goals).absolute()) if data.goals else ""
 
 
 def _silent(_: str) -> None:
-    """Tells nobody."""
+    """Show no line to the user."""
 
 
 def _learner(config: Config, parts: fits.Parts) -> Learner:
@@ -179,7 +186,7 @@ def _learner(config: Config, parts: fits.Parts) -> Learner:
 
 @contextmanager
 def _part_of(folder: Path) -> Iterator[None]:
-    """An end of a part as the end of the whole, which is what can be resumed."""
+    """Report the interruption or error of a part as one of the whole expansion, which the user can resume."""
     try:
         yield
     except Interrupted as interrupted:

@@ -1,4 +1,4 @@
-"""The learner of an expansion: it trains a policy on a reward and plays it."""
+"""The learner of an expansion, which trains a policy on a reward and plays it."""
 
 from __future__ import annotations
 
@@ -20,19 +20,18 @@ from grace_irl.work import Job, JobError, LocalExecutor, Tell
 
 TASK = "grace_irl.runs.expand.learner:train_policy"
 EVALUATIONS = 5
-"""How often a training looks at its policy, and is saved."""
-EPISODES = 10  # of each look
+"""Number of evaluations of the policy during training; each saves a checkpoint."""
+EPISODES = 10  # episodes per evaluation
 
 
 @dataclass(frozen=True)
 class Learnt:
-    """What one training gave.
+    """The result of one training.
 
     Attributes:
-        policy: its file, in the folder of the training.
-        steps: of the environment, taken.
-        paid: mean return in training before each look at the policy, of the reward that was trained on; None where no
-            episode ended.
+        policy: the file of the policy, in the training's folder.
+        steps: number of environment steps.
+        paid: mean training return under the recovered reward before each evaluation; None if no episode ended.
     """
 
     policy: Path
@@ -41,33 +40,33 @@ class Learnt:
 
 
 class Learner(Protocol):
-    """Trains and plays policies; the same arguments give the same result, also after it was killed in the middle."""
+    """A learner trains and plays policies. The same arguments give the same result, even after an interruption."""
 
     @property
     def carries(self) -> bool:
-        """Whether a policy goes on where the reward is another one than it learnt from; known after `check`."""
+        """Whether training under a new reward starts from an earlier policy; known after `check`."""
         ...
 
     def check(self, demonstrations: Demonstrations) -> None:
-        """Refuses an environment whose states are not those of the demonstrations.
+        """Refuse an environment whose states do not match the demonstrations.
 
         Raises:
-            InputError: with what differs.
+            InputError: a difference, which the message describes.
         """
         ...
 
     def train(
         self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None, *, shaped: bool = False
     ) -> Learnt:
-        """Trains on a reward file; goes on with what is in `folder`.
+        """Train a policy on a reward, from the last checkpoint in `folder` if there is one.
 
         Args:
-            reward: the file.
-            steps: of the environment.
-            seed: of everything.
-            folder: for checkpoints.
-            initial: a policy to start from; None: a new one.
-            shaped: the reward rises towards goals: what is paid is its progress.
+            reward: the reward file.
+            steps: environment steps in total.
+            seed: seed of all random generators.
+            folder: folder for checkpoints.
+            initial: policy to start from; None: a new one.
+            shaped: whether the reward is a reshaped version, which rises towards goals (see `form_of`).
 
         Raises:
             GraceError: the reward fails.
@@ -75,17 +74,17 @@ class Learner(Protocol):
         ...
 
     def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Rollout]:
-        """Plays episodes with a trained policy."""
+        """Play episodes with a trained policy."""
         ...
 
 
 def form_of(config: ExpandConfig, rule: str, *, reshaped: bool = False) -> Form:
-    """The form in which a policy gets the reward; see `ExpandConfig.form`.
+    """The form of the reward for training; see `ExpandConfig.form`.
 
     Args:
-        config: of the expansion.
-        rule: which expert states are positive; "" is "all".
-        reshaped: the reward is a version that rises towards the goal.
+        config: the settings of the expansion.
+        rule: the rule for positive expert states; "" is "all".
+        reshaped: whether the reward is a reshaped version, which rises towards goals.
     """
     if config.form != "auto":
         return config.form
@@ -109,24 +108,24 @@ def train_policy(
     initial: str | None,
     path: list[str],
 ) -> dict[str, Any]:
-    """A training (`grace_irl.rl.ppo.train`): the task of an executor. The policy is in its folder.
+    """Train a policy (`grace_irl.rl.ppo.train`), as the task of an executor. The policy is saved in the folder.
 
     Args:
-        tell: gets each look at the policy.
-        environment: an `EnvironmentSpec`.
-        registered: the environment's registration with Gymnasium, if code of the user's own made it.
-        reward: its file.
-        form: the form in which the policy gets it.
-        trust: run the reward in this process.
-        allow_weak: of the sandbox.
-        steps: of the environment.
-        seed: of everything.
-        folder: for checkpoints.
-        initial: a policy to start from; None: a new one.
-        path: further places of the modules that the environment's name stands for.
+        tell: callback for each evaluation of the policy.
+        environment: the fields of an `EnvironmentSpec`.
+        registered: the environment's registration with Gymnasium, if the user's code registered it.
+        reward: the reward file.
+        form: the form of the reward for training.
+        trust: whether the reward runs in this process, without a sandbox.
+        allow_weak: whether a weak sandbox is allowed.
+        steps: environment steps in total.
+        seed: seed of all random generators.
+        folder: folder for checkpoints.
+        initial: policy to start from; None: a new one.
+        path: entries for `sys.path`, from which the environment's modules are imported.
 
     Returns:
-        Environment steps taken, and what was paid before each look.
+        The number of environment steps as "steps", and the mean training return before each evaluation as "paid".
     """
     sys.path += [entry for entry in path if entry not in sys.path]
     from grace_irl.rl.environments import register
@@ -152,13 +151,13 @@ def train_policy(
 
 
 class PpoLearner:
-    """PPO (`grace_irl.rl.ppo`) in the environment that the demonstrations are from, in a process of its own.
+    """PPO (`grace_irl.rl.ppo`) in the environment of the demonstrations, in a separate process.
 
     Args:
-        config: the environment, and how the reward runs.
-        rule: which expert states are positive, "" where the demonstrations say.
-        allow_weak: of the sandbox.
-        note: gets each look at the policy, in one line.
+        config: the settings of the expansion.
+        rule: the rule for positive expert states; "": that of the demonstrations.
+        allow_weak: whether a weak sandbox is allowed.
+        note: callback for one line about each evaluation of the policy.
     """
 
     def __init__(
@@ -175,12 +174,12 @@ class PpoLearner:
         return self._continuous if self._config.carry == "auto" else self._config.carry == "always"
 
     def check(self, demonstrations: Demonstrations) -> None:
-        """See `Learner`; finds the environment."""
+        """Find the environment; see `Learner`."""
         try:
             from grace_irl.rl.environments import registration
             from grace_irl.rl.matching import environment_for
             from grace_irl.rl.observed import acts_continuously
-            from grace_irl.rl.ppo import train  # noqa: F401  what is missing is said before anything is written
+            from grace_irl.rl.ppo import train  # noqa: F401  a missing package is reported before anything is written
         except ImportError as error:
             raise InputError(
                 f"{error.name} is not installed; expected what PPO needs: pip install 'grace-irl[rl]'"

@@ -1,4 +1,4 @@
-"""Rollouts of a policy that look like an expert's: calling them negative would teach the wrong thing."""
+"""Detection of rollouts that look like an expert's. As negatives, they would teach the reward something wrong."""
 
 from __future__ import annotations
 
@@ -17,34 +17,35 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, Trajectory
 from grace_irl.rewards.file import load_reward
 
 FOLDS = 2
-MOST_STATES = 5_000  # of either side that a classifier is fitted to
-MOST_NUMBERS = 1_500  # of a state that a classifier reads, at even distances
-RIDGE = 1e-3  # per state; keeps separable data finite
-_Z_MOST = 5.0  # features are cut there, in deviations
+MOST_STATES = 5_000  # maximum number of states per side for the fit of a classifier
+MOST_NUMBERS = 1_500  # maximum number of evenly spaced entries of a state that a classifier reads
+RIDGE = 1e-3  # ridge penalty per state; keeps the weights finite for separable data
+_Z_MOST = 5.0  # features are clipped at this many standard deviations
 
 
 def resemblance(experts: Sequence[NDArray[Any]], others: Sequence[NDArray[Any]], seed: int = 0) -> Floats:
-    """Separation of each trajectory's states from the expert's, by a classifier that saw neither.
+    """Separation of each trajectory's states from the experts', by a classifier that was fitted to neither.
 
-    Logistic regression on all numbers of a state and their squares. Trajectories are dealt to two folds (a single one
-    is cut in two by time); what lies in a fold is judged by the classifier that was fitted to the other one.
+    The classifier is a logistic regression on all entries of a state and their squares. Trajectories are split at
+    random into two folds; a single trajectory is split by time. Each fold is judged by the classifier that was fitted
+    to the other one.
 
     Args:
-        experts, others: states `(T+1, …)` of each trajectory, numbers of one shape.
-        seed: of the deal.
+        experts, others: arrays of states `(T+1, …)`, one per trajectory, with states of equal shape.
+        seed: seed of the random split.
 
     Returns:
-        `(len(others),)`: the probability that a state of the trajectory looks less like an expert's than an expert's
-        state does, ties one half. 1 if they are told apart, 0.5 if they are not.
+        `(len(others),)`: the probability (AUC) that the classifier ranks an expert's state above a state of the
+        trajectory, with ties as one half. It is 1 for full separation, and 0.5 for none.
 
     Raises:
-        ValueError: no trajectory on a side.
+        ValueError: no experts or no others.
     """
     if not experts or not others:
         raise ValueError("no trajectories to tell apart")
     rng = np.random.default_rng(seed)
     sides = [[_flat(each) for each in side] for side in (experts, others)]
-    # Of both sides alike: numbers fitted to one of them would tell it from the other by themselves.
+    # Both sides have equal weight: a mean and deviation of one side alone could already separate the two.
     mean = np.mean([np.concatenate(side).mean(axis=0) for side in sides], axis=0)
     deviation = np.sqrt(np.mean([((np.concatenate(side) - mean) ** 2).mean(axis=0) for side in sides], axis=0))
     deviation = np.where(deviation > 1e-12, deviation, 1.0)
@@ -73,7 +74,7 @@ def _features(z: Floats) -> Floats:
 
 
 def _deal(parts: Sequence[Floats], rng: np.random.Generator) -> list[tuple[int, int, Floats]]:
-    """(trajectory, fold, features), both folds with something in them."""
+    """Parts as (trajectory, fold, features), with no fold empty."""
     if len(parts) == 1:
         middle = max(len(parts[0]) // 2, 1)
         halves = (parts[0][:middle], parts[0][middle:] if len(parts[0]) > 1 else parts[0])
@@ -89,7 +90,7 @@ def _sample(features: Floats, rng: np.random.Generator) -> Floats:
 
 
 def _classifier(experts: Floats, others: Floats) -> Floats:
-    """Weights whose product with features is high for experts; both sides weigh alike."""
+    """Weights of a logistic regression in which experts are the positive class. Both classes have equal weight."""
     features = np.vstack([experts, others])
     truth = np.repeat([1.0, 0.0], [len(experts), len(others)])
     share = np.where(truth > 0, 0.5 / len(experts), 0.5 / len(others))
@@ -117,22 +118,23 @@ Floats = NDArray[np.float64]
 def like_experts(
     reward: Path, played: Sequence[Trajectory], demonstrations: Demonstrations, config: Config
 ) -> list[bool]:
-    """Whether each rollout looks like an expert's; the environment's own reward is not looked at.
+    """Whether each rollout looks like an expert's, judged without the environment's own reward.
 
-    Rule "all": a rollout does whose states a classifier, which knows nothing of the reward, cannot tell from the
-    experts' (`config.expand.alike`). Rules "last" and "goal": one does that the environment ended, as it ended experts'
-    episodes in a goal state, in a state that the reward values as it values those last states.
+    The test depends on the label rule:
 
-    Rule "goal", and no expert's episode ended in a goal state: the experts went on behind the goal. A rollout looks
-    like theirs if the environment ended it in a state that the reward values as their goal states; else if the reward
-    takes some of its states for goals, and the classifier cannot tell these from the goal states of the experts with
-    the same instruction.
+    - "all": a classifier that does not use the reward cannot separate the rollout's states from the experts'
+      (threshold `config.expand.alike`).
+    - "last" and "goal": the environment terminated the rollout, and the reward of its last state is at least the lowest
+      reward of an expert's final goal state.
+    - "goal" without an expert episode that ended in a goal state: the environment terminated the rollout in a state
+      whose reward reaches that of the experts' goal states. Or the rollout has other states with such rewards, and the
+      classifier cannot separate these from the goal states of experts with the same instruction.
 
     Args:
-        reward: the file of the reward that the policy was trained on.
+        reward: the file of a reward.
         played: the rollouts.
-        demonstrations: whose experts they are compared with; for rule "goal" with their goal states marked.
-        config: of the run.
+        demonstrations: the demonstrations with the experts; for rule "goal", with marked goal states.
+        config: the configuration of the run.
 
     Raises:
         GraceError: the reward fails on a rollout.
@@ -170,7 +172,7 @@ def _at_goals(
     ours: Sequence[Floats],
     config: Config,
 ) -> list[bool]:
-    """Whether each rollout comes to a goal, if experts went on behind it."""
+    """Whether each rollout reaches a goal, if no expert episode ended at one; see `like_experts`."""
     marked = [np.array(each.goals) for each in experts]
     goal = min(np.fmax.reduce(values[at]) for values, at in zip(theirs, marked, strict=True))
     found = [each.terminated and bool(values[-1] >= goal) for each, values in zip(played, ours, strict=True)]
@@ -190,7 +192,7 @@ def _at_goals(
 
 
 def _rows(trajectory: Trajectory) -> Floats:
-    """The numbers of each state, `(T+1, n)`; of pictures, some of them."""
+    """Each state as a vector, `(T+1, n)`; of long vectors, such as pictures, some of the entries."""
     found = trajectory.state_kind.numbers(trajectory.states)
     if found is None:
         return np.zeros((len(trajectory.states), 1))
@@ -201,5 +203,5 @@ def _rows(trajectory: Trajectory) -> Floats:
 
 
 def _alike(experts: Sequence[Floats], played: Sequence[Floats], config: Config) -> list[bool]:
-    """Whether the classifier cannot tell the states of each trajectory from the experts'."""
+    """Whether the classifier cannot separate each trajectory's states from the experts'."""
     return [bool(chance <= config.expand.alike) for chance in resemblance(experts, played, config.seed)]

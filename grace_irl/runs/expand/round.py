@@ -1,4 +1,4 @@
-"""One round of expansion: what was trained, what its rollouts were, and what became of the reward."""
+"""The record of one round of expansion: the training, the rollouts, and the fate of the reward."""
 
 from __future__ import annotations
 
@@ -21,28 +21,29 @@ from grace_irl.toml import from_json
 
 @dataclass(frozen=True)
 class Round:
-    """A round that is complete.
+    """A complete round. All paths are relative to the expansion's folder.
 
     Attributes:
-        number: from 1 on; 0 is the search before any policy.
-        run: folder of the run whose best program is the reward now, relative to the expansion's folder.
-        program: its id.
-        fitness, accuracy, held_out: of that program, on the data of its run; held-out accuracy, or None.
-        changed: the search went on in this round.
-        reward: file of the reward that the expansion gives if this round is its last, relative to its folder: the run's
-            or, if it taught better, its reshaped version.
-        shaped: file of the reshaped version that the next round trains on, relative; "" if it trains on the run's.
-        trained_on: file of the reward that this round's policy learnt from, relative; "" in round 0.
-        stalled: learning stopped although the reward tells rollouts from experts (`stall.stalls`).
-        policy: file of the policy, relative to the expansion's folder; "" in round 0.
+        number: number of the round, from 1 on; 0 is the search before any policy.
+        run: folder of the run whose best program is the reward after this round.
+        program: id of that program.
+        fitness, accuracy: fitness and accuracy of that program on the training data of its run.
+        held_out: accuracy of that program on the held-out data of its run, or None.
+        changed: whether this round searched for a new reward.
+        reward: file of the expansion's reward if this round is the last: the run's reward, or its reshaped version if
+            policies learnt better from that.
+        shaped: file of the reshaped version that the next round trains on; "" if it trains on the run's reward.
+        trained_on: file of the reward that this round's policy was trained on; "" in round 0.
+        stalled: whether learning stalled although the reward separates rollouts from experts (`expanding.stalls`).
+        policy: file of the policy; "" in round 0.
         steps: environment steps of training in this round.
-        rollouts: episodes that the policy played afterwards.
-        alike: of these, those too close to an expert's to be used as negatives.
-        new_accuracy, new_fitness: of the reward before this round, on experts and the new negatives, at the threshold
-            and by the calibration that it was exported with; None if there are none.
-        mean, deviation: of the rollouts' true return, which no search sees.
-        success: their share that reached the goal; None if the environment has none.
-        components: mean sums of the environment's own reward components over the rollouts.
+        rollouts: number of episodes that the trained policy played.
+        alike: number of those rollouts that are too close to an expert's to be used as negatives.
+        new_accuracy, new_fitness: accuracy and fitness of the previous search's reward on experts and new negatives, at
+            its exported threshold and calibration; None without new negatives.
+        mean, deviation: mean and standard deviation of the rollouts' true return, which no search uses.
+        success: share of rollouts that reached the goal; None if the environment has no goal.
+        components: mean total per rollout of each of the environment's own reward components.
     """
 
     number: int
@@ -69,19 +70,19 @@ class Round:
 
 
 def write_round(path: Path, done: Round) -> None:
-    """Keeps a round, whole or not at all.
+    """Write a round's record atomically.
 
     Raises:
-        InputError: it cannot be written.
+        InputError: the file cannot be written.
     """
     write_atomically(path, json.dumps(asdict(done), indent=1) + "\n")
 
 
 def read_round(path: Path) -> Round | None:
-    """A round that was kept; None if it is not complete.
+    """Read a round's record; None if the round is not complete.
 
     Raises:
-        InputError: the file is not one of this version, or names files outside of its expansion.
+        InputError: a file of another version, or one that names files outside its expansion.
     """
     instead = "expected one of this version: delete it to do the round's end again"
     try:
@@ -104,29 +105,29 @@ def read_round(path: Path) -> Round | None:
 
 
 def _within(folder: Path, name: str) -> bool:
-    """Whether a relative path stays in a folder, links followed."""
+    """Whether a relative path stays in a folder after links are followed."""
     return "\0" not in name and (folder / name).resolve().is_relative_to(folder.resolve())
 
 
 def ends(steps: int, rounds: int, growth: float) -> tuple[int, ...]:
-    """Environment steps after which each round ends, the last one after all.
+    """Cumulative environment steps at the end of each round; the last value is `steps`.
 
     Args:
-        steps: N, of all rounds together.
-        rounds: M; at least 1.
-        growth: how many times the steps of the round before it each round takes.
+        steps: N, environment steps of all rounds together.
+        rounds: M, number of rounds; at least 1.
+        growth: ratio of a round's steps to those of the round before it.
     """
-    shares = np.cumsum(growth ** np.arange(1 - rounds, 1, dtype=np.float64))  # at most 1, so that none is infinite
+    shares = np.cumsum(growth ** np.arange(1 - rounds, 1, dtype=np.float64))  # exponents up to 0 avoid overflow
     return tuple(np.rint(steps * shares / shares[-1]).astype(int).tolist())
 
 
 def share(done: Round) -> float:
-    """Of a round's rollouts, those that look like an expert's."""
+    """The share of a round's rollouts that look like an expert's."""
     return done.alike / done.rollouts if done.rollouts else 0.0
 
 
 def became(done: Round) -> str:
-    """The fate of the reward in a round, in a word or two."""
+    """The fate of the reward in a round, in one or two words."""
     if done.changed:
         return "searched"
     if not done.stalled:
@@ -135,18 +136,18 @@ def became(done: Round) -> str:
 
 
 def favourite(rounds: Sequence[Round], folder: Path, reward: Path, config: Config, rule: str) -> Round:
-    """The round whose rollouts are best by what is known without the environment's own reward.
+    """The round with the best policy, judged without the environment's own reward. Ties go to the later round.
 
-    If only goal states are positive: the one most of whose rollouts look like an expert's. If all expert states
-    are: the one whose episodes the reward pays most, in the form that policies get; it has seen the rollouts of all
-    rounds, and calls all of them negative. The later one of equals.
+    If only goal states are positive, the best round has the largest share of rollouts that look like an expert's. If
+    all expert states are positive, it has the highest mean return under the reward, in the form used for training. That
+    reward was fitted with the rollouts of all rounds as negatives.
 
     Args:
-        rounds: complete ones, without round 0; at least one.
-        folder: of the expansion.
-        reward: the file of the reward to ask.
-        config: of the expansion.
-        rule: which expert states are positive.
+        rounds: complete rounds, without round 0; at least one.
+        folder: the folder of the expansion.
+        reward: the file of the reward that judges the episodes.
+        config: the configuration of the expansion.
+        rule: the rule for positive expert states.
 
     Raises:
         GraceError: the reward fails on a rollout.
@@ -165,7 +166,7 @@ def episodes(folder: Path, number: int) -> list[Trajectory]:
 
 
 def _paid(played: Sequence[Sequence[Trajectory]], reward: Path, config: Config, rule: str) -> list[float]:
-    """Mean pay of each round's episodes: rewards of states, as offline, without the first one's."""
+    """Mean return of each round's episodes: the sum of the scaled rewards of all states but the first."""
     file = load_reward(reward)
     values = file.rewards(
         [each for part in played for each in part],

@@ -165,7 +165,7 @@ def _decoded(data: bytes, where: str) -> str:
 
 
 def _checked(root: etree._Element, where: str) -> etree._Element:
-    """Refuse a tree with anything else than nodes, and return it without the white space between them."""
+    """Refuse a tree that holds anything but nodes, and return it without the white space between them."""
     if root.tag != "hierarchy":
         raise InputError(f"{where}: root <{str(root.tag)[:80]}>; expected <hierarchy>, as uiautomator dumps it")
     for element in root.iter():

@@ -25,7 +25,7 @@ _BOUNDS = re.compile(r"\[(-?\d{1,9}),(-?\d{1,9})\]\[(-?\d{1,9}),(-?\d{1,9})\]")
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node of a screen. Fields without a line below hold the XML attribute of the same name, "" if it is absent.
+    """One node of a screen. Fields without a line below hold the XML attributes of the same name; a missing text is "".
 
     Attributes:
         order: index of the node in the document and in `Screen.nodes`.

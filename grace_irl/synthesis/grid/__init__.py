@@ -1,1 +1,1 @@
-"""Programs over grids: readings of instructions, and the search for them."""
+"""Programs over grids: interpretations of instructions, called readings, and the search for them."""

@@ -1,9 +1,12 @@
-"""The fit of a reading of the instructions to the demonstrations, as a sum of costs in nats.
+"""Cost of a reading: how badly an interpretation of the instructions fits the demonstrations, in nats.
 
-Three kinds of evidence count. *Outcomes*: the states marked positive, and no others, are those in which the described
-happening completes. *Reference*: an instruction speaks of things that are there at the start, so each description must
-match something in the first state, and a reading by which it matches few things explains the instruction better (the
-size principle of concept learning). *Parsimony* has a file of its own.
+There are three kinds of evidence:
+
+* Outcomes: the described event should complete in the states marked positive, and in no others.
+* Reference: an instruction describes things that are present at the start, so each description must match something in
+  the first state. A reading whose descriptions match few things explains the instruction better (the size principle of
+  concept learning).
+* Parsimony: the prices of readings, see `lexicon.ReadingPrices`.
 """
 
 from __future__ import annotations
@@ -19,25 +22,27 @@ from grace_irl.synthesis.grid.meaning import CHANNELS, SEVERAL, STATIC, Filter
 from grace_irl.synthesis.grid.scene import OFFSETS, SIDES, Scene, ThingRows
 
 MISSED = 12.0
-"""An expert's goal state in which the described happening does not complete."""
+"""Cost in nats if the described event completes in none of an expert's goal states; each state has its share."""
 WRONGLY_HIT = 2.0
-"""A trajectory with other states in which it does; and a little more for each of them."""
+"""Cost in nats of a trajectory in which the event completes in other states; `WRONG_STATE` is added for each of them.
+"""
 WRONG_STATE = 0.1
 ABSENT = 5.0
-"""A description that matches nothing in the first state. One that matches n things costs log n."""
+"""Cost in nats of a description that matches nothing in the first state. One that matches n things costs log n."""
 NOT_SEVERAL = 2.5
-"""A word that says "one of several" if the description matches a single thing."""
+"""Cost in nats of a word that means "one of several" if the description matches a single thing."""
 
 Columns = tuple[int, ...]
-"""Indices of filters that one thing has to meet."""
+"""Indices of filters that one thing has to pass."""
 Stages = tuple[tuple[tuple[Columns, ...], ...], ...]
-"""Like the stages of a plan, with filters in the place of words."""
+"""The stages of a plan, with filters instead of words."""
 
 
 class GridEvidence:
-    """The demonstrations under every possible filter, and the cost of readings of them.
+    """The demonstrations under every possible filter, and the cost of readings.
 
-    Sets of rows, of states and of things are integers, one bit for each: walks ask millions of times.
+    Sets of rows, states and things are integers with one bit for each element, because walks need them millions of
+    times.
     """
 
     def __init__(self, scenes: Sequence[Scene], positives: Sequence[NDArray[np.bool_]]) -> None:
@@ -56,15 +61,18 @@ class GridEvidence:
         self._costs: list[dict[Stages, float]] = [{} for _ in self.scenes]
 
     def fired(self, scene: int, stages: Stages) -> NDArray[np.bool_]:
-        """The states of a scene in which what the stages describe completes; (T+1,)."""
+        """(T+1,): whether the event that the stages describe completes in each state of a scene."""
         fired = self._fired(scene, stages)
         return np.array([fired >> state & 1 for state in range(self.scenes[scene].length)], dtype=np.bool_)
 
     def split_rows(
         self, scene: int, stages: Stages, positive: NDArray[np.bool_]
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Filters that the happenings meet that complete the last stage in positive states, and which all others of
-        the same events meet; two (rows, F) tables."""
+        """Compare the events that complete the last stage in positive states with all others of the same kinds.
+
+        Returns:
+            Two (rows, F) tables: whether each of the former events passes each filter, and the same for the others.
+        """
         rows, table = self.scenes[scene].happenings, self._tables[scene]
         now = (positive & self.fired(scene, stages))[rows.state]
         goal, alike = np.zeros(len(rows), np.bool_), np.zeros(len(rows), np.bool_)
@@ -75,34 +83,34 @@ class GridEvidence:
         return table[goal], table[alike & ~goal]
 
     def cost(self, scene: int, stages: Stages) -> float:
-        """The cost of one scene under a reading, in nats."""
+        """Cost of one scene under a reading, in nats."""
         known = self._costs[scene]
         if stages not in known:
             known[stages] = self._cost(scene, stages)
         return known[stages]
 
     def matches(self, scene: int, columns: Columns) -> int:
-        """The number of things of the first state that meet these filters."""
+        """Number of things in the first state that pass these filters."""
         return self._all(self._things[scene], len(self.scenes[scene].things), columns).bit_count()
 
     def _cost(self, scene: int, stages: Stages) -> float:
         fired, positive = self._fired(scene, stages), self._positive[scene]
         wrong = (fired & ~positive).bit_count()
-        # A share, so that a trajectory with many goal states weighs as much as one with a single one.
+        # The cost is a share, so that trajectories with many goal states and with one have the same weight.
         cost = MISSED * (positive & ~fired).bit_count() / max(1, positive.bit_count())
         cost += (WRONGLY_HIT + WRONG_STATE * min(wrong, 60)) * (wrong > 0)
         return cost + sum(self._reference(scene, columns) for stage in stages for step in stage for columns in step)
 
     def _reference(self, scene: int, columns: Columns) -> float:
-        """The cost of speaking of things in this way: of n things that fit, the right one is meant with chance 1/n."""
+        """Cost of a description of things: if n things match, it picks the right one with probability 1/n."""
         matches = self.matches(scene, columns)
         if any(self.filters[column] == SEVERAL for column in columns):
             return math.log(matches - 1) if matches > 1 else NOT_SEVERAL if matches else ABSENT
         return math.log(matches) if matches else ABSENT
 
     def _fired(self, scene: int, stages: Stages) -> int:
-        # A stage completes in a state in which one of its steps happens and each of them has happened by then. Steps
-        # count from the state on in which the stage before completed: `since`. As integers -1 is all states, 0 none.
+        # A stage completes in a state if one of its steps happens there and each of its steps has happened by then.
+        # Only states since the completion of the previous stage matter: `since`. The integer -1 is all states, 0 none.
         since, now = -1, 0
         for stage in stages:
             done = [self._hit(scene, step) & since for step in stage]
@@ -115,12 +123,12 @@ class GridEvidence:
         return now
 
     def _hit(self, scene: int, step: tuple[Columns, ...]) -> int:
-        """The states in which a step happens, whatever happened before."""
+        """The states in which a step happens, regardless of earlier states."""
         known = self._hits[scene]
         if step not in known:
             thing, *neighbours = step
             count = len(self._states[scene])
-            # Each neighbour that is spoken of must lie on some side of the row's thing, whichever it is.
+            # Each described neighbour must lie on one of the four sides of the row's thing.
             rows = self._all(self._happenings[scene], count, thing)
             for columns in neighbours:
                 beside = 0
@@ -136,18 +144,21 @@ class GridEvidence:
         return known[step]
 
     def _all(self, masks: Sequence[int], count: int, columns: Columns) -> int:
-        """The rows, of `count` in all, that meet all these filters."""
+        """The rows, of `count` in total, that pass all these filters."""
         rows = (1 << count) - 1
         for column in columns:
             rows &= masks[column]
         return rows
 
     def _around(self, scene: int) -> list[tuple[int, list[int]]]:
-        """For each of the four neighbouring cells of each row, in its state: if it holds a thing at all, and the
-        filters that this thing meets."""
+        """The contents of the four neighbouring cells of each row, in the row's state.
+
+        Returns:
+            For each direction: the rows with a thing in that cell, and for each filter the rows whose neighbour passes.
+        """
         if scene not in self._near:
             rows, states, objects = self.scenes[scene].happenings, self.scenes[scene].states, self.scenes[scene].objects
-            # What is beside a thing is known by its look alone.
+            # A neighbour is described only by its codes in channels 0 and 1.
             silent = np.array([f.feature not in ("channel 0", "channel 1") for f in self.filters])
             self._near[scene] = []
             for offset in OFFSETS:
@@ -161,7 +172,7 @@ class GridEvidence:
 
 
 def _filters(scenes: Sequence[Scene]) -> tuple[Filter, ...]:
-    """Every filter that something in the data meets."""
+    """All filters that something in the data passes, and `SEVERAL`."""
     filters: set[Filter] = set()
     for scene in scenes:
         for rows in (scene.happenings, scene.things):
@@ -169,7 +180,7 @@ def _filters(scenes: Sequence[Scene]) -> tuple[Filter, ...]:
             for codes, channel in zip(rows.codes.T, CHANNELS, strict=True):
                 filters |= {Filter(channel, v) for v in np.unique(codes).tolist()}
             filters |= {Filter("side", s) for s in range(len(SIDES)) if rows.sides[:, s].any()}
-    # A filter that everything meets says nothing.
+    # A filter that everything passes carries no information.
     empty = [
         f
         for f in filters
@@ -180,7 +191,7 @@ def _filters(scenes: Sequence[Scene]) -> tuple[Filter, ...]:
 
 
 def _table(rows: ThingRows, filters: Sequence[Filter]) -> NDArray[np.bool_]:
-    """(N, F): whether a row meets a filter."""
+    """(N, F): whether each row passes each filter."""
     columns: list[NDArray[Any]] = []
     for f in filters:
         if f.feature == "event":
@@ -195,15 +206,15 @@ def _table(rows: ThingRows, filters: Sequence[Filter]) -> NDArray[np.bool_]:
 
 
 def _ever(done: int) -> int:
-    """All states from the first of these on; none if there is none."""
+    """All states from the first one of a set on; none if the set is empty."""
     return -(done & -done)
 
 
 def _mask(marks: NDArray[np.bool_]) -> int:
-    """The set of what is marked."""
+    """The set of the marked indices."""
     return int.from_bytes(np.packbits(marks, bitorder="little").tobytes(), "little")
 
 
 def _masks(table: NDArray[np.bool_]) -> list[int]:
-    """Per column of a table the set of rows that are marked."""
+    """The set of marked rows for each column of a table."""
     return [_mask(column) for column in table.T]

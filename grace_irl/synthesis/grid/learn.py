@@ -1,4 +1,4 @@
-"""Readings found by annealing, and how sure each of their meanings is."""
+"""Search for readings by annealing, with the probability of each of their meanings."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from grace_irl.synthesis.grid.meaning import SEVERAL
 
 
 class Walk:
-    """A place among readings, with what it costs, and steps from there.
+    """A walk through readings, with the cost of the current reading.
 
     Attributes:
-        reading: its present one.
+        reading: the current reading.
     """
 
     def __init__(self, lexicon: Lexicon, reading: GridReading) -> None:
         self.lexicon = lexicon
         self.reading = reading
-        # By scene: a change of one word costs anew only the scenes whose instruction has it.
+        # Costs are stored by scene: a changed word affects only the scenes whose instruction contains it.
         self._costs = [lexicon.scene_cost(reading, i) for i in lexicon.everywhere]
         self._price = lexicon.price(reading)
 
     @property
     def cost(self) -> float:
-        """The cost of the present reading, nats."""
+        """Cost of the current reading, in nats."""
         return sum(self._costs) + self._price
 
     def step(self, changed: GridReading, touched: Sequence[int], accept: Callable[[float], bool]) -> float | None:
-        """The nats that a change costs, if they are accepted and the change is made; else None.
+        """Make a change if it is accepted; return its cost in nats, or None if it is rejected.
 
         Args:
-            changed: the reading after it.
-            touched: scenes that may cost something else then.
-            accept: whether to make a change, by what it costs.
+            changed: the reading after the change.
+            touched: indices of the scenes whose cost may change.
+            accept: function that decides from the additional cost whether to make the change.
         """
         new = {i: self.lexicon.scene_cost(changed, i) for i in touched}
         price = self.lexicon.price(changed)
@@ -49,13 +49,13 @@ class Walk:
         return delta
 
     def run(self, steps: int, start: float, end: float, rng: np.random.Generator) -> GridReading:
-        """Walks by Metropolis' rule while the temperature falls from start to end.
+        """Walk by Metropolis' rule while the temperature falls from `start` to `end`.
 
         Returns:
-            The reading of least cost that it came by.
+            The visited reading of lowest cost.
         """
         best = (self.cost, self.reading)
-        # Drawn at once, four a step whatever becomes of it: so a step's numbers depend on its place alone.
+        # All numbers are drawn in advance, four for each step, so that a step's numbers depend only on its index.
         for step, draw in enumerate(rng.random((steps, 4)).tolist()):
             temperature = start * (end / start) ** (step / steps)
             changed, touched = self._change(*draw[:3])
@@ -67,28 +67,28 @@ class Walk:
         return best[1]
 
     def _change(self, kind: float, one: float, two: float) -> tuple[GridReading | None, Sequence[int]]:
-        """A reading one change away, drawn by three numbers, and the scenes that the change touches."""
+        """Draw a reading one change away, with three random numbers in [0, 1), and the scenes that it affects."""
         lexicon, reading = self.lexicon, self.reading
         words, columns = lexicon.words, len(lexicon.features)
         if kind < 0.15 or not words:
             column = int(one * columns)
             feature = lexicon.features[column]
             taken = reading.constants.get(feature) == column
-            # A reading without an event says nothing, and "one of several" holds for no single thing.
+            # A reading needs an event, and "one of several" is no property of a single thing.
             if lexicon.evidence.filters[column] == SEVERAL or (taken and feature == "event"):
                 return None, ()
             return reading.with_constant(feature, -1 if taken else column), lexicon.everywhere
         word = words[int(one * len(words))]
         meaning = reading.meanings.get(word, -1)
         if kind < 0.3:
-            # Two words change places: by single changes that would lead over a reading in which both are wrong.
+            # Exchange the meanings of two words. Single changes would pass through a reading with both words wrong.
             other = words[int(two * len(words))]
             theirs = reading.meanings.get(other, -1)
             if meaning == theirs:
                 return None, ()
             changed = reading.with_meaning(word, theirs).with_meaning(other, meaning)
             return changed, sorted({*lexicon.where[word], *lexicon.where[other]})
-        # A quarter of the draws takes the meaning away: most words of an instruction say nothing about a thing.
+        # A quarter of the draws removes the meaning, because most words do not describe a thing.
         drawn = int(two * (columns + columns // 3 + 1))
         column = drawn if drawn < columns else -1
         if column == meaning:
@@ -97,30 +97,35 @@ class Walk:
 
 
 def _metropolis(temperature: float, luck: float, delta: float) -> bool:
-    """Whether a walk makes a change that costs `delta` nats: so at temperature 1 it is at a reading as often as the
-    data makes it likely."""
+    """Whether a walk makes a change that costs `delta` nats.
+
+    At temperature 1 the walk visits readings in proportion to their probability.
+    """
     return delta <= 0 or luck < np.exp(-delta / temperature)
 
 
 HOT = 4.0
-"""Temperature at which a walk starts, nats."""
-COLD = 0.3
-CHAINS = 3
+"""Temperature at the start of a walk."""
+COLD = 0.3  # temperature at the end of a walk
+CHAINS = 3  # number of walks
 STEPS_PER_CHOICE = 36
-"""Steps of a walk per (word, filter) pair."""
+"""Number of steps of a walk for each pair of word and filter."""
 DOUBT = 1.5
-"""By how much the costs overstate what is known: correlated evidence (a thing faced twice) counts as independent."""
+"""Divisor of costs: they overstate the evidence, since correlated evidence counts as independent."""
 PROFILE_MARGIN = 12.0
-"""Meanings that cost more than this (nats) beyond the best are not looked at twice."""
+"""Maximum additional cost in nats of a meaning for which the other words may adapt."""
 FREE_MARGIN = 4.0
-"""… and beyond this, once all other words have followed, the word itself is not set free."""
+"""Maximum additional cost in nats, after the other words have adapted, for which the word itself may change again."""
 
 
 def learn(lexicon: Lexicon, events: Sequence[int], seed: int, known: Sequence[GridReading] = ()) -> Posterior:
-    """The likeliest reading, and how sure each of its meanings is.
+    """Find the most likely reading, and the probability of each meaning.
 
     Args:
-        known: readings to begin from as well, such as those under other plans.
+        lexicon: the words and filters.
+        events: indices of the filters on events.
+        seed: seed of the walks.
+        known: further readings to start from, such as those under other plans.
     """
     starts = [anneal(lexicon, events, seed), *(descend(lexicon, one) for one in known)]
     cost, reading = min(starts, key=lambda one: one[0])
@@ -129,13 +134,13 @@ def learn(lexicon: Lexicon, events: Sequence[int], seed: int, known: Sequence[Gr
         word = lexicon.words[len(costs)]
         costs[word], found = _profile(lexicon, word, reading, cost)
         if found[0] < cost - 1e-6:
-            # Another meaning of one word leads to a better reading than all that were known: try the other words again.
+            # Another meaning of one word leads to a better reading than all known ones, so all words are tried again.
             (cost, reading), costs = found, {}
     return Posterior(reading, cost, {word: _chances(costs[word]) for word in lexicon.words})
 
 
 def _chances(costs: dict[int, float]) -> dict[int, float]:
-    """The chances of meanings by what they cost."""
+    """Probabilities of meanings from their costs."""
     least = min(costs.values())
     weights = {column: float(np.exp((least - cost) / DOUBT)) for column, cost in costs.items()}
     total = sum(weights.values())
@@ -143,7 +148,7 @@ def _chances(costs: dict[int, float]) -> dict[int, float]:
 
 
 def anneal(lexicon: Lexicon, events: Sequence[int], seed: int, effort: float = 1.0) -> tuple[float, GridReading]:
-    """The best of walks from readings in which each of these events (filter indices) is the usual one, and its cost."""
+    """Find a reading by several walks from these events (filter indices); return its cost and the reading."""
     rng = np.random.default_rng(seed)
     steps = round(effort * STEPS_PER_CHOICE * max(20, len(lexicon.words)) * len(lexicon.features))
     best: tuple[float, GridReading] | None = None
@@ -157,10 +162,12 @@ def anneal(lexicon: Lexicon, events: Sequence[int], seed: int, effort: float = 1
 
 
 def descend(lexicon: Lexicon, reading: GridReading, frozen: str | None = None) -> tuple[float, GridReading]:
-    """The cost of the nearest reading that no single change improves, and the reading. A frozen word (and with it the
-    constants) stays as it is."""
+    """Improve a reading by single changes until none helps; return its cost and the reading.
+
+    If a word is frozen, its meaning and the constants stay the same.
+    """
     walk = Walk(lexicon, reading)
-    # The first change that improves is made, and all are looked at again: so the order of words and filters decides.
+    # The first change that helps is made, and all changes are tried again, so the order of words and filters matters.
     while any(
         walk.step(changed, touched, lambda delta: delta < -1e-9) is not None
         for changed, touched in lexicon.neighbours(walk.reading, frozen)
@@ -170,9 +177,9 @@ def descend(lexicon: Lexicon, reading: GridReading, frozen: str | None = None) -
 
 
 def wander(lexicon: Lexicon, reading: GridReading, steps: int, rng: np.random.Generator) -> GridReading:
-    """The end of a Metropolis walk from a reading: at temperature 1, one as likely as the data makes it.
+    """Walk from a reading by Metropolis' rule, and return the last reading.
 
-    The temperature is drawn from 1 to `HOT`, so that variations do not run out if the data leaves few.
+    The temperature is drawn between 1 and `HOT`, so that there are enough variations even if few readings are likely.
     """
     walk = Walk(lexicon, reading)
     temperature = float(rng.uniform(1.0, HOT))
@@ -183,8 +190,11 @@ def wander(lexicon: Lexicon, reading: GridReading, steps: int, rng: np.random.Ge
 def _profile(
     lexicon: Lexicon, word: str, reading: GridReading, cost: float
 ) -> tuple[dict[int, float], tuple[float, GridReading]]:
-    """The least cost with each meaning of a word (-1: none), all other words free to follow; and the best of what it
-    comes by, its cost first."""
+    """Compute the lowest cost for each meaning of a word (-1: none), while the other words adapt.
+
+    Returns:
+        The costs by meaning; then the best reading found on the way, with its cost first.
+    """
     costs: dict[int, float] = {}
     best = (cost, reading)
     for column in range(-1, len(lexicon.features)):
@@ -195,7 +205,7 @@ def _profile(
         costs[column] = lexicon.total(changed)
         if costs[column] < cost + PROFILE_MARGIN:
             costs[column], followed = descend(lexicon, changed, frozen=word)
-            # Once the others have followed, the word may do better by yet another meaning.
+            # After the others have adapted, the word may be better with yet another meaning.
             found = descend(lexicon, followed) if costs[column] < cost + FREE_MARGIN else (costs[column], followed)
             best = min(best, found, key=lambda one: one[0])
     return costs, best

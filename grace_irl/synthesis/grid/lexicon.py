@@ -1,7 +1,7 @@
-"""The cost of every reading of a set's instructions under one plan: what the walks of `learn` go down.
+"""The cost of readings of the instructions under one plan. The walks of `learn` minimise it.
 
-Costs are negative log-probabilities, so a Metropolis walk at temperature 1 visits readings as often as the data makes
-them likely.
+Costs are negative log-probabilities, so a Metropolis walk at temperature 1 visits readings in proportion to their
+probability.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from itertools import combinations, pairwise
 from grace_irl.synthesis.grid.evidence import Columns, GridEvidence, Stages
 from grace_irl.synthesis.grid.meaning import SEVERAL, Feature, Plan
 
-MEANING = 0.5
+MEANING = 0.5  # price of each meaning; all prices are in nats
 CONSTANT = 0.5
 CONSTANT_SIDE = 3.0
-"""A constant that all goals share by what they are comes cheap; that all lie on one side is a coincidence."""
+"""Prices of a constant, and of a constant side. Goals often share a kind, but a shared side is mostly a coincidence."""
 SYNONYM = 3.0
-"""Two words with the same meaning."""
+"""Price of two words with the same meaning."""
 CLASS = {"event": 6.0, "count": 1.0}
 CLASS_ELSE = 4.0
-"""The first word that speaks of a feature at all; what happens is rarely left to a noun or an adjective."""
+"""Price of the first word that names a feature. Events cost more, because nouns and adjectives rarely name them."""
 ORDER = 1.5
-"""Words of two features in one order here and in the other there: languages keep to an order."""
+"""Price of an instruction that names two features in the less usual order, because languages keep to an order."""
 FRAME = 1.5
-"""Two words that fill the same gap ("a _ ball") and speak of different features, or of one and of nothing (half)."""
+"""Price of two words that fill the same gap ("a _ ball") but name different features; half if one names nothing."""
 
 
 class ReadingPrices:
-    """The prices of readings of these instructions.
+    """Prices of readings of these instructions.
 
     Args:
-        instructions: the words of each, with how often they were given.
-        features: what each filter is about.
+        instructions: the words of each instruction, with its number of occurrences.
+        features: the feature of each filter.
     """
 
     def __init__(self, instructions: Counter[tuple[str, ...]], features: Sequence[Feature]) -> None:
@@ -46,12 +46,12 @@ class ReadingPrices:
         self._prices: dict[tuple[tuple[str, Feature], ...], float] = {}
 
     def price(self, reading: GridReading) -> float:
-        """The cost of saying so much: meanings, constants, synonyms, kinds of features, disorder."""
-        # Several verbs for one event are common ("go to", "reach"); two nouns for one kind of thing are not.
+        """Price of a reading in nats: its meanings, constants, synonyms, features and disorder."""
+        # Several verbs for one event are common ("go to", "reach"), but two nouns for one kind of thing are not.
         shared = Counter(column for column in reading.meanings.values() if self._features[column] != "event")
         price = sum(CONSTANT_SIDE if feature == "side" else CONSTANT for feature in reading.constants)
         price += SYNONYM * sum(count - 1 for count in shared.values())
-        # The rest depends on what words are about and not on the values: walks mostly change values.
+        # The rest depends only on the features of words and not on values. Walks mostly change values.
         key = tuple(sorted((word, self._features[column]) for word, column in reading.meanings.items()))
         if key not in self._prices:
             features = dict(key)
@@ -61,7 +61,7 @@ class ReadingPrices:
         return price + self._prices[key]
 
     def _disorder(self, feature: dict[str, Feature]) -> int:
-        """In how many instructions two features are spoken of in the less usual order."""
+        """Number of instructions that name two features in the less usual order."""
         orders: Counter[tuple[Feature, Feature]] = Counter()
         for words, count in self._instructions.items():
             spoken = list(dict.fromkeys(feature[word] for word in words if word in feature))
@@ -71,7 +71,7 @@ class ReadingPrices:
         return sum(min(count, orders[(b, a)]) for (a, b), count in orders.items() if a < b)
 
     def _misfit(self, feature: dict[str, Feature]) -> float:
-        """The number of pairs of words that fill one gap but speak of different features; half if one is silent."""
+        """Number of pairs of words that fill one gap but name different features; half a pair if one names nothing."""
         pairs = ((feature.get(one), feature.get(other)) for one, other in self._peers)
         return sum((1.0 if a and b else 0.5) for a, b in pairs if a != b)
 
@@ -91,25 +91,25 @@ WordMeanings = dict[str, int]
 
 @dataclass
 class GridReading:
-    """A reading in the making: filter indices for constants (by feature) and for words. Never changed in place."""
+    """A reading: filter indices of constants, by feature, and of words. It is never changed in place."""
 
     constants: Constants
     meanings: WordMeanings = field(default_factory=dict)
 
     @cached_property
     def always(self) -> tuple[int, ...]:
-        """The constants' filters, sorted."""
+        """Sorted indices of the constants' filters."""
         return tuple(sorted(self.constants.values()))
 
     def with_meaning(self, word: str, column: int) -> GridReading:
-        """The reading with one word's meaning changed; -1 takes it away."""
+        """The reading with another meaning of one word; -1 removes the meaning."""
         changed = {known: value for known, value in self.meanings.items() if known != word}
         if column >= 0:
             changed[word] = column
         return GridReading(self.constants, changed)
 
     def with_constant(self, feature: Feature, column: int) -> GridReading:
-        """The reading with another constant of this feature; -1 takes it away."""
+        """The reading with another constant of this feature; -1 removes the constant."""
         changed = {**self.constants, feature: column}
         if column < 0:
             del changed[feature]
@@ -118,12 +118,12 @@ class GridReading:
 
 @dataclass
 class Posterior:
-    """Result of the walks.
+    """The result of the walks.
 
     Attributes:
-        best: the likeliest reading.
-        cost: its cost, nats.
-        words: word -> filter index -> probability by profile likelihood; -1 stands for no meaning.
+        best: the most likely reading.
+        cost: cost of this reading in nats.
+        words: probability by word and filter index, from the profile likelihood; index -1 stands for no meaning.
     """
 
     best: GridReading
@@ -132,14 +132,14 @@ class Posterior:
 
 
 class Lexicon:
-    """Words and filters, and the cost of putting them together.
+    """Words and filters, and the cost of readings that combine them.
 
     Attributes:
         evidence: the demonstrations.
-        plan: how instructions are taken apart.
-        words: every word of the instructions, sorted.
-        features: what each filter is about.
-        where: word -> the scenes whose instruction has it.
+        plan: the separators of instructions.
+        words: all words of the instructions, sorted.
+        features: the feature of each filter.
+        where: indices of the scenes with a word in their instruction, by word.
     """
 
     def __init__(self, evidence: GridEvidence, plan: Plan) -> None:
@@ -155,28 +155,28 @@ class Lexicon:
 
     @property
     def everywhere(self) -> Sequence[int]:
-        """All scenes."""
+        """Indices of all scenes."""
         return range(len(self._stages))
 
     def columns(self, reading: GridReading, words: Sequence[str], *, described: bool = False) -> Columns:
-        """The filters that a step with these words must meet."""
+        """The filters that the thing described by these words must pass."""
         said = {reading.meanings[word] for word in words if word in reading.meanings}
-        if described:  # a neighbour is only described: what happens, and what is always true, is of the thing itself
+        if described:  # a neighbour has only a description; events and constants belong to the thing itself
             return tuple(sorted(said))
         verb = any(self.features[column] == "event" for column in said)
         usual = {c for f, c in reading.constants.items() if not (verb and f == "event")}
         return tuple(sorted(said | usual))
 
     def stages(self, reading: GridReading, scene: int) -> Stages:
-        """The filters of every step of a scene's instruction."""
+        """The filters of all steps in a scene's instruction."""
         return tuple(
             tuple(tuple(self.columns(reading, part, described=i > 0) for i, part in enumerate(step)) for step in stage)
             for stage in self._stages[scene]
         )
 
     def scene_cost(self, reading: GridReading, scene: int) -> float:
-        """The cost of one scene under a reading, nats."""
-        # Walks come by here millions of times: what the scene's words mean is looked up before steps are built.
+        """Cost of one scene under a reading, in nats."""
+        # Walks call this millions of times, so the meanings of the scene's words are looked up before steps are built.
         key = (reading.always, *map(reading.meanings.get, self._spoken[scene]))
         known = self._costs[scene]
         cost = known.get(key)
@@ -185,18 +185,20 @@ class Lexicon:
         return cost
 
     def price(self, reading: GridReading) -> float:
-        """The cost of what a reading says, nats."""
+        """Price of a reading, in nats."""
         return self._parsimony.price(reading)
 
     def total(self, reading: GridReading) -> float:
-        """The cost of a reading, nats."""
+        """Total cost of a reading, in nats."""
         return sum(self.scene_cost(reading, i) for i in self.everywhere) + self.price(reading)
 
     def neighbours(
         self, reading: GridReading, frozen: str | None = None
     ) -> Iterator[tuple[GridReading, Sequence[int]]]:
-        """Readings one change away, with the scenes that the change touches. A frozen word (and with it the constants)
-        stays as it is."""
+        """Generate the readings one change away, with the indices of the scenes that the change affects.
+
+        If a word is frozen, its meaning and the constants stay the same.
+        """
         for word in self.words:
             if word != frozen:
                 for column in range(-1, len(self.features)):
@@ -214,11 +216,11 @@ class Lexicon:
 
 WORD = r"[^\W_]+"
 MIN_COUNT = 2
-"""Times that words must have been seen together before they count as one: once could be chance."""
+"""Minimum number of joint occurrences of the words of a phrase: one could be chance."""
 
 
 def split_words(text: str, phrases: Sequence[str] = ()) -> tuple[str, ...]:
-    """Words and phrases of an instruction, lower case, without punctuation."""
+    """Words and phrases of an instruction, in lower case, without punctuation."""
     words = tuple(re.findall(WORD, text.lower()))
     if not phrases:
         return words
@@ -227,7 +229,7 @@ def split_words(text: str, phrases: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def find_phrases(texts: Sequence[str]) -> tuple[str, ...]:
-    """Runs of words that never occur but in this order and together ("in front of you"), longest first."""
+    """Find runs of words that only occur together and in this order ("in front of you"), longest first."""
     split = [split_words(text) for text in texts]
     counts = Counter(word for words in split for word in words)
     follow = Counter(pair for words in split for pair in pairwise(words))

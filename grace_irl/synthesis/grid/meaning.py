@@ -1,6 +1,6 @@
-"""The words of a reward over happenings: filters on a thing's features, meanings of words, steps of an instruction.
+"""The parts of a reward over events: filters on features of a thing, meanings of words, and steps of an instruction.
 
-An `Outline` is all of them together as one program: nothing is written that it does not need.
+An `Outline` combines these parts into one program, with only what the program needs.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from grace_irl.synthesis.grid.scene import EVENTS, SIDES, Perception
 Feature = Literal["event", "channel 0", "channel 1", "channel 2", "side", "count"]
 CHANNELS: tuple[Feature, ...] = ("channel 0", "channel 1", "channel 2")
 STATIC: tuple[Feature, ...] = ("channel 0", "channel 1", "side")
-"""Features that a thing has from the start, so that an instruction can refer to it by them."""
+"""Features that a thing has from the start, by which an instruction can refer to it."""
 
 Novel = Literal["ignore", "guess", "require"]
 Arrangement = Literal["then", "after", "both", "beside"]
 
 Words = tuple[str, ...]
 Step = tuple[Words, ...]
-"""The words that describe the thing, and those that describe each thing beside it."""
+"""Words of a step: first those that describe the thing, then those that describe each thing beside it."""
 Stage = tuple[Step, ...]
-"""Steps that may be done in any order."""
+"""Steps in any order."""
 
 
 @dataclass(frozen=True, order=True)
 class Filter:
-    """A condition on one feature of a thing: feature == value (for sides: it lies on that side)."""
+    """A condition on one feature of a thing: feature == value. For sides: the thing lies on this side."""
 
     feature: Feature
     value: int
@@ -44,20 +44,20 @@ class Filter:
 
 @dataclass(frozen=True)
 class Plan:
-    """The way to take instructions apart: at separating words, which bind in this order, the loosest first.
+    """The separators at which instructions are split, from the loosest to the tightest arrangement.
 
-    * then, after: what stands before the word is a step to be done before, or after, what stands behind it.
-    * both: the steps on both sides are done in any order.
-    * beside: the words behind it describe a thing in a neighbouring cell of the one that the words before it describe.
+    * then, after: the part before the word is a step that comes before ("then") or after ("after") the part behind it.
+    * both: the steps on both sides come in any order.
+    * beside: the words behind it describe a neighbour of the thing that the words before it describe.
 
     Attributes:
-        separators: words and what each does, sorted; () if every instruction is one step.
+        separators: sorted words with their arrangements; () if every instruction is one step.
     """
 
     separators: tuple[tuple[str, Arrangement], ...] = ()
 
     def of(self, *arrangements: Arrangement) -> tuple[str, ...]:
-        """The words that do this."""
+        """The separators with one of these arrangements."""
         return tuple(word for word, arrangement in self.separators if arrangement in arrangements)
 
     def and_at(self, separator: str, arrangement: Arrangement) -> Plan:
@@ -71,11 +71,11 @@ class Plan:
 
     @property
     def beside(self) -> bool:
-        """Whether a step may speak of more than one thing."""
+        """Whether a step may describe more than one thing."""
         return bool(self.of("beside"))
 
     def stages(self, words: Words) -> tuple[Stage, ...]:
-        """The steps of an instruction: stages in the order in which they are to be done."""
+        """The stages of an instruction, in the order in which they have to happen."""
         for at, word in enumerate(words):
             if word in self.of("then", "after"):
                 before, after = self.stages(words[:at]), self.stages(words[at + 1 :])
@@ -84,29 +84,29 @@ class Plan:
 
 
 def _cut(words: Words, separators: Sequence[str]) -> tuple[Words, ...]:
-    """The words between separators."""
+    """The parts of words between separators."""
     places = [-1, *(at for at, word in enumerate(words) if word in separators), len(words)]
     return tuple(words[a + 1 : b] for a, b in pairwise(places))
 
 
 SEVERAL = Filter("count", 1)
-"""The meaning of "a" beside "the": more than one thing fits. It constrains no thing, so no program uses it."""
+"""The meaning of "a" in contrast to "the": several things match. It constrains no thing, so no program uses it."""
 
 Meanings = tuple[tuple[str, tuple[Filter, ...]], ...]
-"""Word -> filters of which a thing must meet one."""
+"""Pairs of a word and its filters; a thing must pass one of them."""
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A whole reading of the data: what has to happen to a thing that the instruction describes.
+    """A complete interpretation of the data: the event that must happen to the thing in the instruction.
 
     Attributes:
-        plan: how instructions are taken apart.
-        constants: filters that always hold; a word that says what happens replaces the usual event.
-        meanings: what words surely mean.
-        guesses: what words may mean: a happening that fits the meanings but not the guesses earns half the reward.
-        novel: how to take a word that training never showed: "ignore" it; "guess" that it names what no known word
-            names (half the reward otherwise); or "require" so.
+        plan: the separators of instructions.
+        constants: filters that always apply; a word that names an event replaces the constant event.
+        meanings: sure meanings of words.
+        guesses: possible meanings of words. An event that fits the meanings but not the guesses earns half the reward.
+        novel: treatment of a word that is not in training. "ignore" ignores it. "guess" and "require" assume that it
+            names a value that no known word names; otherwise the reward is half ("guess") or 0 ("require").
     """
 
     plan: Plan
@@ -121,17 +121,17 @@ ByFeature = dict[Feature, dict[str, tuple[Filter, ...]]]
 
 @dataclass(frozen=True)
 class Outline:
-    """A hypothesis, sorted by its place in a program.
+    """The contents of a hypothesis, sorted by their place in a program.
 
     Attributes:
-        perception: what all grids show.
-        plan: how instructions are taken apart.
-        sure, guessed: feature -> word -> filters of which a thing must meet one.
-        always: filters that hold whatever the instruction says.
-        events: names of the events that count.
-        novel: how to take unknown words; "ignore" if no known word means anything.
-        phrases: runs of words that are read as one, because they mean something.
-        plain: words that say nothing about a thing.
+        perception: facts that all trajectories share.
+        plan: the separators of instructions.
+        sure, guessed: filters by feature and word; a thing must pass one of a word's filters.
+        always: filters that apply with any instruction.
+        events: names of the events that the program recognises.
+        novel: treatment of unknown words; "ignore" if no known word has a meaning.
+        phrases: groups of words that are read as one because they have a meaning.
+        plain: words that do not describe a thing.
     """
 
     perception: Perception
@@ -148,7 +148,7 @@ class Outline:
     def of(
         cls, hypothesis: Hypothesis, perception: Perception, vocabulary: Sequence[str], phrases: Sequence[str]
     ) -> Outline:
-        """The outline of a hypothesis; arguments as for `write_source`."""
+        """Build the outline of a hypothesis; the arguments are those of `write_source`."""
         plan = hypothesis.plan
         sure, guessed = _by_feature(hypothesis.meanings), _by_feature(hypothesis.guesses)
         parting = [word for word, _ in plan.separators]
@@ -162,23 +162,23 @@ class Outline:
             plan=plan,
             sure=sure,
             guessed=guessed,
-            # With a single kind of happening there is no other event to tell it from.
+            # If there is only one event, nothing has to tell it from others.
             always=tuple(f for f in hypothesis.constants if f.feature != "event" or len(events) > 1),
             events=events,
             novel=hypothesis.novel if sure or guessed else "ignore",
-            # A phrase is read as one if it means something: else its words may as well stand alone.
+            # A phrase without a meaning may as well be split into words.
             phrases=tuple(phrase for phrase in phrases if phrase in spoken),
             plain=tuple(dict.fromkeys(word for word in plain if word)),
         )
 
     @property
     def words(self) -> bool:
-        """Whether any word means anything."""
+        """Whether any word has a meaning."""
         return bool(self.sure or self.guessed)
 
     @property
     def instructed(self) -> bool:
-        """Whether the program looks at the instruction at all."""
+        """Whether the program reads the instruction."""
         return self.words or bool(self.plan.separators)
 
     @property
@@ -188,12 +188,12 @@ class Outline:
 
     @property
     def sides(self) -> bool:
-        """Whether the place of a thing matters."""
+        """Whether the side of a thing matters."""
         return "side" in {*self.sure, *self.guessed, *(f.feature for f in self.always)}
 
     @property
     def first(self) -> bool:
-        """Whether the first state must be remembered."""
+        """Whether the program must remember the first state."""
         return self.sides or "entered" in self.events or self.novel != "ignore"
 
 
@@ -214,7 +214,7 @@ HAPPENS = {
 
 
 def summary(hypothesis: Hypothesis) -> str:
-    """The happening that the program watches for, as half a sentence."""
+    """The event that the program waits for, as half a sentence."""
     usual = {f.feature: f for f in hypothesis.constants}
     verbs = [f for _, filters in (*hypothesis.meanings, *hypothesis.guesses) for f in filters if f.feature == "event"]
     events = {EVENTS[f.value] for f in [usual["event"], *verbs]}

@@ -1,9 +1,9 @@
-"""Grid worlds as programs perceive them, and trajectories as tables of happenings.
+"""Perception of grid worlds, and trajectories as tables of events.
 
-Perception is learnt from data: who moves, which way a heading points, what is background. A table holds, for every
-state, which things took part in what, and their features. A *row* is one thing in one state. Its event is a column like
-any other, so that which event counts can be a constant ("open …") or named by a word of the instruction ("open …"
-beside "pick up …").
+Perception finds the agent, the meaning of its heading, and the background in the data. A table lists for every state
+the things that took part in events, with their features. A *row* is one thing in one state. Its event is a column like
+any other. So the event that matters can be constant ("open …"), or a word of the instruction can name it ("open …" in
+one instruction, "pick up …" in another).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Agent:
     """The one thing that moves.
 
     Attributes:
-        channel, code: its cell is the only one whose `channel` holds `code`.
-        heading_channel: the channel of its cell that holds the heading, or None if nothing turns.
-        headings: heading code -> one step ahead, as (row, column); empty without a heading.
+        channel, code: a channel and a code in it that only the agent's cell has.
+        heading_channel: channel of the agent's cell that holds the heading; None if there is no heading.
+        headings: the offset (row, column) of one step ahead, for each heading code; empty without a heading.
     """
 
     channel: int
@@ -41,7 +41,7 @@ class Agent:
         return unique_positions(states[..., self.channel] == self.code)
 
     def forward(self, states: NDArray[Any]) -> NDArray[np.int64]:
-        """One step ahead of the agent in each state; (T+1, 2), zero for a heading that the data never showed."""
+        """(T+1, 2): offset of one step ahead of the agent in each state; zero for a heading that is not in the data."""
         where = self.positions(states)
         codes = states[np.arange(len(states)), where[:, 0], where[:, 1], self.heading_channel]
         steps = np.zeros((len(states), 2), dtype=np.int64)
@@ -55,15 +55,15 @@ class Perception:
     """Facts that a set of grid trajectories shows.
 
     Attributes:
-        agent: who acts, or None if nothing fits.
-        background: cell codes that are not objects (floor and walls), commonest first.
+        agent: the agent, or None if nothing moves like one.
+        background: codes of cells without an object (floor and walls), most frequent first.
     """
 
     agent: Agent | None
     background: tuple[Code, ...]
 
     def objects(self, states: NDArray[Any]) -> NDArray[np.bool_]:
-        """True if a cell is neither background nor the agent; shape states.shape[:-1]."""
+        """Whether each cell is neither background nor the agent; shape states.shape[:-1]."""
         mask = np.ones(states.shape[:-1], dtype=np.bool_)
         for code in self.background:
             mask &= ~(states == np.asarray(code)).all(axis=-1)
@@ -73,13 +73,13 @@ class Perception:
 
 
 def unique_positions(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Row and column of the single True of each (h, w) mask of a (T, h, w) stack; shape (T, 2)."""
+    """Row and column of the only True in each mask of a (T, h, w) stack; shape (T, 2)."""
     flat = mask.reshape(len(mask), -1).argmax(axis=1)
     return np.stack(np.unravel_index(flat, mask.shape[1:]), axis=1).astype(np.int64)
 
 
 def find_agent(stacks: Sequence[NDArray[Any]]) -> Agent | None:
-    """The (channel, code) that stands in exactly one cell of every state and moves one cell at a time, most often."""
+    """Find the agent: the (channel, code) that every state has in exactly one cell, and that moves most often."""
     best: tuple[int, int, int] | None = None
     for channel in range(3):
         shared = set.intersection(*(set(np.unique(stack[..., channel]).tolist()) for stack in stacks))
@@ -88,7 +88,7 @@ def find_agent(stacks: Sequence[NDArray[Any]]) -> Agent | None:
             if not all((mask.sum(axis=(1, 2)) == 1).all() for mask in masks):
                 continue
             steps = np.concatenate([np.abs(np.diff(unique_positions(mask), axis=0)).sum(axis=1) for mask in masks])
-            # Other things stand alone, too, such as a goal square, or are carried now and then: the agent moves most.
+            # Other things are unique, too, such as a goal square, or are carried now and then. The agent moves most.
             moves = int((steps == 1).sum())
             if moves > 0 and (steps <= 1).all() and (best is None or moves > best[0]):
                 best = (moves, channel, code)
@@ -102,7 +102,7 @@ def find_agent(stacks: Sequence[NDArray[Any]]) -> Agent | None:
 def find_headings(
     stacks: Sequence[NDArray[Any]], channel: int, code: int
 ) -> tuple[int | None, tuple[tuple[int, Offset], ...]]:
-    """The channel of the agent's cell whose code says which way the next step goes, and what each code says."""
+    """Find the channel of the agent's cell that shows the direction of its next step, and the offset of each code."""
     best: tuple[float, int, dict[int, Offset]] | None = None
     for candidate in range(3):
         if candidate == channel:
@@ -115,7 +115,7 @@ def find_headings(
             heading = stack[np.arange(len(stack)), where[:, 0], where[:, 1], candidate].astype(int).tolist()
             seen |= set(heading)
             for before, after, step in zip(heading, heading[1:], np.diff(where, axis=0).tolist(), strict=False):
-                # The heading after a move is the one that it was made by; after a turn nothing has moved.
+                # After a move, the heading is the direction of the move. After a turn, the position is the same.
                 if any(step):
                     votes.setdefault(after, Counter())[(step[0], step[1])] += 1
                 elif before != after:
@@ -124,7 +124,7 @@ def find_headings(
         if total == 0 or not 2 <= len(seen) <= 4:
             continue
         headings = {heading: counter.most_common(1)[0][0] for heading, counter in votes.items()}
-        # Nearly all is enough: in some worlds something else moves the agent, too.
+        # 90 % agreement is enough: in some worlds something else moves the agent, too.
         agreement = sum(votes[heading][offset] for heading, offset in headings.items()) / total
         if agreement < 0.9 or len(set(headings.values())) != len(headings):
             continue
@@ -137,10 +137,10 @@ def find_headings(
 
 
 def _complete(headings: dict[int, Offset], seen: set[int], turns: Counter[tuple[int, int]]) -> None:
-    """Gives headings that never moved an offset no other heading has: opposite to one that it never turns into."""
+    """Assign free offsets to headings that never moved, if possible one that is opposite to no neighbour."""
     for heading in sorted(seen - set(headings)):
         free = [offset for offset in OFFSETS if offset not in headings.values()]
-        # A turn goes to a neighbouring direction, so a heading that is never reached in one turn lies opposite.
+        # A turn leads to a neighbouring direction, so a heading that is never one turn away is the opposite one.
         neighbours = {b if a == heading else a for a, b in turns if heading in (a, b)}
         across = [
             offset
@@ -152,12 +152,12 @@ def _complete(headings: dict[int, Offset], seen: set[int], turns: Counter[tuple[
 
 
 def find_background(stacks: Sequence[NDArray[Any]], agent: Agent | None) -> tuple[Code, ...]:
-    """Codes of cells that are not things: what the agent leaves behind and what most of the border is made of."""
+    """Find the codes of cells without things: the code that the agent leaves behind, and the border's main code."""
     left: Counter[Code] = Counter()
     border: Counter[Code] = Counter()
     everything: Counter[Code] = Counter()
     for stack in stacks:
-        # First states alone: later ones repeat them, with what the agent did to things.
+        # Only first states are counted: later ones repeat them, with changes by the agent.
         cells, counts = np.unique(stack[0].reshape(-1, 3), axis=0, return_counts=True)
         everything.update({_code(cell): int(count) for cell, count in zip(cells, counts, strict=True)})
         edge = np.concatenate([stack[0][0], stack[0][-1], stack[0][1:-1, 0], stack[0][1:-1, -1]])
@@ -167,7 +167,7 @@ def find_background(stacks: Sequence[NDArray[Any]], agent: Agent | None) -> tupl
             for t in np.flatnonzero(np.diff(where, axis=0).any(axis=1)).tolist():
                 left[_code(stack[t + 1][tuple(where[t])])] += 1
     chosen = [counter.most_common(1)[0][0] for counter in (left, border) if counter]
-    # Without an agent nothing is left behind: the commonest code of all stands in for the floor.
+    # Without an agent no cell is left behind, so the most frequent code stands in for the floor.
     chosen += [] if agent is not None and left else [everything.most_common(1)[0][0]]
     if agent is not None:
         chosen = [code for code in chosen if code[agent.channel] != agent.code]
@@ -175,7 +175,7 @@ def find_background(stacks: Sequence[NDArray[Any]], agent: Agent | None) -> tupl
 
 
 def perceive(stacks: Sequence[NDArray[Any]]) -> Perception:
-    """Perceives the world of these trajectories; each is a (T+1, h, w, 3) stack of states."""
+    """Perceive the world of these trajectories; each is a (T+1, h, w, 3) stack of states."""
     agent = find_agent(stacks)
     return Perception(agent, find_background(stacks, agent))
 
@@ -186,21 +186,21 @@ def _code(cell: NDArray[Any]) -> Code:
 
 
 EVENTS = ("faced", "taken", "changed", "placed", "entered")
-"""Happenings to a thing: the agent faces it, it goes from its cell, its code changes in place, it comes to a cell,
-the agent stands on its cell at the start."""
+"""Events of a thing: the agent faces it; it disappears from its cell; its code changes; it appears in a cell; the agent
+stands on the cell where the thing was at the start."""
 SIDES = ("ahead", "behind", "left", "right")
-"""Side of a thing, seen from the agent's first cell and heading. Left and right are exact up to a mirrored map."""
+"""Sides of a thing, seen from the agent's first cell and heading. Left and right may be exchanged on a mirrored map."""
 
 
 @dataclass(frozen=True)
 class ThingRows:
-    """Things and their features, N rows.
+    """Things and their features, in N rows.
 
     Attributes:
         state: (N,) index of the state.
         event: (N,) index into EVENTS; -1 for things of the first state.
-        codes: (N, 3) the thing's codes (those it had, for "taken" and "entered").
-        sides: (N, 4) per entry of SIDES.
+        codes: (N, 3) codes of the thing; for "taken" and "entered", its earlier codes.
+        sides: (N, 4) whether the thing lies on each of SIDES.
         cells: (N, 2) row and column.
     """
 
@@ -216,15 +216,15 @@ class ThingRows:
 
 @dataclass(frozen=True)
 class Scene:
-    """A trajectory, perceived.
+    """A perceived trajectory.
 
     Attributes:
-        words: the instruction's words, in order.
+        words: words of the instruction, in order.
         length: number of states.
-        happenings: what happened to things, from the second state on (the first has nothing before it).
+        happenings: events of things, from the second state on, since an event needs a state before it.
         things: the objects of the first state.
-        states: the trajectory's states, (T+1, h, w, 3).
-        objects: which of their cells hold a thing, (T+1, h, w).
+        states: states of the trajectory, (T+1, h, w, 3).
+        objects: whether each cell holds a thing, (T+1, h, w).
     """
 
     words: tuple[str, ...]
@@ -236,13 +236,13 @@ class Scene:
 
 
 def look(states: NDArray[Any], words: tuple[str, ...], perception: Perception) -> Scene:
-    """Perceives one trajectory of (T+1, h, w, 3) states under an instruction."""
+    """Perceive one trajectory of (T+1, h, w, 3) states with an instruction."""
     states = np.asarray(states, dtype=np.int64)
     objects = perception.objects(states)
     agent = perception.agent
     parts: list[tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = []
 
-    # A cell under the agent shows the agent, so its thing is unknown, now and one state earlier.
+    # The agent hides the thing in its cell, so two states are compared only in cells where it is in neither of them.
     seen = np.ones(objects.shape, dtype=np.bool_)
     if agent is not None:
         seen = states[..., agent.channel] != agent.code

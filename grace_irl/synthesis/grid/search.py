@@ -1,4 +1,4 @@
-"""From labelled grid trajectories to readings of them, best first."""
+"""Search for readings of labelled grid trajectories, best first."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from grace_irl.synthesis.grid.scene import Perception, look, perceive
 
 ARRANGEMENTS: tuple[Arrangement, ...] = ("then", "after", "both", "beside")
 SCREEN = 0.3
-"""Share of the full search that is spent on a plan before it is known to be promising."""
-FINALISTS = 2
+"""Share of the full search effort for a plan that is not known to be promising."""
+FINALISTS = 2  # number of plans with one separator that get a full search
 MAX_PEERS = 2
-"""Words that may stand where a separator stands ("then", "and", "after you"); one with more names something."""
+"""Maximum number of words that can replace a separator ("then", "and", "after you"). A noun has more."""
 MIN_COUNT = 2
-"""Instructions in which a separator must stand."""
+"""Minimum number of instructions with a separator."""
 PLAN_PRICE = 6.0
-"""Nats that each separator has to explain."""
+"""Price of each separator in nats; its plan must explain at least as much more."""
 
 
 @dataclass(frozen=True)
 class PerceivedStates:
-    """Labelled grid trajectories, perceived.
+    """Labelled grid trajectories after perception.
 
     Attributes:
-        perception: what all of them show.
-        phrases: words that go together.
-        evidence: the tables.
+        perception: facts that all trajectories share.
+        phrases: groups of words that always occur together.
+        evidence: the trajectories under every filter.
     """
 
     perception: Perception
@@ -43,12 +43,12 @@ class PerceivedStates:
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
-        """Every word and phrase of the instructions."""
+        """All words and phrases of the instructions."""
         return tuple(sorted({word for scene in self.evidence.scenes for word in scene.words}))
 
     @property
     def events(self) -> list[int]:
-        """Filters on what happens, those that happen in most goal states first; none if nothing does."""
+        """Indices of filters on events, those that happen in most goal states first; empty if there are no events."""
         counts: Counter[int] = Counter()
         for scene, positive in zip(self.evidence.scenes, self.evidence.positives, strict=True):
             at_goal = positive[scene.happenings.state]
@@ -58,7 +58,7 @@ class PerceivedStates:
 
 
 def view(items: Sequence[Labelled]) -> PerceivedStates:
-    """Perceives labelled trajectories."""
+    """Convert labelled trajectories into perceived ones."""
     stacks = [np.asarray(item.trajectory.states, dtype=np.int64) for item in items]
     texts = [item.trajectory.extra_info for item in items]
     perception = perceive(stacks)
@@ -68,10 +68,10 @@ def view(items: Sequence[Labelled]) -> PerceivedStates:
 
 
 def separators(instructions: Sequence[tuple[str, ...]]) -> list[str]:
-    """Words at which these instructions may be taken apart.
+    """Find the words at which these instructions may be split.
 
-    They stand inside several of them; few others could stand there; and what they part are whole phrases: the words
-    before them mostly end instructions, too, or the words after them mostly begin them.
+    A separator stands inside several instructions, and few other words could replace it. The parts on its sides are
+    whole phrases: mostly, the words before it also end instructions, or the words after it also begin them.
     """
     ends = {words[-1] for words in instructions if words}
     begins = {words[0] for words in instructions if words}
@@ -80,7 +80,7 @@ def separators(instructions: Sequence[tuple[str, ...]]) -> list[str]:
     holders: Counter[str] = Counter()
     for words in instructions:
         holders.update(set(words[1:-1]))
-        # What stands before a separator is a whole phrase, so it ends other instructions; what follows begins others.
+        # The part before a separator is a whole phrase, so its last word ends other instructions, and vice versa.
         for before, word, after in zip(words, words[1:], words[2:], strict=False):
             found.setdefault(word, []).append((before in ends, after in begins))
     return [
@@ -94,11 +94,11 @@ def separators(instructions: Sequence[tuple[str, ...]]) -> list[str]:
 
 @dataclass(frozen=True)
 class LearntPlan:
-    """Result of learning under one plan.
+    """The result of learning under one plan.
 
     Attributes:
-        lexicon: for the plan.
-        posterior: its readings.
+        lexicon: the lexicon of the plan.
+        posterior: the posterior of its readings.
     """
 
     lexicon: Lexicon
@@ -106,17 +106,17 @@ class LearntPlan:
 
     @property
     def cost(self) -> float:
-        """The cost of the best reading, with the plan's own price, nats."""
+        """Cost of the best reading, plus the plan's own price, in nats."""
         return self.posterior.cost + PLAN_PRICE * len(self.lexicon.plan.separators)
 
     @property
     def unexplained(self) -> float:
-        """Nats that the best reading leaves to explain: goals that it misses, things that it does not single out."""
+        """Nats that the best reading does not explain: missed goals, and descriptions that match several things."""
         return self.posterior.cost - self.lexicon.price(self.posterior.best)
 
 
 def search(seen: PerceivedStates, seed: int) -> list[LearntPlan]:
-    """Results under each promising plan, best first; none if nothing happens at the goals."""
+    """Learn under each promising plan. The results are sorted, best first; none if nothing happens at the goals."""
     evidence, events = seen.evidence, seen.events
     if not events:
         return []
@@ -128,16 +128,16 @@ def search(seen: PerceivedStates, seed: int) -> list[LearntPlan]:
 
     found.append(learnt(Lexicon(evidence, Plan())))
     words = separators([scene.words for scene in evidence.scenes])
-    # No plan can explain more than all that is left, so if that is less than its price, none is tried.
+    # A plan saves at most the unexplained cost. If this is below its price, no plan is tried.
     if found[0].unexplained > PLAN_PRICE:
-        # Every plan with one separator gets a short walk, the best of them a full one: most separators part nothing.
+        # Each plan with one separator gets a short walk, and only the best get a full one: most words split nothing.
         screened: list[tuple[float, int, Lexicon]] = []
         for plan in [Plan(((word, one),)) for word in words for one in ARRANGEMENTS]:
             lexicon = Lexicon(evidence, plan)
             screened.append((anneal(lexicon, events, seed, SCREEN)[0], len(screened), lexicon))
         for _, _, lexicon in sorted(screened)[:FINALISTS]:
             found.append(learnt(lexicon))
-        # Plans with several separators are too many to try. They are grown from what the best single ones taught.
+        # There are too many plans with several separators to try them all, so the best single ones are extended.
         for grown in dict.fromkeys(_grow(one, words) for one in found[1:]):
             if grown not in [one.lexicon.plan for one in found]:
                 found.append(learnt(Lexicon(evidence, grown)))
@@ -145,8 +145,10 @@ def search(seen: PerceivedStates, seed: int) -> list[LearntPlan]:
 
 
 def _grow(found: LearntPlan, words: Sequence[str]) -> Plan:
-    """The plan that one change after the other leads to, each to the plan of least cost, from what was learnt under
-    this one."""
+    """Improve a plan greedily, from the result of learning under it.
+
+    Each step takes the change that leads to the plan of lowest cost.
+    """
     plan, reading, cost = found.lexicon.plan, found.posterior.best, found.cost
     while True:
         options: list[tuple[float, Plan, GridReading]] = []
@@ -160,7 +162,7 @@ def _grow(found: LearntPlan, words: Sequence[str]) -> Plan:
 
 
 def _changed(plan: Plan, words: Sequence[str]) -> list[Plan]:
-    """Plans with one separator more, one less, or one that does something else."""
+    """Plans that differ in one separator: one more, one less, or one with another arrangement."""
     changed = []
     for word in words:
         rest = Plan(tuple(one for one in plan.separators if one[0] != word))

@@ -1,8 +1,8 @@
-"""Programs that watch for the happening in the instruction: for grids whose experts end at the goal.
+"""Programs for grids whose experts end at the goal: they wait for the event that the instruction describes.
 
-What the data makes likely becomes what the program says by the choice with the least expected loss. A meaning that is
-required but wrong loses expert states; one that is left out lets negative states through. How much the second costs
-depends on how often negatives come near: that is measured, not assumed.
+The posterior over readings is turned into a program by the choice with the lowest expected loss. A meaning that is
+required but wrong loses expert states, and a meaning that is left out lets negative states through. The second loss
+depends on how often negative states come near, which is measured.
 """
 
 from __future__ import annotations
@@ -24,25 +24,27 @@ from grace_irl.synthesis.grid.search import search, view
 from grace_irl.synthesis.grid.source import write_source
 
 MISS = 0.8
-"""Chance that a thing with another meaning of a word fails the wrong one: about 1 - 1/5 for a handful of values."""
+"""Chance that a thing fails a wrong meaning of a word: about 1 - 1/5 for a handful of values."""
 COINCIDENCE = 0.05
-"""Chance below which what all goals share is no accident."""
+"""Probability below which a feature that all goals share is no accident."""
 NOVEL_TRUST = 0.85
-"""Trust that a word never seen before names a value that no known word names."""
+"""Probability that a new word names a value that no known word names."""
 
 
 def decide(lexicon: Lexicon, posterior: Posterior, reading: GridReading | None = None) -> Hypothesis:
-    """The hypothesis that a posterior supports: what is sure is required, what else the reading says is guessed.
+    """Choose the hypothesis for a posterior: sure meanings are required, other meanings of the reading are guessed.
 
     Args:
-        reading: another than the likeliest one.
+        lexicon: the words and filters.
+        posterior: the posterior over readings.
+        reading: the reading to use; by default the most likely one.
     """
     evidence = lexicon.evidence
     reading = reading or posterior.best
     pressure = negative_pressure(lexicon, posterior.best)
     sure: list[tuple[str, tuple[Filter, ...]]] = []
     guesses: list[tuple[str, tuple[Filter, ...]]] = []
-    # Each word is decided by itself: its chances already allow for all that the others may mean (`learn._profile`).
+    # Words are decided independently: their chances already include all meanings of the others (`learn._profile`).
     for word in lexicon.words:
         chances = _without_several(posterior.words[word], evidence)
         best = reading.meanings.get(word, -1)
@@ -57,17 +59,18 @@ def decide(lexicon: Lexicon, posterior: Posterior, reading: GridReading | None =
 
 
 def _without_several(chances: Mapping[int, float], evidence: GridEvidence) -> dict[int, float]:
-    """The chances, with "one of several" counted as no meaning: it says nothing about a thing."""
+    """The chances, with "one of several" merged into "no meaning", since it does not constrain a thing."""
     several = evidence.index[SEVERAL]
     plain = chances.get(-1, 0.0) + chances.get(several, 0.0)
     return {**{column: chance for column, chance in chances.items() if column != several}, -1: plain}
 
 
 def shared_constants(lexicon: Lexicon, reading: GridReading) -> list[int]:
-    """Codes that what happens at every goal shares, beyond chance, and that the same happening elsewhere need not have.
+    """Filters on codes that the events at all goals share, beyond chance, but the same events elsewhere need not.
 
-    Doors that open and doors that close both change: that all goals are openings is no accident, even if no
-    negative closed the right door. A constant holds for every step, so none that would undo an earlier one is taken.
+    For example, doors that open and doors that close are both "changed". If all goals are openings, this is no
+    accident, even if no negative trajectory closes the right door. A constant applies to every step, so one that would
+    remove an earlier goal is not used.
     """
     evidence = lexicon.evidence
     spoken = {evidence.filters[column].feature for column in (*reading.constants.values(), *reading.meanings.values())}
@@ -83,7 +86,7 @@ def shared_constants(lexicon: Lexicon, reading: GridReading) -> list[int]:
     found: list[int] = []
     for column, f in enumerate(evidence.filters):
         if f.feature.startswith("channel") and f.feature not in spoken and all(rows[:, column].all() for rows in goals):
-            # Laplace's rule, so that what was never seen elsewhere is not taken to be impossible there.
+            # Laplace's rule, so that a code that was never seen elsewhere does not count as impossible there.
             usual = (rest[:, column].sum() + 1) / (len(rest) + 2)
             if usual ** len(goals) < COINCIDENCE and _goals_stay(lexicon, reading, [*found, column]):
                 found.append(column)
@@ -91,7 +94,7 @@ def shared_constants(lexicon: Lexicon, reading: GridReading) -> list[int]:
 
 
 def _goals_stay(lexicon: Lexicon, reading: GridReading, constants: Sequence[int]) -> bool:
-    """Whether every goal state that a reading marks is still marked when these filters hold for every step."""
+    """Whether all goal states that a reading marks stay marked if every step must pass these filters."""
     for i, positive in enumerate(lexicon.evidence.positives):
         stages = lexicon.stages(reading, i)
         narrower = tuple(tuple((tuple(sorted({*step[0], *constants})),) for step in stage) for stage in stages)
@@ -102,7 +105,7 @@ def _goals_stay(lexicon: Lexicon, reading: GridReading, constants: Sequence[int]
 
 
 def negative_pressure(lexicon: Lexicon, reading: GridReading) -> float:
-    """The fraction of negative states that the happening would fit if words said nothing about the thing."""
+    """Share of negative states that would be rewarded if words did not describe the thing."""
     filters = lexicon.evidence.filters
     verbs = {word: column for word, column in reading.meanings.items() if filters[column].feature == "event"}
     wordless = GridReading(reading.constants, verbs)
@@ -115,10 +118,10 @@ def negative_pressure(lexicon: Lexicon, reading: GridReading) -> float:
 
 
 def safest(chances: Mapping[int, float], pressure: float, evidence: GridEvidence) -> tuple[int, ...]:
-    """The filters of which one is required, () for none: the set with the least expected loss.
+    """Choose the set of filters of which one is required, () for none, with the lowest expected loss.
 
-    Only filters on one feature are put together, likeliest first. With probability 1 - P(set) the set is wrong and
-    loses experts; a set of k of the feature's K values lets k/K of the negatives through that come near.
+    A set contains the most likely filters on one feature. With probability 1 - P(set) it is wrong and loses expert
+    states. A set of k of the feature's K values lets through k/K of the negative states that come near.
     """
     best: tuple[float, tuple[int, ...]] = (pressure, ())
     features = {evidence.filters[column].feature for column in chances if column >= 0}
@@ -146,15 +149,18 @@ def _novel(sure: Meanings, pressure: float) -> Novel:
 Style = Literal["weighed", "bold", "careful"]
 STYLES: tuple[Style, ...] = ("weighed", "bold", "careful")
 RISK = 1.0
-"""Price of a program, in nats, for not weighing what is sure against what is guessed."""
+"""Price in nats of a program that does not weigh sure meanings against guesses."""
 STEPS = 300
-"""Steps of the walk from a reading to a variation of it."""
+"""Number of steps of the walk from a reading to its variation."""
 
 
 @dataclass(frozen=True)
 class _Sketch:
-    """A reading of the instructions and how to say it: what is guessed earns half the reward (weighed), is required
-    like all else (bold), or is left out (careful)."""
+    """A reading of the instructions and a style of program.
+
+    The style decides about guesses: they earn half the reward ("weighed"), are required ("bold"), or are left out
+    ("careful").
+    """
 
     plan: int
     reading: GridReading
@@ -170,7 +176,7 @@ class _Sketch:
 
 
 class GridSketcher:
-    """Sketches are readings; variations are other readings that the data makes plausible."""
+    """Sketcher whose sketches are readings. Variations are other plausible readings."""
 
     def __init__(self, items: Sequence[Labelled], seed: int) -> None:
         self._view = view(items)
@@ -178,11 +184,11 @@ class GridSketcher:
 
     @property
     def possible(self) -> bool:
-        """Whether anything happens at the goals that a program could watch for."""
+        """Whether the goals have events that a program could wait for."""
         return bool(self._found)
 
     def initial(self) -> list[str]:
-        """The best reading of every plan, in every style; then what happens alone, whatever the words."""
+        """The best reading of each plan in each style, then readings without words."""
         sketches = [
             _Sketch(i, one.posterior.best, style).text() for i, one in enumerate(self._found) for style in STYLES
         ]
@@ -192,18 +198,18 @@ class GridSketcher:
         return list(dict.fromkeys([*sketches, *wordless]))
 
     def mutate(self, sketch: str, seed: int) -> str:
-        """Walks to another plausible reading, and says it in one of the styles."""
+        """Walk to another plausible reading, and draw a style."""
         parent = _Sketch.of(sketch)
         rng = np.random.default_rng(seed)
         reading = wander(self._found[parent.plan].lexicon, parent.reading, STEPS, rng)
         return _Sketch(parent.plan, reading, STYLES[int(rng.integers(len(STYLES)))]).text()
 
     def prior(self, sketch: str) -> float:
-        """Minus what the reading costs more than the best one, and the risk of its style."""
+        """Cost of the best reading minus that of this one, minus the price of its style."""
         one = _Sketch.of(sketch)
         found = self._found[one.plan]
         extra = found.lexicon.total(one.reading) - found.posterior.cost + found.cost - self._found[0].cost
-        # A walk may come by a reading that is better than the best that was found before.
+        # A walk may find a reading that is better than the best one of the search.
         return min(0.0, -extra) - (RISK if one.style != "weighed" else 0.0)
 
     def source(self, sketch: str) -> str:

@@ -1,4 +1,4 @@
-"""Reward programs for grids, as people read them: the facts of an outline, put into `templates/grid.py.j2`."""
+"""Source of reward programs for grids: the facts of an outline, inserted into `templates/grid.py.j2`."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from grace_irl.text import packed, quoted
 Form = Literal["steps", "half steps", "inverse"]
 FORMS: tuple[Form, ...] = ("steps", "half steps", "inverse")
 WEIGHTS = (0.4, 0.2, 0.1)
-"""Of progress: all less than the 0.5 that a guess earns, the least that a program pays for a goal."""
+"""Maximum rewards for progress. All are below 0.5, the smallest reward of a goal, which a guess earns."""
 
 
 @dataclass(frozen=True)
 class Shaping:
-    """The measure of nearness, and its worth.
+    """The rewards for progress.
 
     Attributes:
-        near: the most that progress is worth.
-        form: nearness n steps away from a thing, on a grid of h rows and w columns: "steps" is 1 - n / (h + w);
-            "half steps" the same, counted from halfway to the cell ahead of the agent, so that a turn counts, too;
-            "inverse" is 1 / (1 + n), which falls off fast.
+        near: maximum reward for progress.
+        form: formula of nearness n steps away from a thing, on a grid of h rows and w columns. "steps" is
+            1 - n / (h + w). "half steps" is the same, but counts from halfway to the cell ahead of the agent, so that a
+            turn changes it. "inverse" is 1 / (1 + n), which decreases quickly.
     """
 
     near: float
@@ -34,12 +34,12 @@ class Shaping:
 
     @property
     def ahead(self) -> bool:
-        """Whether the agent's heading counts."""
+        """Whether the formula uses the agent's heading."""
         return self.form == "half steps"
 
 
 def shapings(headed: bool) -> tuple[Shaping, ...]:
-    """All of them, in the order of trying.
+    """All shapings, in the order of versions.
 
     Args:
         headed: whether the agent has a heading.
@@ -49,9 +49,9 @@ def shapings(headed: bool) -> tuple[Shaping, ...]:
 
 
 WIDTH, MAX_WIDTH = 100, 120
-"""Characters that a line is broken at, and of the longest that is left whole."""
+"""Width at which lines are broken, and maximum width of a line that is kept whole, in characters."""
 KEYS: dict[Feature, str] = {"channel 0": "0", "channel 1": "1", "channel 2": "2"}
-"""The spelling of a feature in the program, if that is not its name in quotes."""
+"""Python of a feature in the program, if it is not the feature's name in quotes."""
 SAYS: dict[Feature, str] = {
     "event": "what happens to the thing",
     "channel 0": "channel 0 of its code",
@@ -65,41 +65,44 @@ PARTING: tuple[tuple[str, Arrangement, str], ...] = (
     ("BOTH", "both", "words between steps that may be done in any order"),
     ("BESIDE", "beside", "words between a thing and the one beside it"),
 )
-"""Sets of separating words, by what they do."""
+"""Sets of separators in the program: their name, arrangement and comment."""
 BRANCHES = {
     "taken": ("is_thing(old) and not is_thing(new)", "old"),
     "changed": ("is_thing(old) and is_thing(new)", "new"),
     "placed": ("is_thing(new) and not is_thing(old)", "new"),
 }
-"""Events between two states: the condition on a cell, and the code that is the thing's."""
+"""Events between two states: the condition on a cell, and the variable with the thing's code."""
 STEPS = {
     (False, False): "[words]",
     (False, True): "[cut(words, BESIDE)]",
     (True, False): "cut(words, BOTH)",
     (True, True): "[cut(step, BESIDE) for step in cut(words, BOTH)]",
 }
-"""The steps of a stage, from its words: by whether they are cut at BOTH, and at BESIDE."""
+"""Python for the steps of a stage, by whether its words are split at BOTH, and at BESIDE."""
 VERBS = {"faced": "face", "taken": "take", "changed": "change", "placed": "put down", "entered": "enter"}
 
 
 def write_source(
     hypothesis: Hypothesis, perception: Perception, vocabulary: Sequence[str], phrases: Sequence[str] = ()
 ) -> str:
-    """The program of a hypothesis.
+    """Write the program of a hypothesis.
 
     Args:
-        vocabulary: every word and phrase that the training instructions used.
-        phrases: words that are read as one.
+        hypothesis: the hypothesis.
+        perception: facts that all trajectories share.
+        vocabulary: all words and phrases of the training instructions.
+        phrases: groups of words that are read as one.
     """
     return write_program(Outline.of(hypothesis, perception, vocabulary, phrases), summary(hypothesis))
 
 
 def write_program(outline: Outline, happens: str, shaping: Shaping | None = None) -> str:
-    """The program of an outline. It holds nothing that the outline does not need.
+    """Write the program of an outline, with only the parts that it needs.
 
     Args:
-        happens: the condition of 1.0, as half a sentence.
-        shaping: how it pays for progress; None if it pays for goals alone.
+        outline: the outline.
+        happens: the condition of reward 1.0, as half a sentence.
+        shaping: the rewards for progress; None for rewards at goals only.
     """
     elsewhere = "0.0 elsewhere"
     if shaping:
@@ -111,7 +114,7 @@ def write_program(outline: Outline, happens: str, shaping: Shaping | None = None
 
 
 def _values(o: Outline) -> dict[str, Any]:
-    """The values of the templates: the outline, what follows from it, tables, and functions that write tables."""
+    """Values of the template: the outline, facts derived from it, tables, and functions that write tables."""
     plan, agent, events = o.plan, o.perception.agent, set(o.events)
     faced, entered = ["faced(state)"] * ("faced" in events), ["entered(self.first, state)"] * ("entered" in events)
     kept = "stages" if plan.steps else "parts" if plan.beside else "words"
@@ -121,9 +124,9 @@ def _values(o: Outline) -> dict[str, Any]:
         "heading": agent.heading_channel if agent else None,
         "sources": [*faced, *["differences(before, state)"] * bool(events & set(BRANCHES)), *entered],
         "seen": [*faced, *entered],
-        "graded": bool(o.guessed) or o.novel == "guess",  # things can fit by half
-        "moving": events != {"entered"},  # the present places of things matter
-        "from_start": bool(events & {"placed", "entered"}),  # so do those at the start
+        "graded": bool(o.guessed) or o.novel == "guess",  # whether things can earn half the reward
+        "moving": events != {"entered"},  # whether the present places of things matter
+        "from_start": bool(events & {"placed", "entered"}),  # whether their places at the start matter
         "ordered": plan.of("then", "after"),
         "steps": STEPS[bool(plan.of("both")), plan.beside],
         "words": "words, " if o.described else "",
@@ -161,7 +164,7 @@ def _texts(words: Iterable[str]) -> list[str]:
 
 
 def _collection(name: str, brackets: str, entries: Sequence[str], comment: str) -> str:
-    """A collection, on one line if it fits."""
+    """Python of a collection, on one line if it fits."""
     head, tail = f"{name} = {brackets[0]}", brackets[1]
     short = f"{head}{', '.join(entries)}{tail}  # {comment}"
     return short if len(short) <= MAX_WIDTH else "\n".join([f"{head}  # {comment}", *packed(entries, WIDTH), tail])

@@ -1,1 +1,1 @@
-"""Programs over screens: their parts, and the search for them."""
+"""Programs over screens, and the search for them."""

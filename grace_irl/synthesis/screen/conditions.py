@@ -1,4 +1,4 @@
-"""The candidate conditions of a search: what goal screens, and items on them, have in common."""
+"""The candidate conditions of a search: properties that goal screens, or items on them, share."""
 
 from __future__ import annotations
 
@@ -15,29 +15,32 @@ from grace_irl.synthesis.screen.reading import Around, Condition, ScreenPrices, 
 from grace_irl.synthesis.screen.universe import Universe, Vocabulary
 
 SHARE = 0.08
-"""A condition is tried if it holds in this share of a task's goals, and in two of them if there are more."""
+"""Minimum share of a task's goals in which a pattern must hold to be tried; at least two goals, if there are two."""
 RARE = 0.05
-"""The absence of something is tried if no larger share of the goals has it."""
+"""Maximum share of goals with a pattern for which its absence is tried."""
 MAX_PATTERNS = 1_500
-"""Patterns of one universe, those that hold in most goals."""
+"""Maximum number of patterns in a universe, those that hold in most goals."""
 MAX_ANCHORS = 16
-"""Ids around which items are looked at, those of most goals."""
+"""Maximum number of ids whose items are examined, those of most goals."""
 MAX_NEAR = 400
-"""States that are no goals in which what is absent from goals is looked for."""
+"""Maximum number of rows in a sample."""
 TELLING = 0.6
-"""A part of the instruction on the screen tells goals if at least this share of them shows it and no more than the rest
-of the other states."""
+"""Minimum share of goals that show a part of the instruction, for it to count as telling. Of the other states at most
+the remaining share may show it."""
 PER_ANCHOR = 8
-"""Conjunctions of one anchor that are tried as conditions of a screen."""
+"""Number of conjunctions for each anchor that become conditions on a screen."""
 
 
 def telling(evidence: ScreenEvidence, vocabulary: Vocabulary) -> set[NodePattern]:
-    """Parts of the instruction that most goals show of a task, and not in most of the other states that its experts
-    came by, or of all states if there are none: goals are reached by following the instruction."""
+    """Find the patterns on parts of the instruction that most goals of a task show, and most other states do not.
+
+    The other states are those that the task's experts passed, or all states if there are none. Goals are reached by
+    following the instruction, so such patterns are likely.
+    """
     found: set[NodePattern] = set()
     for task in range(evidence.tasks):
         goals = evidence.task == task
-        # Under the same instructions: elsewhere another part of the screen may show what this task asks for.
+        # Under the same instructions: under others, another part of the screen may show what this task requires.
         others = evidence.near & ~goals & np.isin(evidence.pairs[:, 1], evidence.pairs[goals, 1])
         shown = _shown(evidence, vocabulary, np.flatnonzero(goals))
         elsewhere = _shown(evidence, vocabulary, np.flatnonzero(others if others.any() else ~goals))
@@ -46,7 +49,7 @@ def telling(evidence: ScreenEvidence, vocabulary: Vocabulary) -> set[NodePattern
 
 
 def _shown(evidence: ScreenEvidence, vocabulary: Vocabulary, rows: NDArray[np.int64]) -> dict[NodePattern, float]:
-    """The share of the rows in which each pattern holds that is about the instruction."""
+    """The share of rows in which each pattern on a part of the instruction holds."""
     sample = rows[np.linspace(0, len(rows) - 1, min(len(rows), MAX_NEAR)).astype(np.int64)]
     counted: Counter[NodePattern] = Counter()
     for screen, said in evidence.pairs[sample].tolist():
@@ -56,11 +59,11 @@ def _shown(evidence: ScreenEvidence, vocabulary: Vocabulary, rows: NDArray[np.in
 
 
 class ConditionSpace:
-    """All candidate conditions on these rows.
+    """All candidate conditions on the rows.
 
     Args:
         evidence: the rows.
-        vocabulary: of these rows.
+        vocabulary: the patterns of these rows.
         parsimony: prices of conditions.
     """
 
@@ -70,43 +73,43 @@ class ConditionSpace:
         self._vocabulary = vocabulary
         self._goals = np.flatnonzero(evidence.missed > 0)
         self._hits: dict[Condition, NDArray[np.bool_]] = {}
-        self._absentees = self._absent()  # gives what states near goals show its numbers, before any table is made
+        self._absentees = self._absent()  # numbers the patterns of states near goals before any table is made
         self._items = [self._around(anchor) for anchor in self._anchors()]
         self.screens = self._whole()
 
     def hits(self, condition: Condition) -> NDArray[np.bool_]:
-        """(rows,): whether a condition holds that a universe offers."""
+        """(rows,): whether a candidate condition holds in each row."""
         return self._hits[condition]
 
     def _places(self, row: int, anchor: str) -> list[tuple[int, ...]]:
-        """The looks of each item around an anchor in a row, or of its screen."""
+        """The looks of each item around an anchor in a row; for the anchor "", the looks of the whole screen."""
         sight = self.evidence.sights[self.evidence.pairs[row, 0]]
         if not anchor:
             return [sight.looks]
         return [sight.within(span) for span in sight.items.get(anchor, ())]
 
     def _anchors(self) -> list[str]:
-        """Ids that stand more than once, side by side, in some goal screen, those of most goals first."""
+        """Ids that several nodes side by side have in some goal screen, those of most goals first."""
         goals = {int(screen) for screen in self.evidence.pairs[self._goals, 0]}
         repeated = {name for i in goals for name, spans in self.evidence.sights[i].items.items() if _apart(spans)}
         seen: Counter[str] = Counter()
         for row in self._goals.tolist():
             sight = self.evidence.sights[self.evidence.pairs[row, 0]]
             for name, spans in sight.items.items():
-                # An item of a single node says nothing that the node itself does not.
+                # An item with a single node adds nothing to the node itself.
                 if name in repeated and any(end - start > 1 for start, end in spans):
                     seen[name] += self.evidence.missed[row]
         ranked = sorted(seen, key=lambda name: (-seen[name], name))
         return ranked[:MAX_ANCHORS]
 
     def _common(self, anchor: str) -> list[int]:
-        """Patterns that hold in enough goals of some task, somewhere around an anchor."""
+        """Patterns that hold somewhere around an anchor in enough goals of some task."""
         counted: Counter[int] = Counter()
         found: dict[int, None] = {}
         for task in range(self.evidence.tasks):
             goals = np.flatnonzero(self.evidence.task == task)
             rows = Counter(pattern for row in goals.tolist() for pattern in self._fit(row, anchor))
-            # Within its task, so that a rare task has conditions of its own.
+            # The share is counted within a task, so that a rare task has its own conditions.
             least = max(min(2, len(goals)), SHARE * len(goals))
             found |= {pattern: None for pattern in rows if rows[pattern] >= least}
             counted += rows
@@ -122,7 +125,7 @@ class ConditionSpace:
         return sorted(found, key=lambda i: (-counted[i], self.parsimony.pattern(patterns[i]), patterns[i].key))
 
     def _table(self, anchor: str, patterns: list[int]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """The row of each place, and (places, patterns) what holds there."""
+        """The row of each place, and (places, patterns) whether each pattern holds there."""
         said = self.evidence.pairs[:, 1].tolist()
         places = [(row, place) for row in range(len(said)) for place in self._places(row, anchor)]
         table = self._vocabulary.table(((set(place), said[row]) for row, place in places), patterns)
@@ -136,7 +139,7 @@ class ConditionSpace:
         return anchor, Universe(owners, len(self.evidence.pairs), [Test(one) for one in patterns], prices, table)
 
     def _whole(self) -> Universe:
-        """The universe of screens: what is there, what is not, what is there several times, and what items hold."""
+        """The universe of screens: what is present, absent, present several times, and what items contain."""
         common, absent = self._common(""), self._absentees
         owners, table = self._table("", [*common, *absent])
         table[:, len(common) :] ^= True
@@ -152,7 +155,7 @@ class ConditionSpace:
         return Universe(owners, len(self.evidence.pairs), conditions, prices, table)
 
     def _absent(self) -> list[int]:
-        """Patterns that goals hardly ever have and other states of experts do."""
+        """Patterns that goals hardly ever have, but other states of experts do."""
         had: Counter[int] = Counter()
         for row in self._goals.tolist():
             for pattern in self._fit(row):
@@ -165,8 +168,11 @@ class ConditionSpace:
         return self._ranked(found, seen)[:MAX_PATTERNS]
 
     def _spoken(self) -> dict[Condition, NDArray[np.bool_]]:
-        """Words that tell the instructions of goals apart, and for each task words of which most of its instructions
-        and few others hold one. A program is not to know a goal by a word that all share."""
+        """Conditions on words of the instruction.
+
+        They are the words that separate the instructions of goals, and for each task a set of words of which most of
+        its instructions and few others contain one. A word that all instructions share is no condition.
+        """
         said = [frozenset(one.words.split()) for one in self.evidence.said]
         asked = {int(i) for i in self.evidence.pairs[self._goals, 1]}
         usual = [{word for word in words if len(word) > 2 and not word.isdecimal()} for words in said]
@@ -193,7 +199,7 @@ class ConditionSpace:
         }
 
     def _counted(self) -> dict[Condition, NDArray[np.bool_]]:
-        """Ids and marks that stand several times in goals: as often as in any of them."""
+        """Ids and flags that appear several times in all goals, with the minimum of these counts."""
         counts = [self._occurrences(row) for row in range(len(self.evidence.pairs))]
         goals = [counts[row] for row in self._goals.tolist()]
         always = set.intersection(*(set(count) for count in goals)) if goals else set()
@@ -216,7 +222,7 @@ class ConditionSpace:
         return seen
 
     def _bound(self) -> dict[Condition, NDArray[np.bool_]]:
-        """Ids whose numbers lie above or below a limit in all goals: the number of the goal that comes closest."""
+        """Limits on the numbers in nodes with one id: the strictest lower and upper limit that all goals meet."""
         values = [self._largest(row) for row in range(len(self.evidence.pairs))]
         goals = [values[row] for row in self._goals.tolist()]
         always = set.intersection(*(set(value) for value in goals)) if goals else set()
@@ -231,7 +237,7 @@ class ConditionSpace:
         return offered
 
     def _largest(self, row: int) -> dict[str, set[float]]:
-        """The numbers that nodes of each id show."""
+        """The numbers that the nodes of each id show."""
         shown: dict[str, set[float]] = {}
         for number in set(self._places(row, "")[0]):
             look = self.evidence.looks.all[number]
@@ -240,7 +246,7 @@ class ConditionSpace:
         return shown
 
     def _conjoined(self) -> dict[Condition, NDArray[np.bool_]]:
-        """Conjunctions of several conditions on one item, for each anchor those that tell most."""
+        """Conjunctions of several conditions on one item, the best ones for each anchor."""
         offered: dict[Condition, NDArray[np.bool_]] = {}
         for anchor, universe in self._items:
             for found in universe.best(self.evidence.signed, 4 * PER_ANCHOR):
@@ -251,7 +257,7 @@ class ConditionSpace:
 
 
 def _apart(spans: Sequence[tuple[int, int]]) -> bool:
-    """Whether these are two items or more, of which none lies in another."""
+    """Whether there are two or more spans that do not overlap."""
     return len(spans) > 1 and all(end <= start for (_, end), (start, _) in pairwise(sorted(spans)))
 
 

@@ -1,7 +1,7 @@
-"""The demonstrations as rows, one for each screen under each instruction, and what it costs to be wrong about them.
+"""The demonstrations as rows, each with a screen and an instruction, and the costs of mistakes about them.
 
-Three kinds of rows count. A goal state that a program misses; any other state that it takes for one; and a goal state
-of one instruction under another, which is rarely a goal there too, so that programs look at the instruction.
+There are three kinds of mistakes: a program misses a goal state; it marks another state as a goal; or it marks a goal
+state under another instruction, where it is rarely a goal. The third kind makes programs read the instruction.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ FLAGS = {
     "disabled": {"enabled": "false"},
     "hidden": {"visible-to-user": "false"},
 }
-"""Flags of a node, and the attributes that show them."""
+"""Flags of a node, and the attribute values that show them."""
 ON_OR_OFF = frozenset({"checked", "unchecked", "selected"})
-"""Flags of nodes of which it matters what stands beside them."""
+"""Flags of nodes whose neighbouring texts matter."""
 
 
 @dataclass(frozen=True)
 class NodeLook:
-    """All that a test can ask of one node.
+    """The testable content of a node.
 
     Attributes:
-        name: its id without the package.
-        kind: its class without the package.
-        package: the app it belongs to.
-        says: its text and its description.
-        flags: those of `FLAGS` that it has.
-        chosen: the labels of its children that are on, sorted, if some are and all of these have labels; or None.
-        beside: the texts beside it (`functions.beside`), if it is on or off.
+        name: the node's id without its package.
+        kind: the node's class without its package.
+        package: the app of the node.
+        says: the node's text and description.
+        flags: the flags of `FLAGS` that the node has.
+        chosen: sorted labels of the children that are on; None if none is on, or if one of them has no label.
+        beside: texts beside the node (`functions.beside`), if it has a flag of `ON_OR_OFF`.
     """
 
     name: str
@@ -60,7 +60,7 @@ class NodeLook:
 
     @cached_property
     def speaks(self) -> bool:
-        """Whether there is a text in it or beside it, which an instruction may be about."""
+        """Whether the node, or a place beside it, has a text that an instruction may be about."""
         return any(self.says) or bool(self.beside)
 
     @classmethod
@@ -78,19 +78,19 @@ class NodeLook:
 
 
 def _flags(node: etree._Element) -> frozenset[str]:
-    """Identity of a node."""
+    """The flags of a node."""
     return frozenset(flag for flag, said in FLAGS.items() if all(node.get(key) == said[key] for key in said))
 
 
 @dataclass(frozen=True)
 class Said:
-    """All that a test can ask of an instruction."""
+    """The testable content of an instruction."""
 
     text: str
 
     @cached_property
     def words(self) -> str:
-        """Its words, with single spaces, in small letters."""
+        """The words in lower case, with single spaces."""
         return " ".join(functions.words(functions.plain(self.text)))
 
     @cached_property
@@ -107,7 +107,7 @@ class Said:
 
 
 class NodeLooks:
-    """Looks by number: screens hold few that no other screen holds."""
+    """The distinct looks of nodes, numbered: most screens share most looks."""
 
     def __init__(self) -> None:
         self.all: list[NodeLook] = []
@@ -116,7 +116,7 @@ class NodeLooks:
 
     def number(self, node: etree._Element) -> int:
         """The number of a node's look."""
-        if len(node) or _flags(node) & ON_OR_OFF:  # then what is around it counts, too
+        if len(node) or _flags(node) & ON_OR_OFF:  # the look depends on other nodes as well
             return self._of(NodeLook.of(node))
         key = tuple(
             part for pair in node.items() if pair[0] not in ("index", "bounds", "drawing-order") for part in pair
@@ -134,12 +134,12 @@ class NodeLooks:
 
 @dataclass(frozen=True)
 class Sight:
-    """One screen.
+    """The content of a screen.
 
     Attributes:
         looks: number of the look of each node, in document order.
-        items: for each id that stands there more than once or that has the whole screen to itself, the first and
-            one past the last node of the items around them (`functions.items`).
+        items: spans of the items around the nodes with an id (`functions.items`), by id: index of the first node, and
+            of the node after the last. If only one node has the id, its item is the whole screen.
     """
 
     looks: tuple[int, ...]
@@ -147,7 +147,7 @@ class Sight:
 
     @classmethod
     def of(cls, state: bytes, looks: NodeLooks, *, system: bool) -> Sight:
-        """A screen from its XML, with the status bar or without."""
+        """Parse a screen from its XML, with or without the status bar."""
         root = markup.parse(state, "a state")
         if not system:
             for window in root.findall("node"):
@@ -164,12 +164,12 @@ class Sight:
         return cls(numbers, items)
 
     def within(self, span: tuple[int, int]) -> tuple[int, ...]:
-        """The looks of an item."""
+        """The looks in a span."""
         return self.looks[slice(*span)]
 
 
 def _items(anchors: list[etree._Element], places: dict[etree._Element, int]) -> Iterator[tuple[int, int]]:
-    """First and one past the last node of the item around each anchor."""
+    """The span of the item around each anchor: index of its first node, and of the node after its last."""
     if len(anchors) == 1:
         yield 0, len(places)
         return
@@ -180,31 +180,31 @@ def _items(anchors: list[etree._Element], places: dict[etree._Element, int]) -> 
 
 
 MISSED = 12.0
-"""All goal states of a trajectory; each its share."""
+"""Cost in nats of missing all goal states of a trajectory; each state has its share."""
 WRONG = 2.0
-"""Another state, once for each trajectory that holds it."""
+"""Cost in nats of marking another state as a goal, for each trajectory that contains it."""
 WRONG_OF_EXPERT = 2.5
-"""Another state of an expert: nobody comes nearer to a goal and is not there yet."""
+"""Cost in nats of marking another state of an expert. Such states are closest to a goal without being one."""
 WRONG_ELSEWHERE = 2.0
-"""A goal state under all other instructions of a task, be it its own or another one; each its share."""
+"""Cost in nats of marking a goal state under all other instructions of a task; each instruction has its share."""
 MAX_WRONG = 6_000
-"""Rows that are no goals; of more, an evenly spaced sample."""
+"""Maximum number of rows that are no goals. From more, an evenly spaced sample is used."""
 
 
 @dataclass(frozen=True, eq=False)
 class ScreenEvidence:
-    """Rows, in no particular order.
+    """Rows in any order, each with a screen and an instruction.
 
     Attributes:
-        looks: of all screens.
+        looks: looks of the nodes of all screens.
         sights: the distinct screens.
-        said: the distinct instructions; those of experts come first.
-        experts: how many of them are experts'.
-        pairs: (rows, 2) the screen and the instruction of each row.
-        missed: (rows,) nats for a row that is a goal and is not taken for one.
-        wrong: (rows,) nats for a row that is taken for a goal and is none.
-        task: (rows,) the number of a goal's task, -1 for what is no goal.
-        near: (rows,) whether the row is a state of an expert that is no goal.
+        said: the distinct instructions, those of experts first.
+        experts: number of experts' instructions.
+        pairs: (rows, 2) indices of each row's screen and instruction.
+        missed: (rows,) cost in nats of not marking the row, if it is a goal; else 0.
+        wrong: (rows,) cost in nats of marking the row as a goal.
+        task: (rows,) number of a goal's task, -1 for other rows.
+        near: (rows,) whether the row is a state of an expert but no goal.
     """
 
     looks: NodeLooks
@@ -219,24 +219,25 @@ class ScreenEvidence:
 
     @property
     def signed(self) -> NDArray[np.float64]:
-        """(rows,) what it costs more to take a row for a goal than not to."""
+        """(rows,): cost of marking a row as a goal minus the cost of not marking it."""
         return self.wrong - self.missed
 
     @property
     def tasks(self) -> int:
-        """The number of tasks of the goals."""
+        """Number of tasks that the goals belong to."""
         return int(self.task.max(initial=-1)) + 1
 
     def cost(self, hits: NDArray[np.bool_]) -> float:
-        """The nats of taking these rows for goals, and no others."""
+        """Cost in nats of marking exactly these rows as goals."""
         return float(self.wrong[hits].sum() + self.missed[~hits].sum())
 
     @classmethod
     def of(cls, items: Sequence[Labelled], *, system: bool) -> ScreenEvidence:
-        """Rows from training demonstrations.
+        """Build the rows from training demonstrations.
 
         Args:
-            system: whether the system's own windows (the status bar) are looked at.
+            items: the demonstrations.
+            system: whether the system's own windows (the status bar) are included.
         """
         states: dict[bytes, int] = {}
         said: dict[str, int] = {}
@@ -287,7 +288,7 @@ class ScreenEvidence:
 
 
 def _spread(count: int, most: int) -> list[int]:
-    """At most `most` of the first `count` numbers, evenly spaced."""
+    """At most `most` of the numbers below `count`, evenly spaced."""
     if count <= most:
         return list(range(count))
     return [int(i) for i in np.linspace(0, count - 1, most)]

@@ -1,8 +1,8 @@
-"""Parts of programs over screens.
+"""Functions for programs over screens.
 
-The search calls these functions, and `quote` copies them into programs, word for word: a program sees what the search
-saw. Times are seconds, of a day or of a duration; a spelling that can be read in several ways stands for
-all.
+The search calls these functions, and `quote` copies their source into programs, so a program computes the same as the
+search. Times are in seconds, for times of day and for durations. A text with several interpretations has several
+values.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A test of one node: whether it has this id, says this, is checked, shows what the instruction names, …"""
+"""A test of one node, such as: it has this id, it has this text, it is checked, it shows a part of the instruction."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from grace_irl.synthesis.screen.evidence import FLAGS, ON_OR_OFF, NodeLook, Said
 from grace_irl.text import quoted
 
 Shows = Literal["", "time", "number", "quote", "name", "word"]
-"""Parts of an instruction that a node shows: a time or a number in it, all that it has in quotes, words of it and
-nothing else, or some longer word of it."""
+"""Parts of an instruction that a node can show: a time, a number, a quotation ("quote"), some of its words and nothing
+else ("name"), or one of its longer words ("word")."""
 SHOWN = 40
-"""Letters of a text that people are shown."""
+"""Maximum characters of a text in an explanation."""
 
 
 @dataclass(frozen=True)
 class NodePattern:
-    """Conditions on a node; what is empty is left open.
+    """Conditions on a node. An empty attribute is no condition.
 
     Attributes:
-        name: its id, without the package.
-        kind: its class, without the package.
-        package: its app.
-        says: its whole text or description.
-        word: a word of its text or description, in small letters.
-        shows: what of the instruction it shows.
-        flag: what it is (`FLAGS`).
-        chosen: the labels of its children that are on, and no others.
-        bound: whether a number in its text is ">=" or "<=" the limit.
-        limit: of the bound.
-        aside: what it says or shows stands not in the node but beside it.
+        name: id of the node without its package.
+        kind: class of the node without its package.
+        package: app of the node.
+        says: the whole text or description.
+        word: a word of the text or description, in lower case.
+        shows: the part of the instruction that the text shows.
+        flag: a flag of `FLAGS`.
+        chosen: exact set of labels of the children that are on.
+        bound: relation of a number in the text to the limit, ">=" or "<=".
+        limit: the limit of the bound.
+        aside: whether `says` or `shows` is about the texts beside the node.
     """
 
     name: str = ""
@@ -49,18 +49,18 @@ class NodePattern:
     aside: bool = False
 
     def implies(self, other: NodePattern) -> bool:
-        """Whether every node that fits this pattern fits the other one."""
+        """Whether every node that fits this pattern also fits the other one."""
         standard = NodePattern()
         asked = ((getattr(other, field), getattr(self, field), getattr(standard, field)) for field in FIELDS)
         return all(value in (own, open_) for value, own, open_ in asked)
 
     @property
     def key(self) -> str:
-        """Key by which patterns are sorted."""
+        """Sort key of patterns."""
         return repr(self)
 
     def expression(self) -> list[str]:
-        """Python expressions over a node `n` that hold together if it fits, cheap ones first."""
+        """Python expressions over a node `n`, which are all true if it fits; cheap ones first."""
         parts = []
         says = f"{'beside' if self.aside else 'says'}(n)"
         if self.name:
@@ -93,7 +93,7 @@ class NodePattern:
         return parts
 
     def phrase(self) -> str:
-        """Its conditions in words: "onoff is checked"."""
+        """The conditions in words, such as "onoff is checked"."""
         what = shown(self.name) or (f"some {shown(self.kind)}" if self.kind else "something")
         which = [f"is {self.flag}"] * bool(self.flag)
         if self.package:
@@ -123,12 +123,12 @@ FIELDS = tuple(field.name for field in fields(NodePattern))
 
 
 def shown(text: str) -> str:
-    """A text of a screen for people: on one line, cut, and with nothing in it that would end a docstring."""
+    """A text of a screen for an explanation: on one line, cut, and safe inside a docstring."""
     return quoted(text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…")[1:-1]
 
 
 def plain_patterns(look: NodeLook) -> Iterator[NodePattern]:
-    """All patterns that a node fits, whatever the instruction."""
+    """All patterns that a node fits with any instruction."""
     texts = sorted({text for text in look.says if text})
     words = {word for word in functions.words(*texts) if len(word) > 2 and not word.isdecimal()}
     if look.package:
@@ -158,7 +158,7 @@ def told_patterns(look: NodeLook, said: Said) -> Iterator[NodePattern]:
         return
     for shows in _shown(look.says, said):
         for flag in ("", *sorted(look.flags)):
-            # One word that is the same means little unless it stands in a certain place.
+            # A single shared word means little unless the node has a certain id.
             for name in dict.fromkeys((look.name,) if shows == "word" else ("", look.name)):
                 if name or shows != "word":
                     yield NodePattern(name=name, shows=shows, flag=flag)
@@ -170,7 +170,7 @@ def told_patterns(look: NodeLook, said: Said) -> Iterator[NodePattern]:
 
 
 def _shown(texts: tuple[str, ...], said: Said) -> list[Shows]:
-    """Parts of the instruction that texts show."""
+    """The parts of the instruction that texts show."""
     times, numbers, phrases = _read(texts)
     shown: dict[Shows, bool] = {
         "time": not said.times.isdisjoint(times),
@@ -184,5 +184,5 @@ def _shown(texts: tuple[str, ...], said: Said) -> list[Shows]:
 
 @lru_cache(maxsize=100_000)
 def _read(texts: tuple[str, ...]) -> tuple[set[float], set[float], set[str]]:
-    """The times, numbers and phrases in texts."""
+    """Times, numbers and phrases in texts."""
     return functions.times(*texts), functions.numbers(*texts), functions.phrases(texts)

@@ -1,7 +1,7 @@
-"""A reading, as a program over screens says it, and its price.
+"""Readings of the demonstrations over screens, and their prices.
 
-A goal is reached if all conditions of one of its clauses hold. Every condition has a price in nats, whatever the
-screens show.
+A reading is a description of the goal: the goal is reached if all conditions of one of its clauses hold. Every
+condition has a price in nats, which does not depend on the screens.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from grace_irl.synthesis.screen.pattern import NodePattern, Shows, shown
 
 @dataclass(frozen=True)
 class Test:
-    """A count of the nodes that fit a pattern: at least a number of them, or none at all."""
+    """A condition on the number of nodes that fit a pattern: at least `count`, or none if `count` is 0."""
 
-    __test__ = False  # a word that pytest looks for
+    __test__ = False  # stops pytest from collecting this class
 
     pattern: NodePattern
     count: int = 1
@@ -32,7 +32,7 @@ class Test:
 
 @dataclass(frozen=True)
 class Around:
-    """In the item around some node with the id `anchor` every pattern is fit by a node."""
+    """A condition on items: in the item around some node with the id `anchor`, every pattern fits a node."""
 
     anchor: str
     patterns: tuple[NodePattern, ...]
@@ -43,7 +43,7 @@ class Around:
 
 @dataclass(frozen=True)
 class Spoken:
-    """The instruction holds one of these words."""
+    """A condition on the instruction: it contains one of these words."""
 
     words: tuple[str, ...]
 
@@ -57,12 +57,12 @@ Clause = tuple[Condition, ...]
 
 @dataclass(frozen=True)
 class ScreenReading:
-    """Clauses, the most important first."""
+    """A description of the goal by clauses, the most important first."""
 
     clauses: tuple[Clause, ...]
 
     def text(self) -> str:
-        """As JSON; what is empty is left out."""
+        """The reading as JSON, without empty values."""
         return json.dumps([[_packed(condition) for condition in clause] for clause in self.clauses])
 
     @classmethod
@@ -70,7 +70,7 @@ class ScreenReading:
         return cls(tuple(tuple(_condition(entry) for entry in clause) for clause in json.loads(text)))
 
     def phrase(self) -> str:
-        """The goal in words."""
+        """The reading in words."""
         return "; or ".join(", ".join(condition.phrase() for condition in clause) for clause in self.clauses)
 
 
@@ -105,59 +105,60 @@ def _pattern(short: dict[str, Any]) -> NodePattern:
 
 
 CONDITION = 1.0
-"""Each condition, before what it says."""
+"""Price of each condition in nats. The other prices are added to it."""
 CLAUSE = 3.0
-"""Each clause after the first, or if goals are of several tasks, after one for each."""
+"""Price of each clause above the number of tasks."""
 AROUND = -0.1
-"""That conditions hold around one node: what belongs together is likelier than what does not."""
+"""Price of a condition on items. It is negative, since conditions around one node mostly belong together."""
 REPEATED = 0.1
-"""A condition that pays for itself, repeated."""
+"""Price that replaces a negative one. For each shown part, a clause also gets its lowest negative price once."""
 SPOKEN = 3.0
-"""A word of the instruction that tells goals apart; what the screen shows should do so if it can."""
+"""Price of a condition on words of the instruction. It is high, so that conditions on the screen are preferred."""
 OR = 0.5
-"""Each other word that will do."""
+"""Price of each further word in such a condition."""
 ABSENT = 1.0
 SEVERAL = 1.5
-"""That something is not there; that it is there several times."""
+"""Additional prices of a condition that nodes are absent, and that there are several."""
 
 NAME = 0.25
 KIND = 1.0
 PACKAGE = 0.75
 SAYS = 1.0
 WORD = 1.5
-"""Parts of a pattern: ids say what a node is for, classes and texts less so."""
+"""Prices of a pattern's parts. An id is cheap because it shows the purpose of a node better than class and text."""
 SHOWS = {"quote": 0.25, "time": 0.25, "number": 1.0, "name": 0.5, "word": 1.5}
 SHOWS_ANYWHERE = {"quote": 0.25, "time": 0.25, "number": 1.5, "name": 1.0, "word": 0.0}
-"""Parts of the instruction, and what they cost more in a node without an id: a number or a name of the instruction
-stands anywhere by chance."""
+"""Prices of a part of the instruction, and additional prices if the node's id is not given. A number or a name of the
+instruction may appear anywhere by chance."""
 TOLD = {"quote": -0.5, "time": -0.5, "name": -0.25, "number": 0.25}
 TOLD_ANYWHERE = 0.25
-"""Conditions on parts of the instruction that only goals show pay for themselves: experts followed it."""
+"""Prices of a part of the instruction that only goals show, and additional price without an id. They are mostly
+negative, since experts followed the instruction."""
 ASIDE = 0.25
-"""That a text stands beside a node, not in it."""
+"""Price of a text beside the node instead of in it."""
 BOUND = 2.5
-"""That a number has a limit: of many numbers one always has."""
+"""Price of a limit on a number. It is high, since among many numbers one always has a limit."""
 CHOSEN = -0.5
 EACH_CHOSEN = 0.1
-"""That just these children are chosen: few conditions are as sharp."""
+"""Price of an exact set of chosen children, and of each child in it. Few conditions are as precise."""
 FLAG = {"checked": -0.25, "unchecked": 0.0, "selected": -0.25, "focused": 1.0, "disabled": 0.25, "hidden": 1.0}
-"""Tasks are about what is on or off; the place of the focus, and what is hidden, is mostly an accident."""
+"""Prices of flags. Tasks concern what is on or off. Focus and hidden nodes are mostly accidental."""
 FIGURES = 1.5
-"""A text with figures in it: the next screen shows others."""
+"""Price of digits in a text, since the next screen shows others."""
 LONG = 1.0
 LONG_TEXT = 40
-"""A text of more letters than this."""
+"""Price of a text with more characters than `LONG_TEXT`."""
 KNOWN = -0.5
-"""A text of which the instruction holds a word."""
+"""Price of a text that shares a word with the instructions."""
 
 
 class ScreenPrices:
-    """The prices of conditions on these screens.
+    """Prices of conditions on these screens.
 
     Args:
         spoken: all words of the instructions.
-        telling: what of the instruction is shown in goals, and seldom elsewhere.
-        tasks: how many tasks the goals are of; that many clauses are to be expected.
+        telling: patterns on parts of the instruction that goals show, and other states seldom show.
+        tasks: number of tasks of the goals, and so of the clauses that cost nothing extra.
     """
 
     def __init__(self, spoken: Collection[str], telling: Collection[NodePattern], tasks: int) -> None:
@@ -166,16 +167,16 @@ class ScreenPrices:
         self._tasks = tasks
 
     def reading(self, reading: ScreenReading) -> float:
-        """The cost of saying so much."""
+        """Price of a reading, in nats."""
         return sum(map(self.clause, reading.clauses)) + CLAUSE * max(0, len(reading.clauses) - self._tasks)
 
     def clause(self, clause: Clause) -> float:
-        """The cost of its conditions, if a pattern counts once, and what pays for itself pays once."""
+        """Price of a clause. Each pattern counts once, and a negative price counts once for each shown part."""
         tests = [one.pattern for one in clause if isinstance(one, Test) and one.count == 1]
         inside = [pattern for one in clause if isinstance(one, Around) for pattern in one.patterns]
         told: dict[Shows, float] = {}
         price = AROUND * sum(isinstance(one, Around) for one in clause)
-        for pattern in dict.fromkeys([*tests, *inside]):  # in this order: a set's changes from process to process
+        for pattern in dict.fromkeys([*tests, *inside]):  # in a fixed order, unlike a set
             paid = self.pattern(pattern)
             if paid < 0:
                 told[pattern.shows] = min(paid, told.get(pattern.shows, 0.0))
@@ -185,7 +186,7 @@ class ScreenPrices:
         return price + sum(map(self.condition, others)) + sum(told.values())
 
     def condition(self, condition: Condition) -> float:
-        """The cost of a condition beside others: in an item nothing pays for itself, as it may do so outside, too."""
+        """Price of a single condition. Patterns in an item have no negative price, as they may be outside as well."""
         match condition:
             case Test(pattern, count):
                 return self.pattern(pattern) + (ABSENT if count == 0 else SEVERAL if count > 1 else 0.0)

@@ -1,4 +1,4 @@
-"""Looks for the readings of the demonstrations that cost least: conjunctions by beam search, clauses one at a time."""
+"""Search for the readings of lowest cost: conjunctions by beam search, and readings by changes of single clauses."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from grace_irl.synthesis.screen.pattern import NodePattern
 from grace_irl.synthesis.screen.reading import Around, Clause, Condition, ScreenPrices, ScreenReading, Spoken, Test
 from grace_irl.synthesis.screen.universe import Vocabulary
 
-MAX_CLAUSES = 6
+MAX_CLAUSES = 6  # maximum number of clauses in a reading
 FIRST = 8
-"""Readings to begin with."""
+"""Maximum number of initial readings."""
 STARTS = 12
-"""Clauses for all goals, and clauses with which readings are begun."""
+"""Maximum number of clauses for each group of goals."""
 CLEAN = (0.01, 0.03, 0.1)
-"""Nats that a clause may be wrong by for each nat of goals that it covers, to be one of several."""
+"""Maximum mistakes of a clause that is combined with others, in nats for each nat of goals that it covers. Each limit
+gives one combination."""
 PER_GROUP = 4
-"""Clauses for the goals of one task or one word."""
-MAX_GROUPS = 24
+"""Number of clauses from each group of goals that may be combined."""
+MAX_GROUPS = 24  # maximum number of groups of goals
 MORE = 3
-"""Conditions that a fuller reading adds to each clause, at most."""
+"""Maximum number of conditions that a fuller reading adds to each clause."""
 SHARED = 0.95
-"""Conditions that hold in this share of a clause's goals may be added, too."""
+"""Minimum share of a clause's goals that a condition must hold in, to be added to the clause."""
 
 
 class SearchSpace:
@@ -35,7 +36,7 @@ class SearchSpace:
 
     Args:
         items: training demonstrations.
-        system: whether the system's own windows are looked at.
+        system: whether the system's own windows are included.
     """
 
     def __init__(self, items: Sequence[Labelled], *, system: bool) -> None:
@@ -47,10 +48,10 @@ class SearchSpace:
         self.conditions = ConditionSpace(self.evidence, vocabulary, self.parsimony)
 
     def readings(self) -> list[ScreenReading]:
-        """Readings to begin with, those of least cost first; none if nothing tells goals from other states."""
+        """Find initial readings, lowest cost first; none if nothing separates goals from other states."""
         none = self.evidence.cost(np.zeros(len(self.evidence.pairs), np.bool_))
-        # A clause for all goals is seldom right if there are several tasks, and clauses for one task miss what tasks
-        # share. So searches begin at both, and at covers of all goals by the clauses of the groups.
+        # With several tasks a clause for all goals is seldom right, and clauses for one task miss what tasks share. So
+        # the searches start from both, and from combinations of the groups' clauses that cover all goals.
         groups = [self._clauses(self._only(group), STARTS) for group in self._groups()]
         pool = list(dict.fromkeys(clause for clauses in groups for clause in clauses[:PER_GROUP]))
         starts = [self._covering(pool, clean) for clean in CLEAN]
@@ -61,7 +62,7 @@ class SearchSpace:
         return [reading for reading in ranked if self.cost(reading) < none][:FIRST]
 
     def _groups(self) -> list[NDArray[np.bool_]]:
-        """(rows,) All goals, those of each task, and those of each word that tells instructions apart."""
+        """Groups of goals, (rows,) each: all goals, those of each task, and those of each word that some goals lack."""
         goal = self.evidence.missed > 0
         groups = [
             goal,
@@ -72,12 +73,19 @@ class SearchSpace:
         return list({np.packbits(group).tobytes(): group for group in groups}.values())[:MAX_GROUPS]
 
     def _only(self, group: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """(rows,) what it costs more to take a row for a goal than not to; other goals are neither here nor there."""
+        """(rows,): cost of marking a row as a goal minus the cost of not marking it.
+
+        Goals outside the group have no cost if they are not marked.
+        """
         return np.asarray(self.evidence.wrong - self.evidence.missed * group, dtype=np.float64)
 
     def _covering(self, pool: Sequence[Clause], wrong: float) -> tuple[Clause, ...]:
-        """Clauses that are wrong by no more nats than this for each nat of goals that they cover, those first that
-        cover most of what is left."""
+        """Cover the goals by clauses, greedily.
+
+        Args:
+            pool: the clauses.
+            wrong: maximum mistakes of a clause, in nats for each nat of goals that it covers.
+        """
         clean = {}
         for clause in pool:
             hits = self.clause_hits(clause)
@@ -87,7 +95,7 @@ class SearchSpace:
         left = self.evidence.missed.copy()
         while clean and len(chosen) < MAX_CLAUSES:
             best = min(clean, key=lambda one: (self.parsimony.clause(one) - float(left[clean[one]].sum()), repr(one)))
-            # Less than one trajectory's goals is no reason for a clause.
+            # A clause must cover at least the goals of one trajectory.
             if left[clean[best]].sum() < MISSED:
                 break
             chosen.append(best)
@@ -95,7 +103,7 @@ class SearchSpace:
         return tuple(chosen)
 
     def _improved(self, reading: ScreenReading, pool: Sequence[Clause]) -> ScreenReading:
-        """The reading, changed one clause at a time as long as that costs less."""
+        """Change one clause at a time as long as the cost decreases."""
         cost = self.cost(reading)
         while True:
             best = min(self._changed(reading, pool), key=self.cost, default=reading)
@@ -104,11 +112,11 @@ class SearchSpace:
             reading, cost = best, self.cost(best)
 
     def _covered(self, clause: Clause) -> tuple[float, str]:
-        """Minus the goals that a clause covers, in nats, and the key to sort equal ones by."""
+        """Sort key of clauses: minus the nats of goals that a clause covers, then its text."""
         return -float(self.evidence.missed[self.clause_hits(clause)].sum()), repr(clause)
 
     def _changed(self, reading: ScreenReading, pool: Sequence[Clause]) -> Iterator[ScreenReading]:
-        """Readings with a clause more, or less, or another one in its place."""
+        """Generate readings with one clause more, one less, or one exchanged."""
         clauses = reading.clauses
         more = [clause for clause in pool if clause not in clauses]
         if len(clauses) < MAX_CLAUSES:
@@ -119,21 +127,21 @@ class SearchSpace:
                 yield from (ScreenReading((*clauses[:at], clause, *clauses[at + 1 :])) for clause in more)
 
     def cost(self, reading: ScreenReading) -> float:
-        """The cost of a reading, in nats: its mistakes and its conditions."""
+        """Cost of a reading in nats: its mistakes and its price."""
         return self.evidence.cost(self.hits(reading)) + self.parsimony.reading(reading)
 
     def hits(self, reading: ScreenReading) -> NDArray[np.bool_]:
-        """(rows,) what a reading takes for goals."""
+        """(rows,): whether a reading marks each row as a goal."""
         hits = np.stack([self.clause_hits(clause) for clause in reading.clauses])
         return np.asarray(hits.any(axis=0), dtype=np.bool_)
 
     def clause_hits(self, clause: Clause) -> NDArray[np.bool_]:
-        """(rows,): whether all conditions of a clause hold."""
+        """(rows,): whether all conditions of a clause hold in each row."""
         hits = np.stack([self.conditions.hits(condition) for condition in clause])
         return np.asarray(hits.all(axis=0), dtype=np.bool_)
 
     def _clauses(self, signed: NDArray[np.float64], count: int) -> list[Clause]:
-        """The clauses of least cost, each of which looks at the screen."""
+        """The clauses of lowest cost that have a condition on the screen."""
         screens = self.conditions.screens
         clauses = [
             _in_order([screens.conditions[column] for column in one.columns]) for one in screens.best(signed, 4 * count)
@@ -142,7 +150,7 @@ class SearchSpace:
         return list(dict.fromkeys(looking))[:count]
 
     def fuller(self, reading: ScreenReading) -> ScreenReading:
-        """The same reading with more of what all goals of each clause share: what the instruction says first."""
+        """Add conditions that the goals of each clause share, if they concern the instruction or what is on."""
         return ScreenReading(tuple(self._fuller(clause) for clause in reading.clauses))
 
     def _fuller(self, clause: Clause) -> Clause:
@@ -159,7 +167,7 @@ class SearchSpace:
         return _in_order(chosen)
 
     def additions(self, clause: Clause) -> list[Condition]:
-        """Conditions that hold in nearly all goals of a clause and are none of it, cheap and telling ones first."""
+        """Conditions outside a clause that hold in nearly all its goals, the cheap and informative ones first."""
         hits = self.clause_hits(clause)
         covered = self.evidence.missed * hits
         screens = self.conditions.screens
@@ -184,12 +192,12 @@ def _in_order(conditions: Sequence[Condition]) -> Clause:
 
 
 def _more(one: NodePattern, other: NodePattern) -> bool:
-    """Whether a pattern asks for all that another one does, and for more."""
+    """Whether a pattern requires more than another one."""
     return one != other and one.implies(other)
 
 
 def _order(condition: Condition) -> tuple[int, str]:
-    """The order of conditions in a clause: the instruction first, then what is there, then what is not."""
+    """Sort key of conditions: first the instruction, then what must be present, then what must be absent."""
     rank = (
         0 if isinstance(condition, Spoken) else 2 if isinstance(condition, Around) else 1 + 2 * (condition.count == 0)
     )
@@ -197,6 +205,6 @@ def _order(condition: Condition) -> tuple[int, str]:
 
 
 def _told(condition: Test) -> bool:
-    """Whether a condition is about the instruction, or about what is on."""
+    """Whether a condition concerns the instruction, or what is checked, selected or chosen."""
     pattern = condition.pattern
     return bool(pattern.shows) or pattern.flag in ("checked", "selected") or pattern.chosen is not None

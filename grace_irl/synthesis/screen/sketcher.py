@@ -1,4 +1,4 @@
-"""Programs that look for what goal screens show, and how a reading is written as one that a person can read."""
+"""Programs that recognise goal screens, and the writer of a reading as a readable program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from grace_irl.text import quoted
 
 
 def quote(names: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Import lines, and the definitions of these functions and constants of `functions`, in the order of the file."""
+    """The source of functions and constants in `functions`: lines of imports, then definitions in the file's order."""
     definitions, imports = _library()
     wanted, used, new = set[str](), set[str](), set(names)
     while new := (new & definitions.keys()) - wanted:
@@ -40,7 +40,7 @@ def _names(source: str) -> set[str]:
 
 @cache
 def _library() -> tuple[dict[str, str], dict[str, set[str]]]:
-    """Source of each definition, and by module the names that it imports; a module by itself holds its own name."""
+    """The source of each definition, and the imported names by module; for `import module` this is its own name."""
     text = inspect.getsource(functions)
     lines = text.splitlines()
     definitions: dict[str, str] = {}
@@ -58,21 +58,22 @@ def _library() -> tuple[dict[str, str], dict[str, set[str]]]:
 
 WIDTH = 100
 INDENT = 16
-"""Columns before the first condition's line of a list."""
+"""Columns before the first line of a list of conditions."""
 KEPT = {
     "words": 'self.words = " ".join(words(plain(extra_info)))',
     "times": "self.times = times(plain(extra_info))",
     "numbers": "self.numbers = numbers(plain(extra_info))",
     "quotes": "self.quotes = quotes(plain(extra_info))",
 }
-"""The parts of the instruction that a program keeps, by the attribute that its conditions read."""
+"""Lines that store parts of the instruction, by the attribute that conditions read."""
 
 
 def write_source(reading: ScreenReading, *, system: bool) -> str:
-    """The program of a reading.
+    """Write the program of a reading.
 
     Args:
-        system: whether it looks at the system's own windows, too.
+        reading: the reading.
+        system: whether the program reads the system's own windows as well.
     """
     goals = [_goal(clause) for clause in reading.clauses]
     nodes = "all_nodes" if system else "nodes"
@@ -92,17 +93,17 @@ def write_source(reading: ScreenReading, *, system: bool) -> str:
 
 
 def _reads(node: ast.AST, name: str) -> bool:
-    """Whether a node of a syntax tree is `self.name`."""
+    """Whether a node of a syntax tree is an attribute with this name."""
     return isinstance(node, ast.Attribute) and node.attr == name
 
 
 def _goal(clause: Clause) -> str:
-    """The list of the outcomes of a clause's conditions."""
+    """Python for the list of results of a clause's conditions."""
     return "[\n" + "".join(f"{_fitted(_expression(one), 1)},\n" for one in clause) + "]"
 
 
 Expression = tuple[str, list[str], str]
-"""The text before tests that hold together, the tests, and the text behind."""
+"""The text before tests that must hold together, the tests, and the text after them."""
 
 
 def _expression(condition: Condition) -> Expression | list[Expression]:
@@ -145,15 +146,15 @@ def _fitted(expression: Expression | list[Expression], depth: int) -> str:
 
 
 SYSTEM = 6.0
-"""Price of a reading, in nats, for looking at the system's own windows: clocks, batteries and signals go by there."""
+"""Price in nats of a reading that includes the system's own windows, where clocks, batteries and signals change."""
 UNSURE = 12.0
-"""Nats that a reading of the apps' windows alone may be wrong by before the system's are looked at."""
+"""Maximum cost of mistakes in nats for which a reading of the apps' windows alone is good enough."""
 CANDIDATES = 12
-"""Conditions among which a variation chooses."""
+"""Scale of the random choice of a condition: the chance at place i of the ranking falls as exp(-i / CANDIDATES)."""
 
 
 class UiSketcher:
-    """Sketches are readings; variations say less, more or something else of the same goals.
+    """Sketcher whose sketches are readings. Variations have fewer, more or other conditions.
 
     Args:
         items: training demonstrations.
@@ -175,12 +176,12 @@ class UiSketcher:
         return found.evidence.cost(found.hits(reading))
 
     def initial(self) -> list[str]:
-        """The readings of least cost, and of each what asks for more, if there is more."""
+        """The readings of lowest cost, each followed by its version with more conditions."""
         sketches = [reading.text() for one in self._readings for reading in (one, self._found.fuller(one))]
         return list(dict.fromkeys(sketches))
 
     def mutate(self, sketch: str, seed: int) -> str:
-        """Drops, adds or exchanges a condition of one clause, or drops the clause."""
+        """Drop, add or exchange a condition of one clause, or drop the clause."""
         rng = np.random.default_rng(seed)
         clauses = list(ScreenReading.of(sketch).clauses)
         at = int(rng.integers(len(clauses)))
@@ -193,7 +194,7 @@ class UiSketcher:
         return write_source(ScreenReading.of(sketch), system=self._found.system)
 
     def prior(self, sketch: str) -> float:
-        """Minus what the reading costs more than the best one."""
+        """Cost of the best reading minus that of this one, at most 0."""
         return min(0.0, self._found.cost(self._readings[0]) - self._found.cost(ScreenReading.of(sketch)))
 
     def reasoning(self, sketch: str) -> str:
@@ -213,7 +214,7 @@ class UiSketcher:
         return tuple(conditions if added is None else [*conditions, added])
 
     def _addition(self, clause: Clause, former: Clause, rng: np.random.Generator) -> Condition | None:
-        """A condition that nearly all goals of a clause share, cheap and telling ones the likelier."""
+        """Draw a condition that nearly all goals of a clause share; cheap and informative ones are more likely."""
         offered = [one for one in self._found.additions(clause) if one not in former][: 4 * CANDIDATES]
         if not offered:
             return None
@@ -222,5 +223,5 @@ class UiSketcher:
 
 
 def _looks(clause: Sequence[Condition]) -> bool:
-    """Whether a clause looks at the screen."""
+    """Whether a clause has a condition on the screen."""
     return any(not isinstance(one, Spoken) for one in clause)

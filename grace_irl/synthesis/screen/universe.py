@@ -1,4 +1,4 @@
-"""The truth of candidate conditions: for whole screens, or for the items around the nodes of one id."""
+"""Tables of candidate conditions: where each one holds, on whole screens or on the items around nodes with one id."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from grace_irl.synthesis.screen.pattern import NodePattern, plain_patterns, told
 from grace_irl.synthesis.screen.reading import Condition
 
 BEAM = 16
-"""Conjunctions that are grown further, of each length."""
+"""Number of conjunctions of each length that the search extends."""
 MAX_LENGTH = 5
-"""Conditions of one conjunction."""
+"""Maximum number of conditions in a conjunction."""
 GROWN = 24
-"""Conditions that are tried on top of a conjunction, those of least cost."""
+"""Number of conditions that may extend a conjunction, those of lowest cost."""
 
 
 class Vocabulary:
-    """Patterns by number, and those that each look fits."""
+    """All patterns, numbered, and the patterns that each look fits. A look is the testable content of a node."""
 
     def __init__(self, evidence: ScreenEvidence) -> None:
         self.patterns: list[NodePattern] = []
@@ -45,15 +45,15 @@ class Vocabulary:
         return fit
 
     def table(self, places: Iterable[tuple[Iterable[int], int]], wanted: Sequence[int]) -> NDArray[np.bool_]:
-        """(places, wanted): whether a wanted pattern holds at a place.
+        """(places, wanted): whether each wanted pattern holds at each place.
 
         Args:
-            places: the looks of each place, and its instruction.
-            wanted: numbers of patterns. All patterns that are ever wanted have a number before the first table.
+            places: the looks at each place, and the index of its instruction.
+            wanted: numbers of patterns. Every pattern must have a number before the first table is made.
         """
         columns = np.full(len(self.patterns), -1)
         columns[list(wanted)] = np.arange(len(wanted))
-        plain: dict[frozenset[int], NDArray[np.bool_]] = {}  # the same place under another instruction
+        plain: dict[frozenset[int], NDArray[np.bool_]] = {}  # rows that do not depend on the instruction
         rows = []
         for looks, said in places:
             place = frozenset(looks)
@@ -64,14 +64,14 @@ class Vocabulary:
         return np.stack(rows) if rows else np.zeros((0, len(wanted)), dtype=np.bool_)
 
     def _row(self, keys: Iterable[tuple[int, int]], columns: NDArray[np.int64], width: int) -> NDArray[np.bool_]:
-        """(width,) the columns of the patterns that these looks fit: each with an instruction, or -1 without."""
+        """(width,): whether a look fits each wanted pattern. A key is a look and its instruction, or -1 for none."""
         row = np.zeros(width, dtype=np.bool_)
         held = columns[np.concatenate([*map(self._known, keys), np.zeros(0, np.int32)])]
         row[held[held >= 0]] = True
         return row
 
     def _known(self, key: tuple[int, int]) -> NDArray[np.int32]:
-        """The numbers of those patterns that have one and that a look fits."""
+        """The numbers of the patterns that a look fits; patterns without a number are left out."""
         if key not in self._numbered:
             look = self._evidence.looks.all[key[0]]
             offered = plain_patterns(look) if key[1] < 0 else told_patterns(look, self._evidence.said[key[1]])
@@ -91,12 +91,12 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class Conjunction:
-    """Columns of a universe that hold together.
+    """Columns of a universe whose conditions hold together.
 
     Attributes:
-        columns: their numbers, sorted.
-        cost: nats, of what it gets wrong and of what it says, less the cost of taking nothing for a goal.
-        hits: (rows,) of the evidence.
+        columns: sorted numbers of the columns.
+        cost: cost of mistakes in nats, plus the prices of the conditions, minus the cost of a reading without goals.
+        hits: (rows,) whether each row of the evidence has a place where all conditions hold.
     """
 
     columns: tuple[int, ...]
@@ -105,14 +105,14 @@ class Conjunction:
 
 
 class Universe:
-    """Places, each in a row of the evidence, and the conditions that hold there.
+    """Places in rows of the evidence, and the conditions that hold there.
 
     Args:
-        owners: (places,) the row that each place lies in, sorted.
-        rows: how many rows there are.
-        conditions: what each column says.
-        prices: (columns,) nats for saying it.
-        table: (places, columns): whether a column's condition holds at a place.
+        owners: (places,) the row of each place, sorted.
+        rows: number of rows.
+        conditions: the condition of each column.
+        prices: (columns,) price of each condition in nats.
+        table: (places, columns) whether each condition holds at each place.
     """
 
     def __init__(
@@ -133,17 +133,17 @@ class Universe:
         self._floats = self.table.astype(np.float32) if self._single else None
 
     def hits(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """(rows,) the rows that hold one of these places."""
+        """(rows,): whether each row has one of the marked places."""
         hits = np.zeros(self.rows, dtype=np.bool_)
         hits[self.owners[mask]] = True
         return hits
 
     def best(self, signed: NDArray[np.float64], count: int) -> list[Conjunction]:
-        """The conjunctions of least cost that a beam search finds, best first, each with hits of its own.
+        """Find the conjunctions of lowest cost by beam search, best first. No two have the same hits.
 
         Args:
-            signed: (rows,) what it costs more to take a row for a goal than not to.
-            count: how many at most.
+            signed: (rows,) cost of marking a row as a goal minus the cost of not marking it.
+            count: maximum number of conjunctions.
         """
         found: dict[bytes, Conjunction] = {}
         beam: list[tuple[tuple[int, ...], NDArray[np.bool_], float]] = [((), np.ones(len(self.owners), np.bool_), 0.0)]
@@ -151,19 +151,19 @@ class Universe:
             grown: dict[bytes, tuple[tuple[int, ...], NDArray[np.bool_], float]] = {}
             for columns, mask, before in beam:
                 costs = self._costs(mask, signed) + self.prices + sum(self.prices[list(columns)])
-                # A stable sort, here and below: equal costs are common, and the same data must give the same programs.
+                # A stable sort, here and below: equal costs are common, and the programs must be reproducible.
                 for column in np.argsort(costs, kind="stable")[:GROWN].tolist():
                     cost = float(costs[column])
                     if column in columns or (columns and cost >= before):
                         continue
-                    # Of conjunctions that hold in the same places one is enough: else the beam fills with synonyms.
+                    # One of several conjunctions at the same places is enough, otherwise the beam fills with synonyms.
                     narrower = mask & self.table[:, column]
                     key = np.packbits(narrower).tobytes()
                     if key not in grown or cost < grown[key][2] - 1e-9:
                         grown[key] = (tuple(sorted((*columns, column))), narrower, cost)
             beam = sorted(grown.values(), key=lambda one: (one[2], one[0]))[:BEAM]
             for columns, mask, cost in beam:
-                # In the result those in the same rows are one, too: places within a row make no difference there.
+                # The result keeps one conjunction for the same rows, since places within a row make no difference.
                 hits = self.hits(mask)
                 key = np.packbits(hits).tobytes()
                 if key not in found or cost < found[key].cost - 1e-9:
@@ -173,7 +173,7 @@ class Universe:
         return sorted(found.values(), key=lambda one: (one.cost, one.columns))[:count]
 
     def _costs(self, mask: NDArray[np.bool_], signed: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(columns,) the cost of false goals if a column is added to a conjunction."""
+        """(columns,): cost in nats of a conjunction with each column added, without the prices."""
         if self._floats is not None:
             rows = np.flatnonzero(mask & (signed != 0))
             return np.asarray(signed[rows].astype(np.float32) @ self._floats[rows], dtype=np.float64)
@@ -186,7 +186,7 @@ class Universe:
 
 
 def _distinct(table: NDArray[np.bool_], prices: NDArray[np.float64]) -> list[int]:
-    """Of columns that hold in the same places the cheapest; none that holds everywhere or nowhere."""
+    """The cheapest of the columns that hold at the same places, without those that hold everywhere or nowhere."""
     cheapest: dict[bytes, int] = {}
     holds = table.sum(axis=0)
     packed = np.packbits(table, axis=0).T

@@ -1,1 +1,1 @@
-"""Programs over vectors and summaries of grids: additive rewards over named numbers."""
+"""Programs over vectors, records and summaries of grids: additive rewards over named numbers."""

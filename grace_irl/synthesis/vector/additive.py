@@ -1,7 +1,7 @@
-"""Weights for terms, and which terms: class-balanced logistic regression, grown one term at a time.
+"""Choice of terms and weights by class-balanced logistic regression, one term at a time.
 
-Minus its loss is the AIRL fitness of GRACE's equation 4.1 with log pi = 0, up to a factor: the mean of log D over
-expert states plus the mean of log(1 - D) over negative ones. So growing the model is climbing the fitness.
+The regression's loss, with a minus, is AIRL's fitness (GRACE, eq. 4.1) with log pi = 0, up to a factor: the mean of
+log D over expert states plus the mean of log(1 - D) over negative states. So a better fit has a higher fitness.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from grace_irl.text import packed, quoted
 
 
 def write_source(reward: Additive, numbers: Numbers) -> str:
-    """The program of an additive reward over named numbers. Its terms measure each number in one way."""
+    """Write the program of an additive reward. Each number has the same centre, spread and range in all its terms."""
     used = {
         field: ", ".join((shown(mean, spread, 4), f"{spread:.4g}", *(shown(end, spread, 3) for end in ends)))
         for term in reward.terms
@@ -59,7 +59,7 @@ def write_source(reward: Additive, numbers: Numbers) -> str:
 
 
 def _merged(reward: Additive, numbers: Numbers) -> dict[tuple[str, Shape, str], float]:
-    """Row of the table -> weight, the heaviest first: terms that are written alike are one."""
+    """Weights by table row, largest first. Terms with the same row are merged."""
     rows: dict[tuple[str, Shape, str], float] = {}
     for term, weight in zip(reward.terms, reward.weights, strict=True):
         if term.shape == "outside":
@@ -71,20 +71,20 @@ def _merged(reward: Additive, numbers: Numbers) -> dict[tuple[str, Shape, str], 
 
 
 def _row(weight: float, name: str, shape: Shape, other: str) -> list[str]:
-    """A row of the table, on two lines if one would be long."""
+    """The row of a term, on two lines if it is long."""
     return broken(f"    ({weight:.4g}, {name}, {quoted(shape)},", f"{other}),")
 
 
 RIDGE = 1e-2
-"""Weight of the squared weights against the loss per state."""
+"""Strength of the ridge penalty on the weights, for each 100 states."""
 LEAST_FINE = -0.5
-"""Largest weight of "outside": each deviation out of the experts' range costs at least this, whether or not the
-demonstrations show that it should. Policies visit states that no demonstration holds."""
-NEWTON_STEPS = 25
+"""Maximum weight of the term "outside": each deviation outside the experts' range costs at least this much, even if the
+demonstrations do not show it. Policies visit states that no demonstration contains."""
+NEWTON_STEPS = 25  # maximum number of Newton steps of a fit
 TRIAL_STEPS = 3
-"""Newton steps, from the fit without it, that tell how much a term of the shortlist would gain."""
+"""Newton steps that estimate the gain of a term on the shortlist, starting from the fit without it."""
 SHORTLIST = 8
-"""Terms that are fitted for real, of those with the largest gain predicted from the gradient."""
+"""Number of terms that are fitted in a step of growth, those of largest gain as predicted from the gradient."""
 
 
 @dataclass(frozen=True)
@@ -92,8 +92,8 @@ class Additive:
     """A reward: bias + sum of weight * term.
 
     Attributes:
-        terms: what is added up.
-        weights: one per term.
+        terms: the terms.
+        weights: one weight for each term.
         bias: the constant.
     """
 
@@ -103,17 +103,17 @@ class Additive:
 
     @property
     def shapes(self) -> set[Shape]:
-        """The shapes of its terms."""
+        """The shapes of the terms."""
         return {term.shape for term in self.terms}
 
 
 class TermTable:
-    """States under every term of a vocabulary, standardised, with labels.
+    """Standardised values of all terms of a vocabulary on labelled states.
 
     Args:
         terms: the vocabulary.
-        states: (N, n).
-        positive: (N,).
+        states: (N, n) numbers of the states.
+        positive: (N,) whether each state is positive.
     """
 
     def __init__(self, terms: Sequence[Term], states: NDArray[np.float64], positive: NDArray[np.bool_]) -> None:
@@ -131,13 +131,14 @@ class TermTable:
     def fit(
         self, chosen: Sequence[int], start: NDArray[np.float64] | None = None, steps: int = NEWTON_STEPS
     ) -> tuple[NDArray[np.float64], float]:
-        """Bias and weights (over standardised terms) for these terms, and the weighted log-likelihood, nats.
+        """Fit the bias and the weights of terms; return them (for standardised terms), and the log-likelihood in nats.
 
         Args:
-            start: bias and weights to start from, default zeros.
-            steps: Newton steps at most.
+            chosen: indices of the terms.
+            start: bias and weights at the start; zeros by default.
+            steps: maximum number of Newton steps.
         """
-        # Newton's method on the log-likelihood, which is concave: with a ridge there is one optimum.
+        # Newton's method on the weighted log-likelihood, which is concave; with the ridge it has one optimum.
         columns = np.column_stack([np.ones(len(self.values)), self.values[:, list(chosen)]])
         ridge = np.full(columns.shape[1], RIDGE * len(columns) / 100)
         ridge[0] = 1e-9
@@ -147,11 +148,11 @@ class TermTable:
             chance = expit(columns @ beta)
             gradient = columns.T @ (self.weight * (self.positive - chance)) - ridge * beta
             curvature = (columns * (self.weight * chance * (1 - chance))[:, None]).T @ columns + np.diag(ridge)
-            # A weight at its bound that would leave it stays, and the others move without it.
+            # A weight at its upper limit that would exceed it stays, and the others move without it.
             free = (beta < most) | (gradient < 0)
             step = np.zeros(len(beta))
             step[free] = np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
-            # Far from the optimum a full Newton step can overshoot: cap it.
+            # Far from the optimum a full Newton step can overshoot, so its length is limited.
             step = np.minimum(step * min(1.0, 5.0 / (np.abs(step).max() + 1e-12)), most - beta)
             beta = beta + step
             if np.abs(step).max() < 1e-6:
@@ -161,10 +162,15 @@ class TermTable:
         return beta, float((self.weight * log_expit(signed)).sum())
 
     def grow(self, chosen: Sequence[int], allowed: Sequence[int] | None = None) -> list[int]:
-        """The terms with the best one added; the same terms if none is left."""
+        """Add the best term to the chosen ones. If none is left, the result is unchanged.
+
+        Args:
+            chosen: indices of the terms.
+            allowed: indices of terms that may be added; None for all.
+        """
         beta, _ = self.fit(chosen)
         chance = expit(beta[0] + self.values[:, list(chosen)] @ beta[1:])
-        # The score test: with standardised columns the curvature is much the same for all.
+        # The score test: with standardised columns the curvature is nearly the same for all.
         gain = (self.values.T @ (self.weight * (self.positive - chance))) ** 2
         gain[list(chosen)] = -1.0
         if allowed is not None:
@@ -172,13 +178,13 @@ class TermTable:
         shortlist = [int(i) for i in np.argsort(-gain, kind="stable")[:SHORTLIST] if gain[i] > 0]
         if not shortlist:
             return list(chosen)
-        # The gradient misleads if terms say much the same, so the best few are fitted, for a few steps.
+        # For similar terms the gradient is misleading, so the best few are fitted, with few steps.
         start = np.append(beta, 0.0)
         scored = [(self.fit([*chosen, column], start, TRIAL_STEPS)[1], -column) for column in shortlist]
         return [*chosen, -max(scored)[1]]
 
     def reward(self, chosen: Sequence[int]) -> Additive:
-        """The fitted reward over these terms, in the terms' own units."""
+        """Fit the reward over these terms, with weights for the original, unstandardised terms."""
         beta, _ = self.fit(chosen)
         weights = beta[1:] / self.deviation[list(chosen)]
         bias = float(beta[0] - weights @ self.mean[list(chosen)])
@@ -186,17 +192,17 @@ class TermTable:
 
 
 MAX_TERMS = 12
-"""Terms in the longest program: with its frame it stays under 60 lines."""
+"""Maximum number of terms, for which the program has fewer than 60 lines."""
 MAX_PAIRED = 12
-"""Numbers, of those with the largest effect, that are looked at in pairs."""
+"""Maximum number of features that are combined in pairs, those with the largest effect."""
 MAX_WATCHED = 16
-"""Numbers, of those with the largest effect, that are watched for leaving the experts' range."""
+"""Maximum number of features in the term "outside", those with the largest effect."""
 MAX_STATES = 20_000
-"""States that terms are chosen on; of more, an evenly spaced sample of each class."""
+"""Maximum number of states of each class for the choice of terms. From more, an evenly spaced sample is used."""
 
 
 class AdditiveSketcher:
-    """A sketch is the JSON list of indices of the terms that are added up."""
+    """Sketcher whose sketches are JSON lists with the indices of the terms."""
 
     def __init__(self, items: Sequence[Labelled], numbers: Numbers) -> None:
         self.numbers = numbers
@@ -208,13 +214,13 @@ class AdditiveSketcher:
 
     @property
     def _always(self) -> list[int]:
-        """The term that every program has: what leaving the experts' range costs."""
+        """Index of the term in every program, "outside"; empty if there is no such term."""
         return [i for i, term in enumerate(self._table.terms[:1]) if term.shape == "outside"]
 
     def initial(self) -> list[str]:
         chosen = self._always
         sketches = []
-        # Greedy growth: each program is the one before it and the term that helps most. The longest fits best.
+        # Greedy growth: each program adds the best term to the one before it. The longest has the best fit.
         while len(chosen) < min(MAX_TERMS, len(self._table.terms)):
             grown = self._table.grow(chosen)
             if len(grown) == len(chosen):
@@ -224,19 +230,19 @@ class AdditiveSketcher:
         return sketches[::-1]
 
     def mutate(self, sketch: str, seed: int) -> str:
-        """Takes a few terms away, the weaker the likelier, and grows others from a random part of the vocabulary."""
+        """Remove a few terms, preferably weak ones, and add others from a random part of the vocabulary."""
         rng = np.random.default_rng(seed)
         always = self._always
         sketched: list[int] = json.loads(sketch)
         beta, _ = self._table.fit(sketched)
-        # Weights are over standardised terms, so that they can be compared.
+        # The weights are those of standardised terms, so they are comparable.
         weakness = np.exp(-np.abs(beta[1 + len(always) :]))
         chosen = sketched[len(always) :]
         size = len(chosen)
         dropped = rng.choice(size, size=min(size, int(rng.integers(1, 4))), replace=False, p=weakness / weakness.sum())
         chosen = [*always, *(term for i, term in enumerate(chosen) if i not in dropped)]
         count = len(self._table.terms)
-        # Half of the vocabulary: else growth would lead back to the parent.
+        # Only half of the vocabulary is allowed, otherwise growth would lead back to the parent.
         allowed = np.flatnonzero(rng.random(count) < 0.5).tolist()
         while len(chosen) < min(len(sketched) + int(rng.integers(0, 2)), MAX_TERMS):
             grown = self._table.grow(chosen, allowed)
@@ -249,7 +255,7 @@ class AdditiveSketcher:
         return write_source(self._table.reward(json.loads(sketch)), self.numbers)
 
     def prior(self, sketch: str) -> float:  # noqa: ARG002
-        """No opinion: fitness over many states tells more than any prior."""
+        """Always 0: fitness on many states is more informative than any prior."""
         return 0.0
 
     def reasoning(self, sketch: str) -> str:
@@ -258,14 +264,14 @@ class AdditiveSketcher:
 
 
 def _spread(indices: NDArray[np.int64]) -> NDArray[np.int64]:
-    """At most MAX_STATES of the indices, evenly spaced."""
+    """At most `MAX_STATES` of the indices, evenly spaced."""
     if len(indices) <= MAX_STATES:
         return indices
     return indices[np.linspace(0, len(indices) - 1, MAX_STATES).astype(np.int64)]
 
 
 def _rows(parts: Sequence[NDArray[np.float64]], kept: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Rows of the concatenated parts, without building the whole if little of it is needed."""
+    """Rows `kept` of the concatenated parts, without concatenating all of them."""
     starts = np.cumsum([0, *(len(part) for part in parts)])
     return np.concatenate(
         [part[kept[(kept >= a) & (kept < b)] - a] for part, a, b in zip(parts, starts, starts[1:], strict=False)]

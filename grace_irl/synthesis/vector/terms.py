@@ -1,6 +1,6 @@
-"""Named numbers of an additive reward, and the terms over them that may be added up.
+"""Named numbers of an additive reward, and its terms over these numbers.
 
-Both know their values and how a program writes them in Python.
+Numbers and terms can compute their values, and know the Python that computes them in a program.
 """
 
 from __future__ import annotations
@@ -31,35 +31,36 @@ FORMULAS: dict[Shape, str] = {
     "against": "lambda a, b: abs(a - b)",
     "and": "lambda a, b: abs(a + b)",
 }
-"""The value of each shape, of a number's deviations a and those b of a value, or of another number, in Python."""
+"""Python for the value of each shape. `a` is the standardised number; `b` is the threshold or the second number."""
 PAIRS: tuple[Shape, ...] = ("times", "against", "and")
-"""Shapes of two numbers."""
+"""Shapes with two numbers."""
 RANGE = (0.005, 0.995)
-"""Quantiles of the expert's values between which a number counts: what lies beyond no expert shows."""
+"""Quantiles of the experts' values that limit the range of a number."""
 FAR = 5.0
-"""Deviations out of its range, or from the expert's mean, after which a number counts no further: one wild value must
-not outweigh everything."""
+"""Maximum distance outside the range, and of the range from the experts' mean, in standard deviations. It stops an
+extreme value from outweighing everything."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """One smooth function of one or two numbers of the state, each measured in expert deviations.
+    """A smooth function of one or two numbers of the state, in units of the experts' standard deviations.
 
-    With z = (x - centre) / spread of the x that is brought into its range, and t = (threshold - centre) / spread:
+    Let z = (x - centre) / spread for a number x that is clipped to its range, and t = (threshold - centre) / spread:
 
     * minus: z - t.  * above: max(0, z - t).  * below: max(0, t - z).  * off: |z - t|.
     * times: z_1 z_2.  * against: |z_1 - z_2|.  * and: |z_1 + z_2|.
 
-    So no term pays for what no expert shows. How far out the numbers are is a term of its own:
+    Because of the clipping, no term rewards values that no expert shows. There is a separate term for the distance
+    from the range:
 
-    * outside: the sum over its numbers of how far x is out of its range, in deviations, each at most `FAR`.
+    * outside: the sum over its numbers of the distance of x from its range, divided by the spread, at most `FAR` each.
 
     Attributes:
-        shape: which function.
-        fields: indices of the numbers: one or two, or for "outside" any number of them.
-        centres, spreads: one per field, in the number's own unit.
-        ranges: lowest and highest value, one pair per field.
-        threshold: of a shape of one number, in its unit.
+        shape: name of the function.
+        fields: indices of the numbers: one or two, or any number of them for "outside".
+        centres, spreads: mean and standard deviation of each field, in the field's unit.
+        ranges: lowest and highest value of each field.
+        threshold: threshold of a shape with one number, in the number's unit.
     """
 
     shape: Shape
@@ -70,7 +71,7 @@ class Term:
     threshold: float = 0.0
 
     def value(self, states: NDArray[Any]) -> NDArray[np.float64]:
-        """The term in each of (N, n) states; (N,)."""
+        """(N,): the value of the term in each of (N, n) states."""
         numbers, spreads = states[:, list(self.fields)], np.array(self.spreads)
         within = np.clip(numbers, *np.array(self.ranges).T)
         z = (within - np.array(self.centres)) / spreads
@@ -95,7 +96,7 @@ class Term:
         return np.asarray(out, dtype=np.float64)
 
     def name(self, names: Sequence[str]) -> str:
-        """The quantity of the term, in a few words: "speed above 1.25", "height times speed"."""
+        """A short name of the term, such as "speed above 1.25" or "height times speed"."""
         if self.shape == "outside":
             return "outside the range"
         one, *other = (names[field] for field in self.fields)
@@ -108,32 +109,32 @@ class Term:
 
 
 def shown(value: float, unit: float, digits: int) -> str:
-    """A number with as many digits as it needs to be right to `digits` digits of the unit that it is compared in."""
+    """Format a number so that it is right to `digits` digits relative to `unit`."""
     needed = math.ceil(math.log10(abs(value) / unit)) if abs(value) > unit else 0
     return f"{value:.{min(17, digits + needed)}g}"
 
 
 HINGES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
-"""Quantiles of the expert's values at which a term may set in."""
+"""Quantiles of the experts' values that are thresholds of the shapes "above" and "below"."""
 
 
 def vocabulary(experts: NDArray[Any], everything: NDArray[Any], max_pairs: int, max_watched: int = 0) -> list[Term]:
-    """Terms worth trying on these (N, n) states.
+    """Build the terms that are worth trying on these (N, n) states.
 
     Args:
         experts: states of experts.
-        everything: all states, those of experts among them.
-        max_pairs: pairs are made among this number of numbers, those that differ most by effect size.
-        max_watched: number of those that the first term watches, which is "outside"; 0: there is no such term.
+        everything: all states, including those of experts.
+        max_pairs: maximum number of features that are combined in pairs, those with the largest effect size.
+        max_watched: maximum number of features in the term "outside", which comes first; 0 for no such term.
     """
     centre, spread = experts.mean(axis=0), experts.std(axis=0)
     overall = everything.std(axis=0)
     varied = spread > 1e-6 * np.maximum(overall, 1e-12)
     spread = np.where(varied, spread, overall)
-    # Of a number that experts never change, any difference may count.
+    # If a number is constant for experts, its range is wide, because any difference may matter.
     quantiles = np.where(varied, np.quantile(experts, RANGE, axis=0), [[-np.inf], [np.inf]])
     ranges = np.clip(quantiles, centre - FAR * spread, centre + FAR * spread).T.tolist()
-    # What floating point leaves of a constant is no difference.
+    # A constant may vary by rounding errors, which do not count.
     usable = [i for i in range(experts.shape[1]) if overall[i] > 1e-12 * np.abs(everything[:, i]).max()]
     by_effect = sorted(usable, key=lambda i: -_effect(experts[:, i], everything[:, i]))
 
@@ -156,7 +157,7 @@ def vocabulary(experts: NDArray[Any], everything: NDArray[Any], max_pairs: int, 
 
 
 def _effect(experts: NDArray[Any], everything: NDArray[Any]) -> float:
-    """The evidence of a number alone: the larger Cohen's d of its values and their distances from the expert mean."""
+    """Effect size of a number: the larger Cohen's d of its values and of their distances from the expert mean."""
     off = np.abs(everything - experts.mean())
     own = np.abs(experts - experts.mean())
     effects = []
@@ -167,9 +168,9 @@ def _effect(experts: NDArray[Any], everything: NDArray[Any]) -> float:
 
 
 LONGEST = 40
-"""Characters of a field's name that a program keeps."""
+"""Maximum characters of a field's name in a program."""
 WIDTH = 100
-"""Characters of the longest line that is broken by hand."""
+"""Maximum characters of a line that this module breaks."""
 
 STEPS_TO = Template('''\
 import numpy as np
@@ -191,36 +192,36 @@ class Numbers(Protocol):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """A readable, unique name per number."""
+        """A readable, unique name for each number."""
         ...
 
     def values(self, states: Any) -> NDArray[np.float64]:
-        """(N, n) for N states."""
+        """The numbers of N states, (N, n)."""
         ...
 
     @property
     def reader(self) -> str:
-        """Python for a number's value: over `state`, and `number` as the table says where it is."""
+        """Python for a number's value, from `state` and from `number`, its entry in the table."""
         ...
 
     def table(self, used: Mapping[int, str]) -> str:
-        """Python that defines FIELDS: name -> (place of the number, usual value, spread, lowest, highest).
+        """Python that defines FIELDS: the place of a number, its mean, spread, lowest and highest value, by name.
 
         Args:
-            used: index of each number used -> the text of its usual value, spread and range.
+            used: text with mean, spread and range of each used number, by index.
         """
         ...
 
 
 @dataclass(frozen=True)
 class VectorNumbers:
-    """The components of a vector state, by the names that the data gives them."""
+    """The components of a vector state, with the names from the data."""
 
     names: tuple[str, ...]
 
     @classmethod
     def of(cls, fields: Sequence[str], width: int) -> VectorNumbers:
-        """The data's own names, on one line and cut to `LONGEST`, if they tell the numbers apart; else x0, x1, …"""
+        """Use the data's own names, on one line and cut to `LONGEST`, if they are unique; otherwise x0, x1, …"""
         given = [" ".join(seen(name).split())[:LONGEST].strip() for name in fields[:width]]
         given += [""] * (width - len(given))
         places = [f"x{i}" for i in range(width)]
@@ -247,11 +248,11 @@ class VectorNumbers:
 
 @dataclass(frozen=True)
 class GridNumbers:
-    """Counts of cells with a code, and the agent's distance to the nearest of them, in cells along rows and columns.
+    """Numbers of cells with a code, and taxicab distances of the agent from the nearest such cell.
 
     Attributes:
-        sources: (what, channel, code) per number.
-        agent: who acts, or None.
+        sources: (kind, channel, code) of each number.
+        agent: the agent, or None.
     """
 
     sources: tuple[tuple[Literal["count", "distance"], int, int], ...]
@@ -259,7 +260,7 @@ class GridNumbers:
 
     @classmethod
     def of(cls, stacks: Sequence[NDArray[Any]], agent: Agent | None) -> GridNumbers:
-        """The numbers that vary in these (T+1, h, w, 3) stacks."""
+        """Find the numbers that vary in these (T+1, h, w, 3) stacks."""
         sources: list[tuple[Literal["count", "distance"], int, int]] = []
         for channel in range(3):
             codes = sorted({int(code) for stack in stacks for code in np.unique(stack[..., channel])})
@@ -312,10 +313,10 @@ class GridNumbers:
 
 
 MOST_NUMBERS = 64
-"""Numbers of a part of a record that is read number by number; larger parts are pictures or maps."""
+"""Maximum size of a part of a record whose numbers are read; larger parts are images or maps."""
 
 NEAREST_PARTS = 6
-"""Parts of one shape, at most, whose distances from one another are numbers, too."""
+"""Maximum number of parts of one shape for which the distances between them are numbers as well."""
 
 DISTANCE = '''\
 import numpy as np
@@ -331,19 +332,19 @@ def distance(one, other):
 
 @dataclass(frozen=True)
 class RecordNumbers:
-    """The numbers of a record's parts, and the distances between its parts of real numbers of one shape.
+    """The numbers in the parts of a record, and the distances between real-valued parts of one shape.
 
-    A goal environment's `achieved_goal` and `desired_goal` say little one by one; their distance says nearly all.
+    In a goal environment the numbers of `achieved_goal` and `desired_goal` alone say little, unlike their distance.
 
     Attributes:
-        sources: part and index of each number; or two parts, whose distance it is.
+        sources: part and index of each number; or two parts for their distance.
     """
 
     sources: tuple[tuple[str, tuple[int, ...] | str], ...]
 
     @classmethod
     def of(cls, states: RecordStates) -> RecordNumbers:
-        """The numbers of states like these; texts and large parts have none."""
+        """Find the numbers of states like these. Texts and large parts have none."""
         layout = [part for part in RECORD.layout(states) if not part.is_text]
         small = [part for part in layout if math.prod(part.shape) <= MOST_NUMBERS]
         names = {part.name for part in small}
@@ -357,7 +358,7 @@ class RecordNumbers:
 
     @staticmethod
     def left_out(states: RecordStates) -> tuple[str, ...]:
-        """The parts that no number comes from."""
+        """The parts without numbers."""
         parts = RECORD.layout(states)
         return tuple(part.name for part in parts if part.is_text or math.prod(part.shape) > MOST_NUMBERS)
 
@@ -402,12 +403,12 @@ class RecordNumbers:
 
 
 def _fields(entries: Sequence[tuple[str, str, str]], helper: str) -> str:
-    """Python that defines FIELDS by functions: the name of a number, how to find it in a state, and its measure."""
+    """Python that defines FIELDS by functions: how to compute a number from a state, and its measures, by name."""
     rows = (broken(f"    {quoted(name)}: (lambda state: {value},", f"{measure}),") for name, value, measure in entries)
     about = "# the numbers that count: how to find one, and the expert's mean, deviation and range"
     return "\n".join([f"{helper}FIELDS = {{  {about}", *(line for row in rows for line in row), "}"])
 
 
 def broken(head: str, tail: str) -> list[str]:
-    """A row of a table, on two lines if one would be long."""
+    """A row of a table, on two lines if it is long."""
     return [f"{head} {tail}"] if len(head) + len(tail) < WIDTH else [head, f"     {tail}"]
