@@ -12,7 +12,8 @@ from grace_irl.errors import InputError
 def part_of(path: Path) -> Path:
     """The path of the temporary file for `path`. Readers of the folder ignore such files.
 
-    It is in the same folder, so that renaming is atomic. Its name is random, so that nobody can put a link there.
+    It is in the same folder, so that renaming is atomic. Its name is random, so that two
+    writers never meet and nobody can block the name beforehand.
     """
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
 

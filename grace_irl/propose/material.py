@@ -1,4 +1,4 @@
-"""The material of one prompt, and a proposer's workbench: data, sandbox and memory of a run."""
+"""The input of one prompt (`Material`), and what a proposer works with during a run (`Workbench`)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from grace_irl.evaluate.rewards import MemoryCache, RewardCache
 from grace_irl.sandbox.protocol import Limits, Sandbox
 
 Wrong = Mapping[int, NDArray[np.int64]]
-"""Steps of wrong states by the position of their trajectory in the training items, in order of positions.
-Trajectories without wrong states are absent."""
+"""For each trajectory with wrong states: its index in the training items, and the steps of these states. Sorted by
+index."""
 
 
 def wrong_states(items: Sequence[Labelled], rewards: Mapping[str, NDArray[np.float64]]) -> Wrong:
-    """Find the states on the wrong side of the threshold with the best accuracy.
+    """Find the states that a threshold classifies wrongly: the threshold with the best accuracy.
 
     A positive state is wrong if its reward is at most the threshold, a negative state if its reward is above it.
 
@@ -56,8 +56,8 @@ def drawn(items: Sequence[Labelled], wrong: Wrong, count: int, rng: np.random.Ge
     """Draw the positions of `count` trajectories with wrong states, or of all if there are fewer.
 
     Tasks take turns in rounds, in a random order in each round, so that a task that no program learns does not take
-    more than its share. Within a task, the positive and the negative states have the same chance, since both have the
-    same weight in the fitness. On either side each wrong state has the same chance, and its trajectory is chosen.
+    more than its share. Within a task, a draw first chooses positive or negative states with equal chance, since
+    both have the same weight in the fitness. Then it chooses one wrong state of that side, and so its trajectory.
     """
     left: dict[str, dict[bool, dict[int, int]]] = {}
     for place, steps in wrong.items():
@@ -91,8 +91,8 @@ class ParentMaterial:
         evaluation: the program's score.
         rewards: rewards `(T+1,)` by trajectory digest.
         wrong: states on the wrong side of the program's threshold.
-        overall: output of its debug(expert_states, negative_states).
-        notes: texts of further calls about the program, by the operators of their steps.
+        overall: output of the program's debug(expert_states, negative_states), which is called once.
+        notes: the model's answers to further calls about the program, by the operator that asked.
     """
 
     source: str

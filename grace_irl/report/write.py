@@ -48,7 +48,7 @@ class Expansion:
 
     @property
     def complete(self) -> int:
-        """Number of complete rounds with a trained policy. Round 0 is the search before them and does not count."""
+        """Number of complete rounds without round 0, which only searches and trains no policy."""
         return sum(each.number > 0 for each in self.rounds)
 
     @property
@@ -63,8 +63,8 @@ def write_report(folder: Path, out: Path | None = None, demonstrations: Demonstr
     Args:
         folder: folder of a run or an expansion, complete or still running.
         out: file to write; None: `report.html` in the folder.
-        demonstrations: demonstrations whose states the report shows. None: those that the run names, if this user made
-            the run on this machine.
+        demonstrations: demonstrations whose states the report shows. None: the report reads the files that the run
+            names, but only if the same user made the run on this machine.
 
     Returns:
         The path of the file.

@@ -1,8 +1,8 @@
-"""The trajectories of one run in sealed memory, in the order of the run, without any others.
+"""A parcel: the trajectories of one sandbox run, and no others, in sealed memory in the order of that run.
 
-A program that searches the memory of its own process finds nothing but this order, which it sees anyway. So it cannot
-find the place of a trajectory in its file or set. Numbers have their stored type. Each text is there once, however many
-states contain it, and without the padding of its file.
+A program can search the memory of its own process. It finds only these trajectories, in the order in which it gets
+them, so it learns nothing about their order in the file or the set. Numbers have their stored type. Each different text
+is stored once, without the padding that it has in its file.
 
 The format resembles safetensors: the length of a header, the header in JSON, then the arrays one after the other.
 """

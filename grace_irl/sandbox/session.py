@@ -1,4 +1,4 @@
-"""A session: the host's side of a program that stays alive in a locked-down child of its own."""
+"""The host's side of a session: one program runs in a locked-down process of its own and answers many turns."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ from grace_irl.sandbox.tiers import open_sandbox
 from grace_irl.states.layout import StateLayout
 
 _ENDLESS_S = 2e6
-"""Limit of a whole session in seconds: 23 days, the longest wait that the kernel allows. Real limits are per turn."""
+"""Limit of a whole session in seconds: 23 days, just below the longest wait that the kernel accepts. The limit of a
+turn is the one that matters."""
 
 _START_S, _END_S = 60.0, 10.0
 FORGED = "answered outside the protocol"
@@ -87,8 +88,8 @@ class RewardSession:
         terms: whether to compute the components of `terms_fn`, too.
         limits: limits of the program.
         allow_weak: see `open_sandbox`.
-        pool: an open sandbox whose tier is known; None opens one. The session does not keep it.
-        checks: whether the static checks may refuse the source. False lets tests try the layers alone.
+        pool: an open sandbox, which starts the session's process; None: the session opens one and closes it again.
+        checks: whether the static checks run. Tests set it to False to try the other protections alone.
 
     Raises:
         GraceError: the program is refused.

@@ -97,7 +97,7 @@ class VectorKind(StateKind):
         width = states.shape[1]
         rng = np.random.default_rng([seed, 0])
         order = tuple(int(i) for i in rng.permutation(width))
-        # Factors from 0.1 to 10, but none near 1: it would leave a field almost unchanged.
+        # Factors lie between 0.1 and 10. None is near 1, because such a factor leaves a field almost unchanged.
         exponents = rng.uniform(0.1, 1.0, width) * rng.choice([-1.0, 1.0], width)
         return VectorScrambler(order, tuple(float(10.0**e) for e in exponents))
 
@@ -153,8 +153,8 @@ class VectorRanges:
         """Name, smallest, mean and largest value of each component.
 
         Args:
-            fields: names of the components. A wrong number of names is ignored, because the names may come from a file
-                without trajectories.
+            fields: names of the components. If their number is wrong, the components get indices instead. Names can
+                come from a file without trajectories, which nothing has checked.
         """
         names = fields if len(fields) == len(self.low) else [f"[{number}]" for number in range(len(self.low))]
         return list(zip(names, self.low.tolist(), self.mean.tolist(), self.high.tolist(), strict=True))

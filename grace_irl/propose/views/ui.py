@@ -31,8 +31,8 @@ from grace_irl.propose.views.screen_words import (
 CUTS = (LONGEST, 120, 60)
 """Maximum characters of a text. The limits are tried in turn before a node is left out."""
 
-SHORTEST = 20  # characters of a text if one node alone is too long
-LEAST = 20  # tokens in which the number of omitted nodes always fits
+SHORTEST = 20  # maximum characters of a text if not even one node fits otherwise
+LEAST = 20  # minimum tokens of a screen: the line with the number of omitted nodes always fits
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,8 @@ class ScreenWeights:
     """Weights of nodes by how much they say about a screen, learnt from the training screens.
 
     Attributes:
-        names, lines: share of the screens that have an item, by its name and by its key. Rare items say most.
+        names: share of the screens with an item, by the item's name. Rare items say most.
+        lines: the same share, by the item's key.
         relevant: names of the items that mark positive screens, or share words with instructions.
     """
 
@@ -161,7 +162,7 @@ class UiView:
         lines = shares(self._screens)
         self._background = background(self._screens, lines)
         self._telling = telling_by_task(self._screens)
-        # If all states of experts are positive, no screen is the goal.
+        # If every state of some trajectory is positive, the labels mark no goal screen.
         every = any(item.positive.all() and len(item.positive) > 1 for item in items)
         self._reached = [] if every else reached(items, self._outline)
         self._sharing = sharing(self._reached)

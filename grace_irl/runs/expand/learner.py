@@ -31,7 +31,8 @@ class Learnt:
     Attributes:
         policy: the file of the policy, in the training's folder.
         steps: number of environment steps.
-        paid: mean training return under the recovered reward before each evaluation; None if no episode ended.
+        paid: one entry per evaluation, the mean training return under the recovered reward since the evaluation before
+            it; None if no episode ended in that time.
     """
 
     policy: Path
@@ -218,7 +219,7 @@ class PpoLearner:
             try:
                 learnt = executor.submit(Job(TASK, arguments, log, memory.environment()), tell).result()
             except JobError as error:
-                raise GraceError(f"the training of {folder.parent.name}: {error}: see {log}") from None
+                raise GraceError(f"the training of round {folder.parent.name}: {error}: see {log}") from None
         return Learnt(folder / POLICY, learnt["steps"], tuple(learnt["paid"]))
 
     def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Rollout]:

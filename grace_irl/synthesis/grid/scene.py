@@ -2,7 +2,7 @@
 
 Perception finds the agent, the meaning of its heading, and the background in the data. A table lists for every state
 the things that took part in events, with their features. A *row* is one thing in one state. Its event is a column like
-any other. So the event that matters can be constant ("open …"), or a word of the instruction can name it ("open …" in
+any other. A goal program can fix the event (always "open"), or take it from a word of the instruction ("open …" in
 one instruction, "pick up …" in another).
 """
 
@@ -88,7 +88,7 @@ def find_agent(stacks: Sequence[NDArray[Any]]) -> Agent | None:
             if not all((mask.sum(axis=(1, 2)) == 1).all() for mask in masks):
                 continue
             steps = np.concatenate([np.abs(np.diff(unique_positions(mask), axis=0)).sum(axis=1) for mask in masks])
-            # Other things are unique, too, such as a goal square, or are carried now and then. The agent moves most.
+            # Other things can be unique, too: a goal square, or a thing that is carried. The agent moves most often.
             moves = int((steps == 1).sum())
             if moves > 0 and (steps <= 1).all() and (best is None or moves > best[0]):
                 best = (moves, channel, code)
@@ -137,7 +137,7 @@ def find_headings(
 
 
 def _complete(headings: dict[int, Offset], seen: set[int], turns: Counter[tuple[int, int]]) -> None:
-    """Assign free offsets to headings that never moved, if possible one that is opposite to no neighbour."""
+    """Give each heading without a move a free offset, if possible one whose opposite is no known neighbour."""
     for heading in sorted(seen - set(headings)):
         free = [offset for offset in OFFSETS if offset not in headings.values()]
         # A turn leads to a neighbouring direction, so a heading that is never one turn away is the opposite one.
@@ -152,7 +152,8 @@ def _complete(headings: dict[int, Offset], seen: set[int], turns: Counter[tuple[
 
 
 def find_background(stacks: Sequence[NDArray[Any]], agent: Agent | None) -> tuple[Code, ...]:
-    """Find the codes of cells without things: the code that the agent leaves behind, and the border's main code."""
+    """Find the codes of cells without things: the most frequent code in cells that the agent has just left, and on the
+    border."""
     left: Counter[Code] = Counter()
     border: Counter[Code] = Counter()
     everything: Counter[Code] = Counter()
@@ -242,7 +243,7 @@ def look(states: NDArray[Any], words: tuple[str, ...], perception: Perception) -
     agent = perception.agent
     parts: list[tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = []
 
-    # The agent hides the thing in its cell, so two states are compared only in cells where it is in neither of them.
+    # The agent hides the thing in its cell. So a cell is compared only if the agent stands there in neither state.
     seen = np.ones(objects.shape, dtype=np.bool_)
     if agent is not None:
         seen = states[..., agent.channel] != agent.code
