@@ -138,7 +138,7 @@ def train(
             curve.append(replace(found, paid=paid, seconds=seconds))
             if folder is not None:
                 policy.save(folder / POLICY)
-                # The checkpoint marks this part as done, so the curve is written first.
+                # The checkpoint marks this part as done, so it is written last.
                 write_atomically(folder / CURVE, to_json(curve) + "\n")
                 Checkpoint.of(learner, venv, curve, identity).write(folder / STATE)
             if progress is not None:
@@ -208,7 +208,7 @@ class Checkpoint:
     """The state of a training between two parts: weights, optimiser, normalisation, and the curve so far.
 
     Attributes:
-        identity: digest of the settings.
+        identity: digest of what identifies the training: arguments, settings, reward and initial policy.
         steps: environment steps so far.
         updates: updates so far, as counted by PPO.
         policy, optimizer: `state_dict` of each.
