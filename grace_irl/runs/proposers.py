@@ -68,7 +68,7 @@ def _best_of(folder: Path, most: int) -> list[GivenProgram]:
 
 
 SERVED_SAMPLES = 4  # default programs per call of a served model
-LAG, CALLS_AHEAD = 8, 4  # default requests in flight; with a server, CALLS_AHEAD times the programs that it writes at once
+LAG, CALLS_AHEAD = 8, 4  # default requests in flight; with a server, CALLS_AHEAD times the programs written at once
 
 
 @dataclass(frozen=True)
