@@ -81,7 +81,7 @@ def setting(
         shown: the default in words, if the value alone is not clear.
         unit: unit of a number, such as "seconds", or the kind of a text, such as "file".
         panel: heading of the flag in `--help`; "": that of the section.
-        common: whether `fit --help` shows the flag, which `--help-all` always does.
+        common: whether `fit --help` shows the flag. `--help-all` shows every flag.
         needs: condition without which the setting has no effect, a key of `grace_irl.runs.effects.NEEDS`; "": none;
             None: the section's.
         details: further text for docs/settings.md.

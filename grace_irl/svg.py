@@ -14,6 +14,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#0
 """The palette of Okabe and Ito, whose colours colour-blind readers can distinguish."""
 
 Place = tuple[float, float]
+"""Position (x, y) in a drawing."""
 
 
 def text(

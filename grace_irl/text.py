@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO, cast
 
-KEPT = "\n\t"
+KEPT = "\n\t"  # control characters that are not escaped
 FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0")
 """Unicode letters and marks that are invisible, but allowed in names of a program."""
 

@@ -106,7 +106,7 @@ def authorised(
         name: the folder's name, for messages.
         kept: the recorded acting settings that this user gave for the folder on this machine, from the function `kept`.
         sets, flags: settings of this command, as for `resolve`.
-        vouched: the configuration that a trusted expansion or comparison has for this run; None: not part of one.
+        vouched: the configuration that a trusted expansion or comparison has for this run; None: there is none.
         in_memory: whether the caller passes the demonstrations, so that no demonstration file is read.
 
     Raises:
@@ -192,7 +192,7 @@ def new_token() -> str:
 
 
 def keep(token: str, anchor: Path, acting: Mapping[str, object]) -> None:
-    """Record that this user made a folder. Without a writable state directory, do nothing.
+    """Write a record into the user's state directory that this user made a folder. Do nothing if it is not writable.
 
     Args:
         token: the token in the folder.

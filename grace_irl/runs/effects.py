@@ -26,8 +26,8 @@ class Need:
     """A condition without which a setting has no effect.
 
     Attributes:
-        met: function of a configuration and the author of programs that returns whether the condition holds. The author
-            is a proposer's name, or "" for a proposer object of the caller.
+        met: function that returns whether the condition holds. Its arguments are a configuration and the author of the
+            programs: a proposer's name, or "" for a proposer object of the caller.
         lacks: for messages, what the run lacks if the condition does not hold.
         expected: for messages, how the user can meet the condition.
         by_author: whether the condition depends on the author.

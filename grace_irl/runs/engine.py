@@ -201,7 +201,7 @@ class Engine:
         return best
 
     def interrupt(self) -> Record | None:
-        """The best program so far that passes strict mode, for an interrupted run. No fate is decided."""
+        """The best program so far that passes strict mode, for an interrupted run. Fates stay open for a resume."""
         undecided = self._search.undecided if isinstance(self._search, Deciding) else ()
         left = [self._records[name] for name in dict.fromkeys((*self._search.best, *undecided))]
         while (best := _best_of(left) if undecided else next(iter(left), None)) is not None and self._verify(best):

@@ -1,4 +1,7 @@
-"""The labels of a run's demonstrations. For the rule "goal", a model may name the goal states (docs/runs.md)."""
+"""The labels of a run's demonstrations (docs/runs.md).
+
+A label rule determines which expert states are positive. For the rule "goal", a model may name the goal states.
+"""
 
 from __future__ import annotations
 

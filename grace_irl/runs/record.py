@@ -75,7 +75,7 @@ class Record:
 
 
 def candidate(record: Record) -> Scored:
-    """A record in the form that is ranked."""
+    """A record as a `Scored` program, the form that `grace_irl.search.ranks` compares."""
     return Scored(record.program, record.evaluation, record.index)
 
 

@@ -29,7 +29,7 @@ FORMAT = "grace-irl recording 3"
 OLDER = ("grace-irl recording 2", "grace-irl recording 1")  # the oldest format lists no trajectories
 _MOST = 2**53
 """Largest valid token count, index or attempt."""
-_NEEDED = {"source", "failure"}
+_NEEDED = {"source", "failure"}  # fields of an answer that are written even with their default values
 
 
 Content = list[tuple[str, str, str, str]]

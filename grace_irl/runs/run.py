@@ -30,7 +30,7 @@ class Best:
     """The best program of a run.
 
     Attributes:
-        program: the program, with its source, id and lineage.
+        program: the program, with its source, its id and the ids of its parents.
         evaluation: the program's score and metrics.
     """
 

@@ -96,7 +96,7 @@ class Store:
             raise InputError(f"{path.parent}: no {path.name} in it; expected the folder of a run")
         self._path = path
         self._lock = threading.RLock()
-        self._open = False
+        self._open = False  # until it is True, `__init__` reports database errors
         self._states: dict[str, int] | None = None  # number of states per trajectory, loaded at the first use
         self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30.0)
         self._columns = ColumnTypes(self._db, path)

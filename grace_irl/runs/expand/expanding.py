@@ -127,6 +127,7 @@ class Expanding:
             this = replace(this, shaped="")
         elif self._rule != "all" and stalls(learnt.paid, this.alike, this.rollouts):
             this = replace(this, stalled=True, shaped=this.shaped or self._reshape(this, run))
+        # A reshaped reward stays if it was the expansion's reward already, or if this policy learnt better from it.
         taught = shaped and not this.changed and (before.reward == this.trained_on or share(this) > share(before))
         return run, self._of_run(replace(this, reward=this.trained_on if taught else ""), run)
 
