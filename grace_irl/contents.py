@@ -1,8 +1,8 @@
 """Protection against links in folders that come from somebody else.
 
 A symbolic or hard link in the folder of a run could make this program write to a file outside it. Archives can contain
-both kinds. A link in a folder of demonstrations could make it read any file of the user. But if the user names a link
-itself, its target is meant.
+both kinds. A link in a folder of demonstrations could make it read any file of the user. But a link that the
+user names is followed.
 """
 
 from __future__ import annotations

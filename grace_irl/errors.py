@@ -21,7 +21,7 @@ class GraceError(Exception):
     def saved(self, again: str) -> GraceError:
         """A copy of the error whose message ends with the arguments that resume the saved run.
 
-        An error with such a message is returned unchanged.
+        An error whose message already has them is returned unchanged.
         """
         if self.says_how_to_go_on:
             return self

@@ -137,7 +137,7 @@ def mirror(flag: str) -> str:
 
 @cache
 def declared(section: type[BaseModel], name: str = "") -> Mapping[str, Setting]:
-    """All settings of a class and its sections, by key."""
+    """All settings of a class and its sections, by key. If the class is itself a section, `name` starts the keys."""
     found: dict[str, Setting] = {}
     for field, info in section.model_fields.items():
         kind: Any = info.annotation

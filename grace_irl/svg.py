@@ -39,7 +39,7 @@ def points(places: Sequence[Place]) -> str:
 
 
 def marks(low: float, high: float, about: int = 5) -> list[float]:
-    """Round numbers from `low` to `high`, which must differ; roughly `about` of them."""
+    """Roughly `about` round numbers between `low` and `high`, which must differ."""
     rough = (high - low) / about
     power = 10.0 ** np.floor(np.log10(rough))
     step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= rough)

@@ -23,8 +23,8 @@ SELECTORS = re.compile("[\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]"
 def harmless(text: str) -> str:
     """The text with all invisible characters escaped as in a Python literal. Line feeds and tabs stay.
 
-    Visible are the characters of `str.isprintable` except `FILLERS`. So control, format, private and unassigned
-    characters, lone surrogates, and all spaces but the plain one are escaped.
+    A character is visible if `str.isprintable` accepts it and it is not in `FILLERS`. So control, format, private and
+    unassigned characters, lone surrogates, and all spaces but the plain one are escaped.
     """
     if text.isprintable() and FILLERS.isdisjoint(text):
         return text
@@ -49,7 +49,7 @@ def escaped(sign: str) -> str:
 def quoted(text: str) -> str:
     """A Python string literal on one line, in double quotes, with quotes and invisible characters escaped."""
     inside = json.dumps(text, ensure_ascii=False)[1:-1]
-    # Invisible characters are escaped, and also lone surrogates, which cannot be written to a file.
+    # Variation selectors are printable for Python, so `harmless` alone would keep them.
     plain = SELECTORS.sub(lambda found: escaped(found[0]), inside)
     return f'"{harmless(plain)}"'
 
@@ -71,7 +71,7 @@ class HarmlessStream:
     A console of Rich (`grace_irl.cli.console`) bypasses it, since it escapes text itself and then adds colours.
 
     Args:
-        stream: the stream for the escaped text. It handles all methods except writing.
+        stream: the stream for the escaped text. It handles all calls except writing.
     """
 
     def __init__(self, stream: TextIO) -> None:

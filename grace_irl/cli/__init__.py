@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     With `GRACE_IRL_DEBUG=1`, unexpected errors are printed with a traceback.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    for stream in (sys.stdout, sys.stderr):  # a character missing from the terminal's encoding must not fail
+    for stream in (sys.stdout, sys.stderr):  # replace characters that the terminal's encoding lacks
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace" if stream is sys.stdout else "backslashreplace")
     with redirect_stdout(harmless_stream(sys.stdout)), redirect_stderr(harmless_stream(sys.stderr)):
@@ -72,7 +72,10 @@ def _say(text: str, code: int) -> int:
 
 
 def spread(arguments: Sequence[str]) -> list[str]:
-    """Expand `--demos a b`, as from a shell's wildcard, to `--demos a --demos b`. A .py file is not a value."""
+    """Expand `--demos a b`, as from a shell's wildcard, to `--demos a --demos b`.
+
+    A .py file gets no flag, since it is the reward file of `score`.
+    """
     result: list[str] = []
     flag = ""
     for place, argument in enumerate(arguments):

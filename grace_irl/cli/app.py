@@ -62,7 +62,7 @@ def misused(error: Exception) -> str | None:
 
 
 def build(loaded: Collection[str] = (), method: str = "") -> typer.Typer:
-    """The application, with only some commands loaded. The others only have their lines in help.
+    """The application, with only some commands loaded. The others only appear as lines in help.
 
     So help is fast, and a command does not import modules of other commands.
 

@@ -24,7 +24,8 @@ from grace_irl.text import HarmlessStream, harmless, line
 class PlainConsole(Console):
     """A console that escapes control characters in all text, and does not interpret Rich's markup.
 
-    Text is escaped before Rich measures it, so that columns stay aligned; other text is escaped when it is written.
+    Plain strings are escaped before Rich measures them, so that columns stay aligned. Other text is escaped when it is
+    written.
     Only Rich's own control sequences, for colours and a live line, reach the terminal unchanged.
     """
 

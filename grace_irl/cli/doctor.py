@@ -1,4 +1,7 @@
-"""`grace-irl doctor`: a test of this machine's sandbox, and a list of installed packages."""
+"""`grace-irl doctor`: a test of this machine's sandbox, and a list of installed packages.
+
+The test gives the sandbox's tier: how well this machine confines programs, from A (best) to E (not at all).
+"""
 
 from __future__ import annotations
 
@@ -87,7 +90,7 @@ def _print(tier: Tier, versions: dict[str, str | None]) -> None:
 
 
 def _canaries(tier: Tier) -> Table:
-    """Attacks by sandbox layers, each alone, then all together. Programs run under the layers of the last column."""
+    """A table of attacks, with a column per tested set of layers. Programs run under the layers of the last column."""
     table = plain_table("canary attack", *(" + ".join(each.layers) or "limits only" for each in tier.findings))
     for attack in ATTACKS:
         words = [_word(finding, attack) for finding in tier.findings]

@@ -18,7 +18,7 @@ from grace_irl.settings import Setting, declared, mirror
 PANELS = ("Data", "Search", "Model", "Expansion", "Training", "Stop rules", "Run", "Options")
 """Order of the headings in help. A method's own headings come before `Run`."""
 
-ALL = "grace_irl.help_all"
+ALL = "grace_irl.help_all"  # set in the metadata of the command's context if `--help-all` is given
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 Given = dict[str, object]
@@ -103,7 +103,7 @@ def require_one_of(option: str, value: str | None, allowed: Collection[str]) -> 
 
 
 def command_showing(common: Collection[str]) -> type[Command]:
-    """A class of commands whose `--help` shows only these flags; without flags, it shows all."""
+    """A class of commands whose `--help` shows only these flags. If there are none, it shows all."""
     return (
         Command if not common else type("Command", (Command,), {"common": frozenset({*common, "--help", "--help-all"})})
     )

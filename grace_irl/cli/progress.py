@@ -37,7 +37,7 @@ class LiveLine:
 
     Args:
         columns: columns of the line, before the elapsed time.
-        fields: initial values of their fields.
+        fields: initial values of the fields that the columns' texts contain.
     """
 
     def __init__(self, *columns: ProgressColumn, **fields: Any) -> None:

@@ -18,7 +18,8 @@ from grace_irl.demos.trajectory import Demonstration, Role
 from grace_irl.errors import InputError
 
 SEARCH_S = 10.0
-"""Time limit in seconds for the search in one text. Backtracking can take very long, and no thread can stop it."""
+"""Time limit in seconds for the search in one text. A search that backtracks can take very long, and Python cannot
+stop it from another thread."""
 
 SEARCH_BYTES = 1 << 30
 """Limit of the search process's address space in bytes, because backtracking also uses memory."""
@@ -37,7 +38,7 @@ for line in sys.stdin:
 class TextPattern:
     """A Python regular expression that ignores case.
 
-    A child process runs the searches. It starts with the first search and ends with the object.
+    A child process runs the searches. The process starts with the first search and ends when the object is deleted.
 
     Args:
         text: the expression.
@@ -51,7 +52,7 @@ class TextPattern:
         self._text, self._name = text, name
         self._process: subprocess.Popen[bytes] | None = None
         try:
-            with warnings.catch_warnings():  # about syntax that a later Python will read differently
+            with warnings.catch_warnings():  # warnings about syntax whose meaning will change in Python
                 warnings.simplefilter("ignore")
                 re.compile(text, re.IGNORECASE)
         except (re.error, OverflowError, RecursionError, ValueError) as error:  # ValueError: invalid flags
@@ -109,7 +110,7 @@ Check = Callable[[Demonstration], bool]
 
 @dataclass(frozen=True)
 class Conditions:
-    """Conditions on a demonstration. It is chosen if it meets all of them; None and () set no condition.
+    """Conditions on a demonstration, which is chosen if it meets all of them. None and () set no condition.
 
     Attributes:
         from_role: role that the source states.
@@ -118,8 +119,9 @@ class Conditions:
         min_states, max_states: smallest and largest number of states in the trajectory.
         goal: regular expression that must match somewhere in the instruction, ignoring case.
         not_goal: regular expression that must not match anywhere in the instruction, ignoring case.
-        package: patterns of app packages (`*`, `?`, `[…]`). At least one screen must show a node of such a package.
-        not_package: patterns of app packages. No screen may show a node of such a package.
+        package: shell patterns (`*`, `?`, `[…]`) for names of app packages. At least one screen must show a node of a
+            package that matches.
+        not_package: shell patterns for names of app packages. No screen may show a node of a package that matches.
 
     Raises:
         InputError: no valid expression, a length below 1, or `min_states` above `max_states`.
@@ -180,7 +182,7 @@ class Funnel:
     Attributes:
         conditions: the conditions.
         seen: number of all demonstrations.
-        left: number of demonstrations left after each condition, in the order of `Conditions.checks`.
+        left: number of demonstrations left after each condition, by its name, in the order of `Conditions.checks`.
     """
 
     conditions: Conditions
@@ -201,7 +203,7 @@ class Funnel:
         return True
 
     def emptied_by(self) -> str:
-        """A message about the first condition that no demonstration met, or "" if every condition was met."""
+        """A message about the first condition after which no demonstration is left, or "" if there is none."""
         before = self.seen
         for name, count in self.left.items():
             if count == 0:
@@ -233,7 +235,7 @@ def shows(demonstration: Demonstration, patterns: Sequence[str]) -> bool:
     where = trajectory.source or "trajectory"
     if not trajectory.state_kind.annotated:
         raise InputError(f"{where}: {trajectory.kind} states show no app; expected screens (kind ui) for --package")
-    met: dict[str, bool] = {}  # match by package, because the screens of an episode mostly share packages
+    met: dict[str, bool] = {}  # known answers, because screens of an episode mostly share packages
     for step, state in enumerate(trajectory.states):
         for node in parse(bytes(state), f"{where}, screen {step}").iter("node"):
             package = str(node.get("package", ""))

@@ -89,21 +89,21 @@ def scramble(
     map_path: str | Path | None = None,
     kind: str = "",
 ) -> tuple[list[Copied], Path]:
-    """Write scrambled copies of files or folders with one common map, and the map beside them.
+    """Write scrambled copies of files or folders, and beside them the scramble map, which holds all replacements.
 
     Args:
         sources: files, folders or Minari ids.
         target: file or folder for one source file, else a folder.
-        seed: seed of a new map.
-        map_path: existing map to use instead of a new one.
+        seed: seed of a new scramble map.
+        map_path: file of an existing scramble map, to use instead of a new one.
         kind: name of the kind of the states, as for `grace_irl.demos.load`.
 
     Returns:
-        A record of each copy, and the path of the map: `scramble.json` in a folder, `NAME.scramble.json` beside a
-        file.
+        A record of each copy, and the path of the scramble map: `scramble.json` in a folder, `NAME.scramble.json`
+        beside a file.
 
     Raises:
-        InputError: data that cannot be used, or a map for another kind of state.
+        InputError: data that cannot be used, or a scramble map for another kind of state.
     """
     pairs = _targets(sources, target, None)
     files = SetOfFiles([each for each, _ in pairs], kind)
@@ -124,7 +124,11 @@ def scramble(
 def _targets(
     sources: Sequence[str | Path], target: str | Path, format: Format | None
 ) -> list[tuple[str | Path, str | Path]]:
-    """Pairs of source and target file. A single file takes the target's name; files of a folder go into the target."""
+    """Pairs of source and target file.
+
+    The copy of a single file is the target itself, unless the target is a folder. All other copies go into the target
+    folder.
+    """
     files = [(source, file) for source in sources for file in expand(source)]
     if len(sources) == 1 and files == [(sources[0], sources[0])]:
         if not Path(target).is_dir():

@@ -59,11 +59,12 @@ SCREENS = {
 }
 SHARDS = "ui.androidcontrol:AndroidControlSource"
 READERS = {**ARRAYS, **SCREENS}
-"""Reader by the ending of a file name, as `module:name`. The module is imported when the first such file is opened."""
+"""Reader for each ending of a file name, as `module:name` in this package. The module is imported when the first such
+file is opened."""
 
 TEXTS = (".json", ".json.gz", "ui_element.txt", "utg.yaml")
 """Endings of text files that may hold screens. A folder's text files are read only if it has no other demonstrations,
-because recipes and cards have similar names."""
+because recipes of selections and descriptions of data sets have similar names."""
 
 
 def open_source(path: str | Path, memory: Memory | None = None, kind: str = "") -> Source:
@@ -71,7 +72,7 @@ def open_source(path: str | Path, memory: Memory | None = None, kind: str = "") 
 
     Args:
         path: file, folder or Minari id.
-        memory: memory limit of the set that the file belongs to; None for a limit of its own.
+        memory: memory limit of the set that the file belongs to; None for a separate limit.
         kind: name of the kind of the states, for a Minari file that states no kind; "" leaves the choice to
             `choose_kind`.
 
@@ -125,7 +126,7 @@ def expand(path: str | Path) -> list[str | Path]:
     """The demo files at a path: the path itself, or the files in the folder, sorted by name.
 
     Text files that may be screens (`TEXTS`) are included only if the folder has no other demonstrations. In other
-    folders they are cards and recipes.
+    folders they are recipes of selections or descriptions of data sets.
 
     Raises:
         InputError: an empty path, a folder without demonstrations, or a folder with a link to a file outside it.
@@ -273,7 +274,7 @@ class SetOfFiles:
     Args:
         files: demo files, Minari folders and Minari ids.
         kind: name of the kind of the states, as for `load`.
-        restated: whether `kind` may replace a kind that a file states, if shape and dtype of the states allow it.
+        restated: whether `kind` replaces the kind that a file states, if shape and dtype of the states fit both.
     """
 
     def __init__(self, files: Sequence[str | Path], kind: str = "", *, restated: bool = False) -> None:

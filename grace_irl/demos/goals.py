@@ -33,7 +33,7 @@ DIGEST = re.compile(r"[0-9a-f]{16}")
 
 @dataclass(frozen=True)
 class GoalRow:
-    """Known goal states of one expert trajectory.
+    """One expert trajectory with its goal states, if they are marked.
 
     Attributes:
         digest: digest of the trajectory.
@@ -127,7 +127,7 @@ def load_goals(path: str | Path) -> dict[str, tuple[int, ...]]:
 
 
 def save_goals(path: str | Path, goals: Goals, demonstrations: Iterable[Demonstration]) -> None:
-    """Write goal states atomically, one entry for each expert trajectory that `goals` or the data mark.
+    """Write goal states atomically, one entry for each expert trajectory with goal states from `goals` or the data.
 
     Equal trajectories share an entry. A comment names each of them.
 

@@ -26,7 +26,7 @@ NOTHING = Metadata("")
 """Metadata of a set without any stated facts."""
 
 TYPES = frozenset(np.dtype(code).name for code in np.typecodes["AllInteger"] + np.typecodes["AllFloat"])
-"""Names of NumPy's integer and float dtypes."""
+"""NumPy names of the integer and float dtypes."""
 
 StatedRole = Literal["expert", "negative", "mixed"] | None
 
@@ -39,13 +39,13 @@ class Header:
         metadata: kind, fields, environment, view and label of the set.
         role: role of every episode, "mixed" if each episode states its own, or None if the file states no role.
         tasks: task names in order of first appearance.
-        shape: shape of one state, with None for a side that varies between trajectories.
+        shape: shape of one state, with None for a dimension whose size varies between trajectories.
         dtype: NumPy name of the states' dtype; "str" for screens, which have shape ().
         action_shape: shape of one action, () for a number, or None without actions.
         parts: layouts of the named parts of a state, sorted by name; () if a state has no named parts.
         kinds: names of the possible kinds, if the file states none and the states fit several; else (). The kind of
             `metadata` is then provisional, one of these names (`grace_irl.demos.kind_rule`).
-        format: version of the object.
+        format: version of the JSON object's format.
     """
 
     metadata: Metadata = NOTHING
@@ -60,7 +60,10 @@ class Header:
 
     @property
     def rivals(self) -> tuple[str, ...]:
-        """Names of the kinds that this dtype and shape allow; () if the header does not hold both."""
+        """Names of the kinds that the dtype and shape of the states allow.
+
+        () for texts, for states with named parts, and without a known dtype.
+        """
         if self.kinds or self.parts or self.dtype not in TYPES:
             return self.kinds
         shape = tuple(1 if side is None else side for side in self.shape)
@@ -168,8 +171,8 @@ def merge(headers: Sequence[Header], names: Sequence[str]) -> Metadata:
     """The common metadata of several files that are read as one set.
 
     Kinds must agree, and field names must agree among the files that have them. An environment or view that differs
-    between files is dropped, because a set may hold several tasks. The label comes from the first file that states
-    one; files with only negative trajectories come last.
+    between files is dropped, because a set may hold several tasks. The label rule is that of the first file
+    that states one. Files with only negative trajectories are the last in this order.
 
     Args:
         headers: one header per file.

@@ -81,7 +81,9 @@ def _expected(certain: Collection[str], left: Sequence[str]) -> str:
 
 
 def of_values(trajectories: Iterable[States], kinds: Sequence[str]) -> KindChoice:
-    """Choose among several kinds by the values of the states. Reading stops when no further value can change it.
+    """Choose among several kinds by the values of the states.
+
+    Reading stops when no further value can change the choice.
 
     Args:
         trajectories: states of each trajectory.

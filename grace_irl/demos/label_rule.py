@@ -200,7 +200,7 @@ def rule_of(metadata: Metadata) -> LabelRule | Literal[""]:
 
 
 def earlier_rule(demonstrations: Demonstrations) -> LabelRule:
-    """The stated rule, else the default rule of earlier versions. Recordings and comparisons of that time need it."""
+    """The stated rule, else the default rule of earlier versions, which recordings from these versions need."""
     from grace_irl.demos.minari.source import dataset_folder  # only this function needs the Minari reader
 
     stated = demonstrations.metadata.label
@@ -252,7 +252,8 @@ def environment_rule(name: str) -> LabelRule | Literal[""]:
     """The rule for a known environment, or "". Namespace and version of the name are ignored.
 
     Args:
-        name: Gymnasium id, such as "D4RL/antmaze-umaze-v2". A function in the user's own file is never known.
+        name: Gymnasium id, such as "D4RL/antmaze-umaze-v2". An environment from a
+            function in the user's own file is never known.
     """
     if ".py" in name:
         return ""

@@ -1,7 +1,8 @@
-"""The memory limit for demonstrations, and the region that holds their arrays. Readers check the limit first.
+"""The memory limit for demonstrations, and the region that holds their arrays.
 
-The limit is a setting of the machine and not of a run. It comes from the option `--max-memory`, from the variable
-GRACE_IRL_MAX_MEMORY, or is a share of the memory available now. One `Memory` covers all files of a set.
+Readers check the limit before they allocate. The limit is a setting of the machine and not of a run: the option
+`--max-memory`, else the environment variable GRACE_IRL_MAX_MEMORY, else a share of the memory available now. One
+`Memory` covers all files of a set.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ EPISODE_BYTES = 1024
 """Bytes of the Python objects of one trajectory, without its arrays and texts."""
 
 SCREENSHOT_BYTES = 512
-"""Bytes of the Python objects for the place of one screenshot."""
+"""Bytes of the Python objects that refer to one screenshot. The picture itself stays on disk."""
 
 ALIGNMENT = 64
 """Alignment of arrays in bytes: a cache line, which is enough for every dtype."""
@@ -41,7 +42,7 @@ BLOCK = 64 << 20
 """Size of a region's block in bytes, unless an array needs more."""
 
 FILE_SHARE = 0.5
-"""Share of the available memory that a set may fill. Beyond it, the set goes to temporary files."""
+"""Share of the available memory that a set's arrays may fill. Further arrays go to temporary files."""
 
 CGROUPS = Path("/sys/fs/cgroup")
 
@@ -72,7 +73,7 @@ class Memory:
         return max(self.limit - self.taken, 0)
 
     def require(self, nbytes: int, what: str) -> None:
-        """Check that some memory fits beside the bytes in use, without reserving it.
+        """Check that a number of bytes fits in addition to those in use, without reserving it.
 
         Args:
             nbytes: number of bytes needed at the same time.
@@ -247,9 +248,9 @@ def spelled(nbytes: int) -> str:
 def available_memory() -> int:
     """Number of bytes that this process can allocate without swapping, without a failure and without being killed.
 
-    It is the minimum of three figures: the available memory of the machine, the rest of the limit of the process's
-    control groups, and the rest of its address-space limit. If the kernel reports none of them, it is half of the
-    physical memory.
+    It is the minimum of three figures: the available memory of the machine, the memory that the process's control
+    groups still allow, and the memory that its address-space limit still allows. If the kernel reports none of them,
+    the result is half of the physical memory.
     """
     found = [*_of_machine(), *_of_cgroups(), *_of_address_space()]
     return max(min(found), 0) if found else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2

@@ -1,9 +1,9 @@
 """Copies of demonstrations without the meaning of their states, to test what a method learns from the data alone.
 
-Each kind of state has its own scrambling. For grids, the codes are permuted per channel, and the axes are flipped or
-transposed. For vectors, the fields are permuted, rescaled and renamed. Screens and all instructions get invented words.
-One map holds the replacements of a whole set and is stored beside it as JSON. Equal states stay equal, and the ends of
-episodes, the actions and the rewards stay the same.
+Each kind of state has its own scrambling. For grids, the integer codes of the cells are permuted per channel, and
+the axes are flipped or transposed. For vectors, the fields are permuted, rescaled and renamed. Screens and all
+instructions get invented words. One scramble map holds the replacements of a whole set and is stored beside it as JSON.
+Equal states stay equal, and the ends of episodes, the actions and the rewards stay the same.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TRIES = 100
 
 
 NO_MAP = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-"""Errors from reading JSON that is not a map."""
+"""Errors from reading JSON that is not a scramble map."""
 
 
 @dataclass
@@ -86,7 +86,7 @@ class ScrambleMap:
         return replace(demonstration, trajectory=replace(trajectory, states=states, extra_info=text, **said))
 
     def _word(self, word: str) -> str:
-        """The invented word for a word. It consists of syllables, and different words get different ones."""
+        """The invented word for a word. It consists of syllables, and different words get different invented words."""
         if word not in self.words:
             rng = np.random.default_rng([self.seed, 2, *word.encode()])
             invented, tries = word, 0

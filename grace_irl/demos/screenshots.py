@@ -29,7 +29,7 @@ Keep = Literal["embed", "refer", "none"]
 
 
 class Screenshot(Protocol):
-    """A picture of one state, which stays in its source."""
+    """A picture of one state, which is read from its file on demand."""
 
     def read(self) -> bytes:
         """The encoded picture: PNG, JPEG or WebP.
@@ -45,7 +45,7 @@ class Place:
     """Place of a picture.
 
     Attributes:
-        path: path of a picture file, of an AndroidControl shard or of a Parquet set.
+        path: path of a picture file, of an AndroidControl shard (a TFRecord file) or of a Parquet set.
         start: offset of the picture in the file, in bytes.
         length: size of the picture in bytes; None for the rest of the file.
         record: index of the record in the shard, or of the row in the set; None for a picture file.
@@ -66,7 +66,7 @@ class PlacedScreenshot(Screenshot, Protocol):
     """A screenshot that another file can refer to."""
 
     def place(self) -> Place:
-        """The place of the picture. Its path is the source's, absolute or relative to the working directory.
+        """The place of the picture. The path is absolute or relative to the working directory.
 
         Raises:
             InputError: the source cannot determine the place.
@@ -132,8 +132,8 @@ def media_type(data: bytes, where: str) -> str:
 def beside(file: Path) -> FileScreenshot | None:
     """The picture for a file of one state, or None.
 
-    It has the same stem as the file. It lies beside the file, or in a folder `screenshots` beside the file or beside
-    the file's folder.
+    The picture has the same stem as the file. It lies beside the file, or in a folder `screenshots` beside the file or
+    beside the file's folder.
 
     Raises:
         InputError: the picture is a link to a file elsewhere.
@@ -150,7 +150,7 @@ def beside(file: Path) -> FileScreenshot | None:
 def identity(path: Path) -> tuple[int, ...] | None:
     """A fingerprint of a file that changes when the file is rewritten, or None if there is no file.
 
-    With it, a reader notices that the file is no longer the one with its pictures.
+    A reader compares fingerprints, to notice that its file was replaced and may no longer hold the same pictures.
     """
     try:
         found = os.stat(path)

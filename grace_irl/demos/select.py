@@ -73,7 +73,7 @@ class Selected:
 
     Attributes:
         selection: settings of the selection.
-        funnel: number of demonstrations that met each condition.
+        funnel: number of demonstrations left after each condition.
         taken: number of matching trajectories that an earlier selection has already chosen.
         free: number of the other matching trajectories.
         matches: chosen trajectories, in the order of the sources.
@@ -249,7 +249,14 @@ class Selector:
         return replace(metadata, label=self._label or metadata.label or agreed)
 
     def _role(self, opened: Source, file: str | Path) -> Role | None:
-        """The role that a file states. If it states none and every selection replaces roles, any role will do."""
+        """The role that a file states, or None if each episode states its own.
+
+        If the file states none, it is the role of the first selection, provided that every selection replaces roles and
+        none has a condition on them.
+
+        Raises:
+            InputError: the file states no role, and a selection needs it.
+        """
         given = [selection.role for selection in self._selections if selection.conditions.from_role is None]
         try:
             return role_of(opened.header, file)
@@ -259,7 +266,7 @@ class Selector:
             return given[0]
 
     def _key(self, what: str) -> Callable[[Match], tuple[bytes, int, int]]:
-        """A sort key for a random order of trajectories, which does not depend on their place in files."""
+        """A sort key for a random order of trajectories. Their position in files only orders equal ones."""
 
         def key(match: Match) -> tuple[bytes, int, int]:
             drawn = hashlib.sha256(f"{self._seed} {what} {match.digest}".encode()).digest()

@@ -43,7 +43,7 @@ class Source(Protocol):
 
 
 def build(states: States, where: str, fields: Sequence[str] = (), *, kind: str = "", **parts: Any) -> Trajectory:
-    """A checked `Trajectory`. Error messages about its states name the field.
+    """A checked `Trajectory`. Error messages about a state name the component (field) that is wrong.
 
     Args:
         states: states in the array layout of their kind.
@@ -165,7 +165,7 @@ class SetWriter(ABC):
 
     @abstractmethod
     def _append(self, demonstration: Demonstration, where: str) -> None:
-        """Collect one demonstration. Messages name it `where`.
+        """Collect one demonstration. `where` names it in messages.
 
         Raises:
             InputError: the demonstration does not match the earlier ones, or the format cannot hold it.
@@ -181,7 +181,7 @@ class SetWriter(ABC):
 
     def _discard(self) -> None:
         """Close open files and remove temporary ones, after success and after failure."""
-        with suppress(NotADirectoryError):  # the place lies below a file, so there is no part to remove
+        with suppress(NotADirectoryError):  # the set's folder is a file, so there is no temporary file to remove
             self._part.unlink(missing_ok=True)
 
     def _unwritable(self, error: OSError) -> InputError:

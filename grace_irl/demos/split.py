@@ -72,7 +72,7 @@ def _stated(demonstrations: Demonstrations) -> dict[str, Split]:
 
 
 def _draw(members: Group, sides: dict[str, Split], share: float, rng: np.random.Generator) -> None:
-    """Draw the sides of a group's trajectories that are not in `sides` yet, and add them to it."""
+    """Draw the sides of a group's trajectories that are not in `sides` yet, and add them to `sides`."""
     counts = _digests(members)
     free = [digest for digest in counts if digest not in sides]
     held = sum((item.split or sides.get(item.trajectory.digest)) == "held_out" for item in members)

@@ -79,9 +79,9 @@ class DemosSummary:
         groups: one summary per task and role, in order of first appearance.
         shapes: number of trajectories by the shape and dtype of their states.
         values: statistics of the states' values, collected by their kind; None before the first demonstration.
-        has: number of trajectories with actions, rewards, log_probs, goals, screenshots, action_texts,
-            step_instructions.
-        samples: first demonstration of each role.
+        has: number of trajectories with such data, by name: actions, rewards, log_probs, goals, screenshots,
+            action_texts, step_instructions.
+        samples: first demonstration by role.
         evidence: evidence for the label rule.
         choice: the chosen kind and the reason, if the shape and dtype of the states fit several kinds; else None.
     """

@@ -23,7 +23,7 @@ LabelRule = Literal["all", "last", "goal"]
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """One episode, as programs see it.
+    """One episode. Reward programs see only its states, its actions and its instruction.
 
     Attributes:
         states: T+1 states in order, in the array layout of their kind (`grace_irl.states`): `(T+1, n)` numbers for
@@ -37,8 +37,8 @@ class Trajectory:
         source: file and episode of origin, for messages and provenance.
         screenshots: one picture per state, None for a state without a picture; () if the source has no pictures.
         action_texts: T actions in AndroidControl's format, one JSON object each (`{"action_type": "click", …}`); or
-            (). Programs do not see them.
-        step_instructions: T texts with the purpose of each action, or (). Programs do not see them.
+            ().
+        step_instructions: T texts with the purpose of each action, or ().
         kind: name of the states' kind ("vector", "grid", "ui", …). "" selects the kind that recognises the states.
 
     Raises:

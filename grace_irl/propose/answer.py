@@ -24,7 +24,7 @@ _ELIDED = re.compile(
     r"|(?:existing|previous|other) (?:code|methods?|helpers?) (?:here|unchanged|as)))",
     re.MULTILINE | re.IGNORECASE,
 )
-# Only assignments of constants: a block that shows how to use the program assigns lower-case names.
+# Of assignments, only those to capitalised names: a block that shows how to use the program assigns lower-case names.
 _DEFINED = re.compile(r"^(?:class|def|async def)[ \t]+(\w+)|^([A-Z_]\w*)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _IMPORTED = re.compile(r"^(?:from[ \t]+[\w.]+[ \t]+)?import[ \t]+([^#\n]+)", re.MULTILINE)
@@ -78,7 +78,7 @@ def blocks(text: str) -> list[Block]:
 def _closing(lines: Sequence[str], start: int, mark: str) -> tuple[int, str | None]:
     """Find the line that closes a block, and the code before the fence on that line, if any.
 
-    A fence inside a docstring closes its block only if there is no other closing fence.
+    A fence inside a docstring closes the block only if no other closing fence follows.
     """
     first: tuple[int, str | None] | None = None
     quotes = 0
@@ -169,7 +169,7 @@ class Answer:
 
 
 def parse(text: str, finish: Finish = "stop") -> Answer:
-    """Read an answer in either format. The requested format does not matter, because models do not always obey.
+    """Read an answer as a fenced block or as JSON. Both are tried, since models do not always use the requested format.
 
     A complete program is accepted even if the token limit cut the answer after it.
 
@@ -201,8 +201,8 @@ def parse(text: str, finish: Finish = "stop") -> Answer:
 def tidy(text: str) -> str:
     """The text with plain line breaks and spaces: Python refuses some characters that chat windows insert.
 
-    Zero-width joiners stay: they have a meaning in texts of screens, and the check of a program requests an escape
-    for them.
+    Zero-width joiners stay, because they have a meaning in texts of screens. The check of the program reports them,
+    and its message shows the escape to write instead.
     """
     text = text.encode("utf-8", "replace").decode()  # replaces lone surrogates
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u00a0", " ")
@@ -228,7 +228,7 @@ class _Found:
         source: the program; "" if there is none.
         whole: whether the program is complete.
         reasoning: the text beside the program.
-        as_json: whether the answer was meant as JSON.
+        as_json: whether the answer contains a JSON object with code.
     """
 
     source: str
@@ -238,7 +238,7 @@ class _Found:
 
 
 def _find(text: str) -> _Found:
-    """Find the program of an answer. If the answer begins with JSON, JSON is tried first: its code may hold fences."""
+    """Find the program of an answer. JSON at its beginning is tried before fences, as its code may contain fences."""
     begins = text.lstrip().removeprefix("```json").lstrip("`~ \n").startswith("{")
     found = _in_json(text) if begins else _in_fences(text)
     if not found.source:
@@ -267,7 +267,7 @@ def _in_fences(text: str) -> _Found:
 
 
 def _bare(text: str, otherwise: _Found) -> _Found:
-    """A program without fences: the lines around class Reward that look like code. `otherwise` if there is none."""
+    """Find a program without fences: the lines around class Reward that look like code. If none, return `otherwise`."""
     match = CLASS.search(text)
     if match is None or otherwise.as_json:
         return otherwise

@@ -27,7 +27,7 @@ def renamed(items: Sequence[Labelled], names: Mapping[str, str]) -> tuple[Labell
 
 
 def _letters(number: int) -> str:
-    """The name of a column in a spreadsheet: 0 is A, 26 is AA."""
+    """A number in the notation of spreadsheet columns: 0 is A, 26 is AA."""
     text = ""
     number += 1
     while number:
@@ -37,7 +37,7 @@ def _letters(number: int) -> str:
 
 
 HELPER_FROM = 8_000
-"""Smallest budget in tokens for which prompts contain the helper function."""
+"""Minimum budget in tokens for which prompts contain the helper function (`vector.HELPER`)."""
 
 TERSE_BELOW = 0.5
 """Scale below which prompts omit advice, debug functions and the list of instructions."""
@@ -51,7 +51,7 @@ SECTIONS = {
     "debug": (1_000, 1 / 20),  # text of debug(expert_states, negative_states)
     "traceback": (800, 1 / 20),  # fault in a repair prompt
 }
-"""Maximum tokens of a section, and its maximum share of the prompt, so that a small total shrinks every section."""
+"""Maximum tokens of a section, and its maximum share of `PromptBudget.total`; the smaller limit applies."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class PromptBudget:
         negative: one negative trajectory, if expert trajectories contain negative states as well (rules "last" and
             "goal"). Random walks are long and say little.
         negative_heavy: one negative trajectory with large states. A screen takes as many tokens as several grids.
-        dense: one trajectory if every expert state is positive (rule "all"). The statistics then say more.
+        dense: one trajectory if every expert state is positive (rule "all"): statistics then say more.
         experts, negatives: maximum number of trajectories of this role; each task has at least one.
         failures: maximum number of trajectories with wrong states.
     """

@@ -21,7 +21,7 @@ class Cleaner:
     If an answer is invalid, the question is repeated with the reason.
 
     Args:
-        asking: sends the prompts.
+        asking: access to the model.
         keep: callback that stores each answer at once, valid or not, since each answer costs money.
         in_flight: maximum number of trajectories in parallel.
     """
@@ -32,7 +32,7 @@ class Cleaner:
         self._slots = asyncio.Semaphore(in_flight)
 
     async def clean(self, items: Sequence[Labelled], said: Mapping[str, int]) -> dict[str, str]:
-        """Ask for the goal states of trajectories of any split.
+        """Ask for the goal states of training and held-out trajectories.
 
         Args:
             items: expert trajectories, all different.

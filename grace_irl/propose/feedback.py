@@ -67,7 +67,7 @@ def _known(bench: Workbench, briefing: Briefing, parent: Parent, seed: int | Non
 
 
 def _debug(bench: Workbench, source: str, shown: Sequence[Shown]) -> dict[tuple[str, int], str]:
-    """Output of debug_fn by digest and step, for the steps in `foremost`."""
+    """Output of debug_fn by digest and step, for the steps that `foremost` returns."""
     trajectories = [each.item.trajectory for each in shown]
     requests = [DebugRequest(place, step) for place, each in enumerate(shown) for step in sorted(foremost(each))]
     handle = bench.sandbox.put(trajectories)

@@ -20,7 +20,7 @@ class GivenProgram:
     Attributes:
         source: the program's text.
         origin: the place that the program comes from, for messages.
-        prior: log-prior from the proposer that wrote it, in nats below that proposer's best; 0 if unknown.
+        prior: log-prior in nats, relative to the best program of the proposer that wrote it: at most 0; 0 if unknown.
     """
 
     source: str
@@ -46,9 +46,10 @@ class Given:
 
 
 class Seeded:
-    """A proposer that sends the first `count` requests to initialise to `first`.
+    """A proposer that passes requests on to one of two others.
 
-    All other requests, and requests that `first` cannot answer, go to `then`.
+    The proposer `first` gets those of the first `count` requests that have the operator "initialise". All other
+    requests, and those that `first` cannot answer, go to the proposer `then`.
     """
 
     def __init__(self, first: Proposer, then: Proposer, count: int) -> None:

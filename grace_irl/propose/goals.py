@@ -45,7 +45,7 @@ class Goals:
     """Goal states of the trajectories in a prompt.
 
     Attributes:
-        indices: sorted goal states of each trajectory, in the prompt's order. They count from 0 as in
+        indices: sorted goal states of each trajectory, in the prompt's order. States count from 0 as in
             `Demonstration.goals`. () means that the trajectory has no goal state, None that the answer is invalid.
         failure: one line that begins with the kind of failure; "" if every trajectory has a valid answer. The first
             kind that applies is used: "refusal"; "empty"; "range" (the trajectory does not have this state);
@@ -134,7 +134,7 @@ def _listed(text: str) -> list[int] | None:
     states: list[int] = []
     for first, last in _RANGE.findall(text):
         one, other = int(first), int(last or first)
-        # A huge range leads out of the trajectory, and its ends suffice to find that.
+        # A huge range exceeds the trajectory. Its two ends are enough for `parse_goals` to reject it.
         states += range(one, other + 1) if 0 <= other - one < 10_000 else [one, other]
     return states
 

@@ -36,7 +36,7 @@ class JsonAnswer:
 def read_object(text: str) -> JsonAnswer | None:
     """Find the object that has code, even inside fences or among other text; None if there is none."""
     whole = _carrying(objects(text, strict=True))
-    # If a string contains raw line breaks, `\n` belongs to the code. Only `_broken` handles that case.
+    # If a JSON string contains raw line breaks, an escaped `\n` belongs to the code. Only `_broken` leaves it there.
     return whole or _broken(text) or _carrying(objects(text))
 
 

@@ -136,7 +136,7 @@ class LlmProposer:
         """
         group = request.index - request.sample
         if group not in self._calls:
-            # Requests come in order, so after a resume only the last samples of a group are missing.
+            # Requests come in order. So if a resumed run lacks samples of a call (a group), they are the last ones.
             work = self._answers(request, tuple(parents), request.samples - request.sample)
             self._calls[group] = _Call(request.sample, asyncio.create_task(work))
         call = self._calls[group]

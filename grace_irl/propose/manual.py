@@ -25,12 +25,12 @@ class Manual:
 
     Prompts and answers stay in the folder, so a resumed run finds answers that were written meanwhile. An existing
     prompt file is not overwritten. An answer is read only after its file has stayed the same for `STILL` checks, so
-    that a file in progress is not cut. An empty file is not an answer.
+    that no half-written file is read. An empty file is not an answer.
 
     Args:
         folder: folder of the files; created with the first prompt.
-        note: callback that shows a message. It is called once for each batch of prompts, and once for each file that
-            belongs to no prompt.
+        note: callback that shows a message. It is called once for each batch of prompts that are written shortly
+            after one another, and once for each file that belongs to no prompt.
         answer_format: the requested format of programs.
     """
 

@@ -21,7 +21,7 @@ index."""
 
 
 def wrong_states(items: Sequence[Labelled], rewards: Mapping[str, NDArray[np.float64]]) -> Wrong:
-    """Find the states that a threshold classifies wrongly: the threshold with the best accuracy.
+    """Find the states on the wrong side of a threshold, the one with the best accuracy.
 
     A positive state is wrong if its reward is at most the threshold, a negative state if its reward is above it.
 
@@ -53,7 +53,7 @@ def of_experts(items: Sequence[Labelled], wrong: Wrong) -> Wrong:
 
 
 def drawn(items: Sequence[Labelled], wrong: Wrong, count: int, rng: np.random.Generator) -> list[int]:
-    """Draw the positions of `count` trajectories with wrong states, or of all if there are fewer.
+    """Draw the indices of `count` trajectories with wrong states, or of all if there are fewer.
 
     Tasks take turns in rounds, in a random order in each round, so that a task that no program learns does not take
     more than its share. Within a task, a draw first chooses positive or negative states with equal chance, since
@@ -113,7 +113,8 @@ class Material:
         parents: all parents.
         ancestors: the ancestors in the request.
         debug: output of the first parent's debug_fn by trajectory digest and step, from 0.
-        include_expert, incorrect_only, expert_only: random choices of the search (GRACE, table 6).
+        include_expert, incorrect_only, expert_only: whether the prompt shows an expert trajectory, only incorrect
+            states, only expert states. The search draws these choices at random (GRACE, table 6).
         trajectories: the trajectories whose goal states are requested.
     """
 

@@ -16,7 +16,7 @@ from grace_irl.propose.tokens import estimate
 from grace_irl.search.protocol import Request
 
 SPARE = 0.95  # usable share of the context, since the estimate of tokens errs by a few per cent
-LEAST_CUT = 0.8  # maximum length of the next prompt, as a fraction of the prompt that did not fit
+LEAST_CUT = 0.8  # maximum length of the next prompt relative to the one that did not fit
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class PromptSettings:
         budget: see `PromptBudget`.
         context: the user's own text, for every prompt; "" for none.
         images: whether prompts with trajectories include pictures of states.
-        operators: the method's operators, by their names in requests and steps.
+        operators: the operators of the search method, by their names in requests and steps.
     """
 
     budget: PromptBudget = field(default_factory=PromptBudget)
@@ -91,7 +91,7 @@ class Prompter:
         return COMMON["repair"](self._briefing, evidence)
 
     def clean(self, item: Labelled) -> Prompt:
-        """The prompt that requests the goal states of a trajectory. The split does not matter.
+        """The prompt that requests the goal states of a trajectory, training or held out.
 
         Raises:
             InputError: the prompt cannot be made short enough.

@@ -26,7 +26,7 @@ class Proposal:
             parent. Only the synthesiser uses it.
         tokens_in, tokens_out: number of tokens as counted by the server; 0 without a server.
         seconds: wall time of the call.
-        prior: log-prior of the program in nats below the proposer's best; 0 if unknown.
+        prior: log-prior of the program in nats, relative to the proposer's best: at most 0; 0 if unknown.
         exhausted: whether there is no program because the proposer has nothing new to propose.
     """
 
@@ -45,7 +45,14 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Parent:
-    """A program on which a new one builds, with its score, the sketch of its proposal, and the notes of its steps."""
+    """A program on which a new one builds.
+
+    Attributes:
+        program: the program.
+        evaluation: its score.
+        sketch: `Proposal.sketch` of its proposal.
+        notes: text answers of further calls about it (steps that write no program), by operator.
+    """
 
     program: Program
     evaluation: Evaluation
@@ -70,8 +77,8 @@ class Step:
 
     Attributes:
         operator: name of one of the method's operators: "repair", "align", …
-        writes: whether the answer is a new version of the program. If it can be read, it replaces the program.
-            Otherwise the answer is a text, which the search and later prompts find under the operator's name.
+        writes: whether the answer is a new version of the program. If that version can be read, it replaces the old
+            one. False: the answer is a text, which the search and later prompts find under the operator's name.
     """
 
     operator: str
@@ -79,7 +86,7 @@ class Step:
 
 
 Following = Callable[[Request, Result, Sequence[Step]], Step | None]
-"""Rule that returns the next step after the steps taken for a result, or None if the search gets the result."""
+"""Rule that returns the next step, from a request, its result and the steps so far; None if the result is final."""
 
 
 def repairs(most: int) -> Following:
@@ -104,7 +111,7 @@ class Follower(Protocol):
 
         Args:
             step: a step of the method.
-            request, parents: the arguments of the first answer.
+            request, parents: the arguments of `propose` for the first answer.
             version: the current version of the program; its evaluation says why it fails.
             attempt: number of this call about the request, from 1.
         """
@@ -192,7 +199,7 @@ class Chat(Protocol):
         ...
 
     async def room(self) -> int | None:
-        """Maximum tokens of a prompt, with its answer's tokens reserved; None if unknown."""
+        """Maximum tokens of a prompt that leaves the model room for its answer; None if unknown."""
         ...
 
     async def ask(self, question: Question) -> tuple[Completion, ...]:

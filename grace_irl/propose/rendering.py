@@ -20,7 +20,7 @@ from grace_irl.propose.views.trajectory import Shown
 
 
 def repair(briefing: Briefing, material: Material) -> Prompt:
-    """Write the prompt that requests a repair. It reads `source` and `evaluation` (message, traceback)."""
+    """Write the prompt that requests a repair, from `Material.source` and `Material.evaluation`."""
     evaluation = material.evaluation
     parts: list[str] = []
     if evaluation is not None and not evaluation.valid:
@@ -37,7 +37,7 @@ def repair(briefing: Briefing, material: Material) -> Prompt:
 def clean(briefing: Briefing, material: Material) -> Prompt:
     """Write the prompt that requests goal states of expert trajectories (docs/runs.md, "Goal states").
 
-    It reads `trajectories`. The parser of the answer is `goals.parse_goals`.
+    The input is `Material.trajectories`. The parser of the answer is `goals.parse_goals`.
     """
     shown = [Shown(item, marks=False) for item in renamed(material.trajectories, briefing.names)]
     return compose(briefing, "clean", {"trajectories": shown}, instructions=briefing.instructed)

@@ -49,7 +49,8 @@ def section(view: View, shown: Sequence[Shown], tokens: int, numbers: Mapping[st
         view: the notation of states.
         shown: trajectories, most important first.
         tokens: limit of the section.
-        numbers: numbers of the previous section, so that no two trajectories of a prompt have the same title.
+        numbers: `PromptSection.numbers` of the previous section; with them, no two trajectories of a prompt have the
+            same title.
     """
     if wanted(view, shown) > tokens:  # omit repetitions first
         shown = [replace(each, restate=False) for each in shown]
@@ -85,9 +86,9 @@ def section(view: View, shown: Sequence[Shown], tokens: int, numbers: Mapping[st
 
 
 def share(whole: Sequence[int], shortest: Sequence[int], tokens: int) -> list[int]:
-    """Divide tokens evenly, so that each share lies between `shortest` and `whole`.
+    """Divide tokens evenly among trajectories, so that share n lies between `shortest[n]` and `whole[n]`.
 
-    If the shortest forms together exceed `tokens`, they are the shares.
+    If the sum of `shortest` exceeds `tokens`, the shares are `shortest`.
     """
     shares = list(shortest)
     left = tokens - sum(shares)

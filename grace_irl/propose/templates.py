@@ -1,4 +1,4 @@
-"""Loader of Jinja templates for plain texts: prompts, programs, and texts of methods from other distributions."""
+"""Loader of Jinja templates for plain texts: prompts, programs, and texts of methods from other Python packages."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ DATA = ("data.demos", "data.negatives")
 """Settings that name the demonstrations."""
 
 PATHS = (*DATA, "data.goals", "proposer.start_from", "proposer.recording")
-"""Settings that differ between the runs of an expansion."""
+"""Paths that differ between the runs of an expansion. Its runs share all other acting settings."""
 
 NAMED = (
     *DATA,
@@ -41,7 +41,7 @@ DROPPED = ("data.goals", "expand.trust", "sandbox.allow_weak", "sandbox.workers"
 """Acting settings that do not change the result of a resumed run. Unless the user gives them, the defaults are used."""
 
 WORDS_ONLY = ("model.url", "model.context", "expand.env", "expand.trust", "sandbox.allow_weak")
-"""Settings that a file (`--config`) must not give."""
+"""Settings that a file (`--config`) must not give, unless the command itself gives them, too."""
 
 
 def runs_code(env: str) -> bool:
@@ -58,6 +58,7 @@ _ACTS: Mapping[str, Callable[[object], bool]] = {
     "sandbox.cpu_s": lambda value: float(str(value)) > _LIMITS.cpu_s,
     "sandbox.memory_mb": lambda value: float(str(value)) > _LIMITS.memory_mb,
 }
+"""Functions that return whether a value acts, by the setting's key. For other keys, every non-empty value acts."""
 
 
 def acting(config: Config) -> dict[str, object]:
@@ -103,7 +104,7 @@ def authorised(
     Args:
         config: the configuration in the folder.
         name: the folder's name, for messages.
-        kept: the acting settings that this user gave the folder on this machine (see the function `kept`).
+        kept: the recorded acting settings that this user gave for the folder on this machine, from the function `kept`.
         sets, flags: settings of this command, as for `resolve`.
         vouched: the configuration that a trusted expansion or comparison has for this run; None: not part of one.
         in_memory: whether the caller passes the demonstrations, so that no demonstration file is read.
@@ -119,7 +120,7 @@ def authorised(
     missing: list[str] = []
     for key, value in theirs.items():
         if vouched is not None and key not in PATHS:
-            changes[key] = flat(vouched)[key]  # the user may have changed it for the whole
+            changes[key] = flat(vouched)[key]  # the user may have changed it for the whole expansion
         elif key in kept and kept[key] == _plain(value):
             continue
         elif key in words:
@@ -186,7 +187,7 @@ _MOST = 1 << 26  # maximum size of a record in characters
 
 
 def new_token() -> str:
-    """A random token of 32 hex digits that cannot be guessed."""
+    """A random token of 32 hex digits, which nobody can guess. It links a folder to its record."""
     return secrets.token_hex(16)
 
 
@@ -195,8 +196,8 @@ def keep(token: str, anchor: Path, acting: Mapping[str, object]) -> None:
 
     Args:
         token: the token in the folder.
-        anchor: a file or folder whose inode identifies the folder.
-        acting: the acting settings, as JSON values.
+        anchor: the file with the token. Its inode distinguishes the folder from a copy.
+        acting: the acting settings that the user gave, as JSON values.
     """
     place = _place()
     if place is None:

@@ -17,16 +17,16 @@ from grace_irl.sandbox.protocol import Inspection, Sandbox
 from grace_irl.search.protocol import Draft, Request, Result
 from grace_irl.work import Job, LocalExecutor
 
-MAX_MESSAGE = 2_000  # maximum length of the kept problems of an invalid program, in characters
+MAX_MESSAGE = 2_000  # maximum length of the stored message about an invalid program, in characters
 
 
 class Answering:
-    """The concurrent answering of requests. A result in the store is neither proposed nor scored again.
+    """Concurrent work on requests: proposals, inspections and scores. Results in the store are used without new work.
 
     Args:
-        records: programs that the search has received, by id; the engine adds to it.
+        records: programs that the search has received, by id. The engine adds entries to this mapping.
         on_proposal: callback for each new answer.
-        following: the rule that returns the next step after a result, or None.
+        following: rule that returns the next step after a result, such as a repair, or None if no step follows.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Answering:
 
         Args:
             request: the request.
-            bar: the scores that matter to the evaluation of its program.
+            bar: scores below which the evaluation of its program may do less work.
 
         Raises:
             SandboxError: the sandbox itself failed.
@@ -88,7 +88,7 @@ class Answering:
 
     async def _followed(self, request: Request, parents: list[Parent], result: Result, bar: Bar) -> Result:
         """The result after the method's further steps, which end at the first one without an answer or a program."""
-        known = result.program is not None and result.program.id in self._records  # its further steps are done
+        known = result.program is not None and result.program.id in self._records  # its further steps are complete
         done: list[Step] = []
         while not known and isinstance(self._proposer, Follower):
             step, program, evaluation = self._next(request, result, done), result.program, result.evaluation

@@ -25,7 +25,7 @@ class Progress:
         best: metrics of the best program; {} without one.
         stale: number of complete generations since the best program last improved.
         fruitless: number of results in a row without a program.
-        exhausted: number of results in a row whose proposer had nothing new.
+        exhausted: number of results in a row for which the proposer had no new program.
     """
 
     calls: int = 0
@@ -58,7 +58,7 @@ class Budget:
     Args:
         rules: the user's stop rules.
         fruitless: number of results in a row without a program that ends the run. Half as many end it if the proposer
-            had nothing new. None: no limit.
+            had no new program for them. None: no limit.
     """
 
     def __init__(self, rules: StopConfig, fruitless: int | None = None) -> None:
@@ -76,12 +76,15 @@ class Budget:
 
     def check(self, progress: Progress) -> str:
         """The first reason to stop, in a few words, or ""."""
-        # The user's target comes before the limits, so that the reason shown is the best news.
+        # The target comes first: a run that reaches its target and a limit at the same time reports the target.
         reasons = (self._target(progress), self._limits(progress), self._plateau(progress), self._hopeless(progress))
         return next(filter(None, reasons), "")
 
     def spent(self, progress: Progress) -> bool:
-        """Whether a rule is met that ends the whole run, not only the search for better programs."""
+        """Whether a limit is reached or the proposer fails, which ends the whole run.
+
+        The other rules only end the search for better programs, and a stage such as reshaping may follow.
+        """
         return bool(self._limits(progress) or self._hopeless(progress))
 
     def _limits(self, progress: Progress) -> str:
@@ -98,7 +101,7 @@ class Budget:
     def _target(self, progress: Progress) -> str:
         """The reason to stop if the best program of a complete generation reaches the target accuracy, else "".
 
-        A target of 1.0 also requires separated states.
+        A target of 1.0 also requires separated states, with every positive reward above every negative one.
         """
         target, best = _limit(self._rules.target_accuracy), progress.best
         if not progress.generation_ended or best.get("accuracy", 0.0) < target:
@@ -127,7 +130,7 @@ class Spending:
 
     Attributes:
         answers: number of answers.
-        calls: number of calls. One call may bring several answers, of which one carries its tokens and seconds.
+        calls: number of calls. One call may give several answers. Its tokens and seconds are stored with one of them.
         tokens_in, tokens_out: input and output tokens, as the server counted them.
         cost: cost of those tokens.
         seconds: sum of the durations of the calls, which is not wall time, since calls overlap.

@@ -33,8 +33,8 @@ def settings_of(method: str = METHOD) -> Mapping[str, Setting]:
 def method_named(file: Path) -> str:
     """The method named in a TOML file, or in the folder of a run or an expansion; "" if none is named.
 
-    An unreadable file also gives "": the caller that needs the file raises the error. A pipe is not read, since it can
-    be read only once, or never ends.
+    An unreadable file also gives "": the caller that needs the file raises the error. A pipe is not read, since it
+    may never end, and its content could not be read a second time.
     """
     folder = file.is_dir()
     files = (file / "config.toml", file / "rounds" / "0" / "run" / "config.toml") if folder else (file,)
@@ -179,7 +179,7 @@ LOCATED = (
     *("data.demos", "data.negatives", "data.goals"),
     *("proposer.start_from", "proposer.recording", "model.context"),
 )
-"""Settings that are paths if the file exists."""
+"""Settings whose value is a path if such a file exists. Otherwise it is another name, such as a Minari id."""
 
 
 def located_path(name: str) -> str:

@@ -45,7 +45,7 @@ def author_of(config: Config) -> str:
 
 
 def _asks_model(config: Config, author: str) -> bool:
-    """Whether a model writes programs. In an expansion, a recording only answers the first search."""
+    """Whether a model writes programs. In an expansion, a replayed recording only answers the first search."""
     return author == "llm" or (author == "replay" and config.expand.rounds > 0 and bool(config.model.url))
 
 

@@ -118,11 +118,11 @@ class Engine:
         self._generations = generations
         self._records: dict[str, Record] = {}
         self._answering = Answering(proposer, evaluator, sandbox, store, self._records, self._answered, following)
-        # Includes tokens spent before the search, on goal states.
+        # Tokens spent before the search, on answers about goal states, are included.
         tokens, cost = sum(spent), prices.cost(*spent)
         self._live = Live(tokens=tokens, cost=cost)
         self._progress = Progress(tokens=tokens, cost=cost)
-        self._concluded = ""  # why the search for better programs ended, if reshaping follows
+        self._concluded = ""  # why the search for better programs ended, if a further stage follows
         self._old = store.told()
         self._earlier_seconds = max((told.seconds for told in self._old.values()), default=0.0)
         self._started = time.monotonic()
@@ -183,7 +183,10 @@ class Engine:
             await self._answering.close()
 
     def finish(self) -> Record | None:
-        """Decide the remaining fates, and return the best program whose rewards are the same in strict mode."""
+        """Decide the remaining fates, and return the best program that passes strict mode.
+
+        Strict mode computes all rewards twice, in different orders, and requires equal results.
+        """
         fates = self._search.finish() if isinstance(self._search, Deciding) else []
         while (best := self._winner()) is not None:
             problem = self._verify(best)
@@ -336,9 +339,9 @@ T = TypeVar("T")
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in a new event loop. It is in a separate thread if the caller runs a loop, as notebooks do.
+    """Run a coroutine in a new event loop. If the caller already runs a loop, as notebooks do, use another thread.
 
-    Ctrl-C cancels the coroutine, waits for its clean-up, and is then raised.
+    Ctrl-C cancels the coroutine. After its clean-up, the KeyboardInterrupt is raised.
     """
     try:
         asyncio.get_running_loop()

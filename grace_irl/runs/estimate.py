@@ -33,11 +33,11 @@ from grace_irl.runs.proposers import programs_of
 from grace_irl.sandbox.protocol import Sandbox
 from grace_irl.search.protocol import Request
 
-ANSWER = 1_200  # tokens of an answer; 34 recorded answers of a large model on BabyAI: median 1,378, minimum 930
+ANSWER = 1_200  # assumed tokens of an answer; 34 recorded answers of a large model on BabyAI: 930 or more, median 1,378
 REPAIRS = 0.25  # share of programs that are sent back once for repair, in a typical run
 DRAWN = 5  # number of prompts built per operator
-PATIENCE, TIMEOUT = 0.0, 10.0  # seconds, for the request of a server's model name
-FIRST = "initialise"
+PATIENCE, TIMEOUT = 0.0, 10.0  # seconds to wait for a lost server, and for its answer about the model
+FIRST = "initialise"  # the operator whose prompts have no parent program
 FAULT = "runtime: IndexError: index 7 is out of bounds for axis 0 with size 7"
 
 
@@ -86,7 +86,7 @@ class Cap:
     """A limit of the configuration, and the run's estimated use of it.
 
     Attributes:
-        name: the flag without its dashes.
+        name: the flag without its leading dashes.
         limit: the configured limit.
         typical, most: use by a typical run, and by the longest one.
     """
@@ -131,7 +131,7 @@ class Estimate:
 def estimated(config: Config) -> Estimate:
     """The estimated cost of a run with this configuration.
 
-    The demonstrations are loaded. A server is only asked for its model's name and context.
+    The demonstrations are loaded. If a server is given, it is only asked for its model's name and context length.
 
     Raises:
         InputError: settings or data that cannot be used, prompts that are too long, or a proposer without a model.
@@ -236,7 +236,7 @@ def _made_up(problem: Problem) -> Parent:
 
 
 def _one_wrong_each(problem: Problem) -> dict[str, NDArray[np.float64]]:
-    """Rewards by trajectory digest, wrong for the middle state of each trajectory."""
+    """Rewards by trajectory digest: 1 for positive and 0 for other states, but swapped for one state in the middle."""
     rewards = {}
     for item in problem.train:
         values = item.positive.astype(np.float64)
@@ -258,7 +258,7 @@ def _total(
     total = sum(each.programs for each in asked)
     given = len(programs_of(config.proposer.start_from, method(config.method).width(config)))
     given += 0 if most else config.proposer.seed_synthesis
-    for place, phase in reversed([*enumerate(asked)]):  # no calls for the programs that the run starts from
+    for place, phase in reversed([*enumerate(asked)]):  # the programs that the run starts from need no calls
         if phase.operator == FIRST:
             asked[place] = replace(phase, programs=max(phase.programs - given, 0))
             given = max(given - phase.programs, 0)

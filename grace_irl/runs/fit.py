@@ -40,9 +40,10 @@ from grace_irl.sandbox.protocol import Limits, Sandbox
 from grace_irl.states.vector import VECTOR
 from grace_irl.version import __version__
 
-FRUITLESS_POPULATIONS = 2  # limit on answers in a row without a program, in populations
+FRUITLESS_POPULATIONS = 2  # a run ends after this many populations of answers in a row without a program
 
 OpensEvaluator = Callable[[Workbench], Evaluator]
+"""Function that opens the evaluator of a run, which shares the proposer's data, sandbox and memory (`Workbench`)."""
 
 CHANGEABLE = (
     "search.generations",
@@ -59,8 +60,9 @@ CHANGEABLE = (
     "model.timeout",
     "model.price_",
 )
+"""Settings that may change when a run is resumed, by the beginning of their keys."""
 ENDS_SEARCH = ("search.generations", "search.reshape", "stop.target_accuracy", "stop.plateau")
-"""Settings that can no longer change once the search has ended and its best program is being reshaped."""
+"""Of these, the settings that can no longer change once the search has ended and reshaping has begun."""
 
 
 @dataclass(frozen=True)
@@ -301,7 +303,7 @@ def _nothing(folder: Path, calls: int, reason: str) -> str:
 def labelled(
     folder: Path, config: Config, labelling: Labelling, sandbox: Sandbox, store: Store, parts: Parts
 ) -> Workbench:
-    """The workbench of a run's proposer, with labelled demonstrations. A model names missing goal states.
+    """The workbench (data, sandbox, memory) of a run's proposer. A model or a person first names missing goal states.
 
     Raises:
         InputError: labels without both positive and negative states.

@@ -95,7 +95,7 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
         folder: the path of the new folder.
         config: the configuration of the run.
         problem: the labelled demonstrations; no state is positive if goal states are still missing.
-        goals: goal states known so far.
+        goals: answers about goal states so far.
         reason: the reason for the label rule.
 
     Raises:
@@ -114,7 +114,7 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
             store.set_problem(problem)
             store.set_meta("label", problem.rule)
             store.set_meta("label_reason", reason)
-            if not config.data.field_names:  # the programs use the names x0, x1, …
+            if not config.data.field_names:  # the programs use x0, x1, …, so an exported program lists the real names
                 store.set_meta("fields", ", ".join(f"x{n} {name}" for n, name in enumerate(problem.metadata.fields)))
             store.add_goals(goals)
             own(paths.database, store, config)
@@ -129,7 +129,10 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
 
 
 def own(database: Path, store: Store, config: Config) -> None:
-    """Record that this user made the run on this machine with these settings. Another user's token is replaced."""
+    """Record that this user made the run on this machine with these settings.
+
+    The store's token names the record (`acting.keep`). A token without a record of this user is replaced.
+    """
     token = store.meta("token")
     if acting.kept(token, database) is None:
         token = acting.new_token()

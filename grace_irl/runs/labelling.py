@@ -81,7 +81,7 @@ class Labelling:
         return tuple(unmarked(item) for item in experts)
 
     def problem(self) -> Problem:
-        """The labelled demonstrations. No state is positive while any trajectory is silent.
+        """The labelled demonstrations. No state is positive while goal states of any expert are unknown.
 
         Raises:
             InputError: as `label`.
@@ -136,8 +136,8 @@ def resumed(
 ) -> Labelling:
     """The labelling of a resumed run, from the answers in its store.
 
-    A person may correct the run's file of goal states until the run's states are labelled. They are not labelled while
-    answers are missing or one class is empty. Later, the file is only for new runs.
+    A person may correct the run's file of goal states until the run's states are labelled, which needs all answers
+    and states of both classes. Later changes of the file have no effect on this run.
 
     Raises:
         InputError: a file of goal states that cannot be read, or does not fit the trajectories.
@@ -181,13 +181,13 @@ def marked(demonstrations: Demonstrations, folder: Path, note: Callable[[str], N
 def ask(
     labelling: Labelling, asking: Asking, folder: Path, store: Store, in_flight: int, resume: str = ""
 ) -> Labelling:
-    """Ask a model for the goal states of all silent trajectories, including held-out ones. Each answer is saved.
+    """Ask a model for the goal states of all expert trajectories without them, also held-out ones. Save each answer.
 
     Args:
         labelling: the labelling so far.
         asking: the chat that answers prompts.
         folder, store: folder and store of the run.
-        in_flight: number of trajectories in parallel.
+        in_flight: maximum number of trajectories that are asked about in parallel.
         resume: arguments that resume the run, for messages; "": those of this run.
 
     Raises:
@@ -250,7 +250,7 @@ def settled(labelling: Labelling, folder: Path, store: Store, note: Callable[[st
             f"{error}; correct {RunPaths(folder).goals}, and go on with {resume or RunPaths(folder).resume}"
         ) from None
     rows, before = trajectory_rows(problem), store.trajectories()
-    if rows != before:  # labelled now, or moved to other files
+    if rows != before:  # the states have just been labelled, or the files have moved
         store.set_problem(problem)
     if [row.positives for row in rows] != [row.positives for row in before]:
         found = labelling.goals
@@ -282,7 +282,7 @@ def _save(labelling: Labelling, folder: Path) -> None:
 
 
 def _experts(demonstrations: Demonstrations) -> dict[str, list[Demonstration]]:
-    """Expert demonstrations by trajectory digest, in order."""
+    """Expert demonstrations by trajectory digest, in order. Duplicates have the same digest."""
     found: dict[str, list[Demonstration]] = {}
     for item in demonstrations:
         if item.role == "expert":
@@ -291,5 +291,5 @@ def _experts(demonstrations: Demonstrations) -> dict[str, list[Demonstration]]:
 
 
 def _within(item: Demonstration, goals: Goals) -> tuple[int, ...]:
-    """The goal states of a trajectory from a file, checked and in order."""
+    """The goal states that a file gives for a trajectory, checked and sorted."""
     return goals_of(item, goals) or ()

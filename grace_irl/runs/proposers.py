@@ -45,7 +45,7 @@ def programs_of(paths: Sequence[str], most: int) -> tuple[GivenProgram, ...]:
     """
     found: list[GivenProgram] = []
     for place, path in enumerate(paths):
-        left = most - len(found) - (len(paths) - place - 1)  # leave one place for each remaining path
+        left = most - len(found) - (len(paths) - place - 1)  # leave room for one program of each remaining path
         if left < 1:
             raise InputError(
                 f"--start-from: {len(paths)} paths for a population of {most}; expected at most one for each program: "
@@ -67,8 +67,8 @@ def _best_of(folder: Path, most: int) -> list[GivenProgram]:
     return [GivenProgram(each.source, f"{folder}: {each.id}", each.prior) for each in order[:most]]
 
 
-SERVED_SAMPLES = 4
-LAG, CALLS_AHEAD = 8, 4
+SERVED_SAMPLES = 4  # default programs per call of a served model
+LAG, CALLS_AHEAD = 8, 4  # default requests in flight; with a server, CALLS_AHEAD times the programs written at once
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,8 @@ class Kind:
         check: function that checks the proposer's server or file before anything is written. It returns the
             configuration with discovered values, or raises InputError.
         make: function that makes the proposer.
-        chat: function that makes the chat for prompts, which also names goal states; None if there are no prompts.
+        chat: function that makes the chat, which answers prompts about programs and goal states; None if the proposer
+            needs no prompts.
     """
 
     summary: str
@@ -267,7 +268,7 @@ def asking(config: Config, bench: Workbench) -> Asking | None:
 
 
 def proposer(config: Config, bench: Workbench, brought: Proposer | None = None) -> Proposer:
-    """The caller's proposer, or that of a checked configuration. It first proposes the programs to start from."""
+    """The caller's proposer, or that of a checked configuration. It first proposes given and synthesised programs."""
     made = brought or kind(config.proposer.name).make(config, bench)
     if config.proposer.name == "replay":  # a recording includes the programs that the run started from
         return made

@@ -79,7 +79,7 @@ def facts(
 
 
 def lineage(record: Record, records: Mapping[str, Record]) -> list[str]:
-    """The ids of the program and its ancestors along first parents, youngest first, each with its operator."""
+    """The ids of the program, its first parent, that program's first parent, and so on, each with its operator."""
     names: list[str] = []
     current: Record | None = record
     while current is not None and len(names) < MAX_LINEAGE:

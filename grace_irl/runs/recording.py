@@ -26,7 +26,7 @@ from grace_irl.runs.store import Store
 from grace_irl.toml import from_json
 
 FORMAT = "grace-irl recording 3"
-OLDER = ("grace-irl recording 2", "grace-irl recording 1")  # the oldest one has no data
+OLDER = ("grace-irl recording 2", "grace-irl recording 1")  # the oldest format lists no trajectories
 _MOST = 2**53
 """Largest valid token count, index or attempt."""
 _NEEDED = {"source", "failure"}
@@ -38,7 +38,7 @@ Content = list[tuple[str, str, str, str]]
 
 @dataclass(frozen=True)
 class _Head:
-    """The header without the settings: the number of results, and the data of the run."""
+    """The header without the settings: the number of results, and the trajectories of the run."""
 
     calls: int
     data: Content = field(default_factory=list)
@@ -46,7 +46,7 @@ class _Head:
 
 @dataclass(frozen=True)
 class _Place:
-    """The place of an answer: the request's index, and the attempt (0, or from 1 on for further calls)."""
+    """The request's index and the attempt of an answer. Attempt 0 is the first answer; later ones are further calls."""
 
     index: int
     attempt: int
@@ -62,12 +62,13 @@ class _Goals:
 class Recorded:
     """Answers read from a recording.
 
-    The file has JSON lines: a header with settings and data, then the answers about goal states, then all others.
+    The file has JSON lines: a header with settings and trajectories, then the answers about goal states, then those
+    with programs.
 
     Attributes:
         config: the settings in the header; see `shareable`.
         calls: number of results of the run.
-        content: the data of the run; [] in a recording of the oldest format, which has no data.
+        content: the trajectories of the run; [] in a recording of the oldest format, which does not list them.
     """
 
     def __init__(
@@ -161,7 +162,7 @@ def require_recorded_data(proposer: ProposerConfig, rows: Sequence[TrajectoryRow
 
 
 def content_of(rows: Sequence[TrajectoryRow]) -> Content:
-    """The data of a run, independent of file names."""
+    """The trajectories of a run as `Content`, which does not depend on file names."""
     return sorted((row.digest, row.role, row.task, row.split) for row in rows)
 
 
@@ -219,7 +220,7 @@ def _read(path: Path) -> Recorded:
                     raise ValueError("a number that no run has")
                 continue
             place, answer = from_json(_Place, line), from_json(Proposal, line)
-            if header["format"] in OLDER:  # older formats mark exhaustion only in the text
+            if header["format"] in OLDER:  # older formats mark exhaustion only in the text of the failure
                 answer = replace(answer, exhausted=answer.failure.lower().startswith("exhausted"))
             if max(map(abs, (place.index, place.attempt, answer.tokens_in, answer.tokens_out))) > _MOST:
                 raise ValueError("a number that no run has")

@@ -189,10 +189,11 @@ class Generation:
     Attributes:
         number: number of the generation; 0 is the initial population.
         calls: number of results.
-        kept, dropped, invalid, duplicate, repaired: number of candidates with that fate, including old members.
+        kept, dropped, invalid, duplicate, repaired: number of programs with that fate, including members of
+            earlier generations.
         failed: number of answers without a program.
         new_functions: number of different functions and classes that are new in this generation.
-        reused_functions: number of those in new programs that also occur in earlier generations.
+        reused_functions: number of different functions and classes in new programs that earlier generations had, too.
         score: score of the best program so far, chosen by `winner`; -inf if there is none.
         metrics: metrics of that program.
     """

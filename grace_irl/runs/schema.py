@@ -18,8 +18,8 @@ from grace_irl.programs.library import segment
 from grace_irl.programs.program import Definition, Program, Within
 
 FORMAT = 4  # format of run.db; a file with a higher number comes from a newer version
-"""In format 1, held-out accuracies were at the best threshold on held-out data. Format 2 had one parent and one repair.
-Format 3 lacked `exhausted` and `takes_action`."""
+"""In format 1, held-out accuracies were at the best threshold on held-out data. In format 2, requests had no ancestors,
+and a repair was the only further call. Format 3 lacked `exhausted` and `takes_action`."""
 
 SCHEMA = """
 -- One file per run. The store is the only state of a run: told results, replayed, rebuild everything else.
@@ -134,7 +134,7 @@ def views(version: int) -> str:
 def require_schema(
     database: sqlite3.Connection, path: Path, tables: Sequence[str], version: int = FORMAT
 ) -> tuple[str, ...]:
-    """Refuse tables that differ from `SCHEMA`: views and triggers of another author could compute anything.
+    """Refuse tables that differ from `SCHEMA`, since views and triggers that somebody else added could run any SQL.
 
     Args:
         database: an open connection.

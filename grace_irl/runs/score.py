@@ -103,7 +103,8 @@ def score(
         reward: the reward file.
         demonstrations: the demonstrations. All of them are scored, train and held-out.
         rule: the rule for positive expert states; None: the rule that fits the data (`grace_irl.demos.label_rule`).
-        choice: the choice of log pi in the discriminator ("constant", "uniform", "recorded" or "cloned").
+        choice: source of log pi, the log-probability of actions in the discriminator ("constant", "uniform", "recorded"
+            or "cloned").
         calibration: "file" uses the scale and offset in an exported file, and fits them if there are none. "fitted"
             fits them to these demonstrations. "none" uses the reward unchanged.
         sandbox: open sandbox in place of a new one.

@@ -60,8 +60,8 @@ class Told:
         failure: why there is no program; "" otherwise.
         seconds: search time so far in seconds, including the time before a resume.
         drafts: ids of program versions that further calls replaced, oldest first.
-        notes: texts from further calls, by step.
-        exhausted: whether the proposer had nothing new.
+        notes: the model's answers to further calls about the program, by the operator that asked.
+        exhausted: whether the proposer had no new program.
     """
 
     index: int

@@ -1,7 +1,7 @@
 """Versions of a program with additional rewards for progress toward the goal.
 
 A program is parsed back from its source, because a run may start with programs from another run, of which only the
-source is known. Only constants are parsed. As a check, the program is written again and compared with the source.
+source is known. Only its constants are parsed. As a check, a program is written from them and compared with the source.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class RecoveredPlan:
     """A program's outline, recovered from its source.
 
     Attributes:
-        outline: the outline.
+        outline: the contents of the program, from which `write_program` writes it.
         happens: the condition of reward 1.0, as half a sentence.
         shaping: the rewards for progress; None if there are none.
     """
@@ -151,7 +151,7 @@ def why_not(problem: Problem) -> str:
 class Reshaper:
     """Parser and writer of reshaped programs. Since it uses only the source, the program may come from another run.
 
-    If the source does not show the agent's heading, it is taken from the training data.
+    If the source does not show which way the agent faces (its heading), the training data do.
 
     Args:
         problem: labelled demonstrations.

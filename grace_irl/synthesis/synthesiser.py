@@ -48,7 +48,7 @@ class Sketcher(Protocol):
         ...
 
     def prior(self, sketch: str) -> float:
-        """Log-prior of the sketch in nats below the best one."""
+        """Log-prior of the sketch in nats, relative to the best sketch; at most 0."""
         ...
 
     def reasoning(self, sketch: str) -> str:

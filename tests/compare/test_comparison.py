@@ -272,7 +272,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"methods": ("grace",), "tuned": ("grace.x=1",)}, "expected --set or --config for how it searches"),
     ({"methods": ("bc",), "steps": 0}, "comparison setting 'steps' is 0"),
     ({"methods": ("bc",), "device": "tpu"}, "comparison setting 'device' is 'tpu'"),
-    ({"methods": ("bc",), "env": "Acrobot-v1"}, "Acrobot-v1: its states are"),
+    ({"methods": ("bc",), "env": "Acrobot-v1"}, "Acrobot-v1: states of 6 numbers beside the demonstrations with 4"),
     (
         {"methods": ("bc",), "transfer": ("CartPole-v1",)},
         "--transfer-env: CartPole-v1, CartPole-v1; expected",

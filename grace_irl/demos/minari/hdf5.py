@@ -29,7 +29,7 @@ _OBJECT = struct.Struct("<HHIQ")
 
 
 def require_whole_heaps(file: Path) -> None:
-    """Check that the objects in each global heap of a file fill the heap without gaps.
+    """Check that the objects in each global heap of a file fill the heap without gaps. HDF5 keeps texts in these heaps.
 
     Raises:
         InputError: a damaged heap, or a file whose structure differs from h5py's.
@@ -65,10 +65,10 @@ def _is_whole(data: mmap.mmap, start: int) -> bool:
 
 
 FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}
-"""Accepted filters by number. h5py includes them, and only gzip can write more than the chunk size (see `UNPACKED`)."""
+"""Accepted filters by number. h5py includes them. Only gzip can unpack to more than the chunk size (`UNPACKED`)."""
 
 UNPACKED = 1032
-"""Maximum number of bytes from one byte of gzip. HDF5 unpacks to the end of the data, even beyond the chunk size."""
+"""Maximum number of unpacked bytes per byte of gzip. HDF5 unpacks all data of a chunk, even beyond the chunk size."""
 
 LONGEST_TEXT = 1 << 20
 """Maximum size of a text of fixed length in bytes."""

@@ -28,7 +28,7 @@ _EXPECTED = "expected a Box of one dimension, a Box (h, w, 3) of integers, or a 
 
 @dataclass(frozen=True)
 class Box:
-    """A Box of a dataset.
+    """A `Box` space (an array of numbers) in the observations of a dataset.
 
     Attributes:
         shape: shape of one observation.
@@ -145,10 +145,12 @@ def _leaves(space: Mapping[str, Any], where: str) -> Iterator[tuple[str, Mapping
 
 
 def numbers_of_space(name: str, space: Mapping[str, Any], where: str) -> Box:
-    """Shape and dtype of a numeric part of a record. `Discrete`, `MultiDiscrete` and `MultiBinary` are read as int64.
+    """Shape and dtype of a numeric part of a record (a state of several named parts).
+
+    `Discrete`, `MultiDiscrete` and `MultiBinary` are read as int64.
 
     Raises:
-        InputError: another space, because no part may be left out.
+        InputError: a space of another type. It cannot be skipped, because no part of a record may be left out.
     """
     kind = space.get("type")
     if kind == "Box":

@@ -2,8 +2,8 @@
 
 Observations may be a `Box` of one dimension (vector), a `Box` (h, w, 3) of integers (grid), or a `Dict`. A `Dict` whose
 only `Box` is `image` is a grid, and a `Dict` with a single one-dimensional `Box` is a vector. Any other `Dict` is a
-record of its parts, unless the user asks for another kind. For vectors, the one-dimensional boxes are then joined in
-the order of their names. A `mission` text becomes the instruction.
+record of its parts, unless the user asks for another kind. If the user asks for vectors, the one-dimensional boxes are
+joined in the order of their names. A `mission` text becomes the instruction.
 
 The reader downloads nothing, follows no link out of the folder, and creates no environment, space or object that a
 dataset describes. It does not use Minari itself, which does all of this.
@@ -251,8 +251,8 @@ class _Ours:
         task: name of the task.
         split: side of the split, or None.
         goals: 0-based indices of the goal states, or None.
-        actions: whether the stored actions are real; else they only fill the format.
-        rewards: whether the stored rewards are real; else they only fill the format.
+        actions: whether the stored actions are the trajectory's. False if they are placeholders, which Minari needs.
+        rewards: whether the stored rewards are the trajectory's. False if they are placeholders, which Minari needs.
     """
 
     role: str | None = None

@@ -38,7 +38,7 @@ class MinariWriter(SetWriter):
     """A writer of a Minari dataset. It writes to a temporary folder and moves the complete dataset to its place.
 
     Grids become `Dict(image, mission)`. Vectors become a `Box`, or `Dict(mission, observation)` if the first trajectory
-    has an instruction. Images are stored without Minari's JPEG encoding, which would change the codes.
+    has an instruction. Grids and images are stored without Minari's JPEG encoding, which changes values.
 
     Args:
         target: id such as `babyai/go-to-obj/expert-v0` (under MINARI_DATASETS_PATH), or path of a folder whose name
@@ -132,7 +132,7 @@ class MinariWriter(SetWriter):
         os.environ["MINARI_DATASETS_PATH"] = str(self._root)
         spaces = {"observation_space": self._observation_space(), "action_space": self._action_space()}
         try:
-            with warnings.catch_warnings():  # about missing authors, links and environments
+            with warnings.catch_warnings():  # warnings about missing authors, links and environments
                 warnings.simplefilter("ignore", UserWarning)
                 self._dataset = self._minari.create_dataset_from_buffers(
                     self._id,

@@ -32,7 +32,7 @@ PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """NumPy's compression methods. Other methods may unpack to far more data, or need a dictionary of gigabytes."""
 
 MAX_DEFLATE = 1032
-"""Maximum number of bytes from one byte of DEFLATE (zlib.net/zlib_tech.html)."""
+"""Maximum number of unpacked bytes per packed byte in DEFLATE (zlib.net/zlib_tech.html)."""
 
 
 class Member:

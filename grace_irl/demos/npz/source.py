@@ -204,7 +204,7 @@ class NpzSource:
         return header
 
     def _part(self, name: str) -> _Part:
-        """A part of the states, together with the array of the states that follow each row or episode, if there is one.
+        """One part of the states, with the array of the states after each row or each episode if the archive has one.
 
         Raises:
             InputError: arrays whose lengths do not match.
@@ -239,7 +239,10 @@ PART = "/"
 
 
 def part_names(names: Iterable[str], array: str) -> list[str]:
-    """The sorted names of the states' parts in an archive; [""] if it has no named parts."""
+    """The sorted names of the states' parts in an archive; [""] if it has no named parts.
+
+    Only records (states made of several arrays or texts) have named parts.
+    """
     named = sorted(name.removeprefix(f"{array}{PART}") for name in names if name.startswith(f"{array}{PART}"))
     return named if named and array not in names else [""]
 
@@ -261,7 +264,7 @@ class _Part:
         observations: array with the rows of the part.
         following: array with the state after each episode or after each row, or None.
         kind: "final_observations" if `following` has one state per episode, "next_observations" for one per row, or "".
-        whole: whether the rows include the last state of each episode.
+        whole: whether the rows of `observations` include the last state of each episode.
     """
 
     def __init__(self, path: Path, observations: Member, following: Member | None, kind: str, whole: bool) -> None:

@@ -29,8 +29,8 @@ class NpzWriter(SetWriter):
     Args:
         path: the archive.
         metadata: metadata of the set.
-        imitation: whether to write the layout that `imitation.data.serialize.load` reads. Each of its `infos` is then
-            the text "{}", because the library's own are pickles.
+        imitation: whether to write the layout that `imitation.data.serialize.load` reads. Each entry of `infos` is
+            then the text "{}", because the library's own infos are pickles.
 
     Raises:
         InputError: the states are screens.

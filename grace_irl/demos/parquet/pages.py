@@ -19,7 +19,8 @@ from grace_irl.demos.memory import Memory
 from grace_irl.errors import InputError
 
 LONGEST_HEADER = 1 << 20
-"""Maximum size of a page header in bytes. Real ones have 20 to 200, or more if they hold the page's extreme values."""
+"""Maximum size of a page header in bytes. Real ones have 20 to 200, or more if they state the page's minimum and
+maximum."""
 
 TEXT_ENCODINGS = {0, 2, 6, 8}
 """Accepted encodings of texts: PLAIN, PLAIN_DICTIONARY, DELTA_LENGTH_BYTE_ARRAY and RLE_DICTIONARY. DELTA_BYTE_ARRAY is
@@ -30,7 +31,7 @@ LEVEL_BYTES = 12
 
 _DATA, _INDEX, _DICTIONARY, _DATA_V2 = range(4)
 _HEADERS = {_DATA: 5, _DICTIONARY: 7, _DATA_V2: 8}
-"""Field of a page header that holds the details, by kind of page."""
+"""Number of the page header's field with the details, by kind of page."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,8 @@ class Chunk:
         unpacked: size of all pages in bytes, unpacked.
         largest: size of the largest page in bytes, unpacked.
         text: whether the values are texts or bytes.
-        width: bytes per value. For texts it is 0, except in a struct. There it is the size of the longest dictionary
-            entry, because Arrow cannot keep the dictionary and copies entries into rows.
+        width: bytes per value. For texts it is 0, except for texts in a struct. Arrow copies their dictionary's entries
+            into the rows, so the width is the size of the longest entry.
     """
 
     values: int
@@ -67,7 +68,8 @@ class Pages:
         memory: memory of the set.
 
     Raises:
-        InputError: a chunk in another file, an encrypted chunk, size statistics of another column, or a damaged footer.
+        InputError: a chunk in another file, an encrypted chunk, size statistics that do not fit the column, or a
+            damaged footer.
     """
 
     def __init__(self, path: Path, file: pq.ParquetFile, memory: Memory) -> None:
@@ -99,7 +101,7 @@ class Pages:
     def batch_bytes(self, names: Sequence[str], rows: int) -> int:
         """Upper bound on the memory in bytes of any `rows` consecutive rows, decoded.
 
-        It counts every row group that the rows touch in full, because one row may hold all values of its group.
+        Every row group that the rows touch counts in full, because one row may hold all values of its group.
 
         Args:
             names: names of columns as for `chunks`.
@@ -155,7 +157,7 @@ class Pages:
         return self._chunks.setdefault((group, column), chunk)
 
     def _require_plain_chunks(self) -> None:
-        """Check that all chunks lie in this file, are not encrypted and have the size statistics of their own column.
+        """Check that all chunks lie in this file, are not encrypted and have size statistics that fit their column.
 
         pyarrow ends the process on encryption and on wrong statistics, instead of reporting them.
 

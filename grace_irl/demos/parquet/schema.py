@@ -125,7 +125,7 @@ def _is_whole(kind: pa.DataType) -> bool:
 def part_of(name: str, kind: pa.DataType) -> PartLayout | None:
     """The layout of a part of the states in a column of this type. None if the type cannot hold states.
 
-    For lists of variable size, the side is 0.
+    A list of variable size has the shape (0,).
     """
     if is_text(kind):
         return PartLayout(name, "", ())
@@ -156,5 +156,5 @@ WORDED_COLUMNS: dict[str, tuple[Callable[[pa.DataType], bool], str]] = {
     **dict.fromkeys(WORD_COLUMNS, TEXT),
     SCREENSHOT: (_is_screenshot, f"a struct with {PICTURE!r} (binary) and 'path' (text)"),
 }
-"""Test and name of the types, for columns that only kinds with screenshots and action texts have
+"""Further entries as in `COLUMNS`, for columns that only kinds with screenshots and action texts have
 (`StateKind.annotated`)."""

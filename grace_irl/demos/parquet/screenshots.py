@@ -1,8 +1,8 @@
 """Screenshots of a Parquet set. They are read on demand, and written as pictures or as places.
 
 A row's path is untrusted, because it comes from the author of the file. So a path must be relative to the set and stay
-in its folder. A row that states the SHA-256 of the picture may refer to a file anywhere, because its author must have
-seen the picture. Only a picture with that SHA-256 is returned.
+in its folder. A row that states the SHA-256 of the picture may refer to a file anywhere. Only a picture with that
+SHA-256 is returned, and an author who could state it had the picture already, so the row reveals nothing new.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ from grace_irl.states.texts import pack
 from grace_irl.states.vector import VECTOR
 
 BATCH_ROWS = 16_384
-"""Rows per decoded batch and per row group: far fewer than a million, but enough to outweigh a batch's overhead."""
+"""Rows per decoded batch and per row group: few enough for memory, enough to make a batch's fixed cost small."""
 
 UNEVEN = "columns of different numbers of rows"
 
@@ -60,7 +60,7 @@ HEAVY_ROWS = 512
 """Maximum number of rows per batch for kinds whose states are large."""
 
 HEAVY_NUMBERS = 1 << 22
-"""Target for the number of numeric values in all states of a batch, for the same kinds."""
+"""Target for the number of numeric values in all states of a batch, for kinds whose states are large."""
 
 FOREIGN = {"episode": "episode_index", "reward": "next.reward", "terminated": "next.done"}
 """Names of these columns in LeRobot's data sets for robots."""
@@ -124,7 +124,7 @@ class ParquetSource:
         pages = Pages(path, self._file, memory)
         memory.require(pages.batch_bytes([self._name("episode")], EPISODE_ROWS), f"{path}: column 'episode'")
         self._lengths = self._episode_lengths()
-        # A trajectory may begin and end within a batch.
+        # A trajectory may begin and end within a batch, and both of these batches are in memory in full.
         rows = max(self._lengths) + 2 * self._batch_rows
         memory.require(pages.batch_bytes(self._columns, rows), f"{path}: a batch of rows")
         self._known: dict[str, str] = {}

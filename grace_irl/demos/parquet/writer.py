@@ -34,8 +34,8 @@ from grace_irl.states.kind import PartLayout, StateKind
 TEXT = pa.dictionary(pa.int32(), pa.string())
 
 GROUP_BYTES = 64 << 20
-"""Size of states and pictures in bytes at which a row group ends, even before `BATCH_ROWS` rows. A row group stores
-each distinct screen once."""
+"""Size of states and pictures in bytes at which a row group ends, even before `BATCH_ROWS` rows. It is large,
+because a row group stores each distinct screen once."""
 
 NUMBERS = 8 << 20
 """Size in bytes at which a row group ends, for states of thousands of numbers. It is smaller because Arrow needs a
@@ -52,7 +52,7 @@ class _Piece:
     Attributes:
         demonstration: demonstration with these rows.
         episode: number of the episode.
-        start, stop: range of the rows. It covers the whole episode, unless its states or pictures are too large.
+        start, stop: range of the rows. It is the whole episode, unless that is too large for a row group.
         cells: screenshot cells of these rows.
     """
 

@@ -128,8 +128,8 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 class AndroidControlWriter(SetWriter):
     """A writer of one shard, with one record per demonstration.
 
-    An episode keeps the number from its source, or gets the next free number. Facts that the format cannot hold go to
-    grace-irl's own feature (`record.ABOUT`). Screenshots must be PNG.
+    An episode keeps the number from its source, or gets the next free number. Facts that the format cannot hold go to a
+    feature of grace-irl's own in the record (`record.ABOUT`). Screenshots must be PNG.
 
     Args:
         path: the file.

@@ -1,8 +1,8 @@
 """Reader for AndroidWorld: histories of agents (JSON, also gzipped) and element lists as Python prints them.
 
 A history is a list of steps, each `{"task_goal": …, "result": …, "ui_description": [elements]}`. The elements are the
-screen before the step's action, so T steps give T states. The states are flat, because an element list has no nesting.
-An element has one of three forms:
+screen before the step's action, so T steps give T states. The XML of a state has no nesting, because an element list
+has none. An element has one of three forms:
 
 - the text that the agent saw, with a rectangle: `{"ui_description": 'UI element 0: {"index": 0, …}', "ui_bbox": [x_min,
   x_max, y_min, y_max]}`;

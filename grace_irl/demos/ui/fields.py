@@ -1,4 +1,4 @@
-"""Field names of nodes in different sources, and the conversion of their values to attributes."""
+"""Field names that different sources give to a screen's nodes, and the conversion of their values to XML attributes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Conversion between AndroidControl's screens (AndroidAccessibilityForest) and uiautomator's XML, in both directions.
 
-Every window is a child of `<hierarchy>`, in the forest's order. Every field of a node or window becomes an attribute
-(docs/demonstrations.md, AndroidControl). `residue.py` stores the parts of the XML that a forest cannot represent.
+A forest holds one tree of nodes per window of the screen. Every window is a child of `<hierarchy>`, in the forest's
+order. Every field of a node or window becomes an attribute (docs/demonstrations.md, AndroidControl). `residue.py`
+stores the parts of the XML that a forest cannot represent.
 """
 
 from __future__ import annotations
@@ -111,8 +112,8 @@ def parse(tree: bytes, where: str) -> AndroidAccessibilityForest:
 def hierarchy(forest: AndroidAccessibilityForest, where: str) -> etree._Element:
     """The XML of a forest.
 
-    A window without nodes gives no element. A child of two nodes stays with the first. Every node without a parent in
-    its window becomes a child of the root.
+    A window without nodes gives no element. A node that two nodes name as their child belongs to the first of them.
+    Every node without a parent in its window becomes a child of the root.
 
     Raises:
         InputError: more nodes than `markup.MAX_NODES`, or nesting deeper than `markup.MAX_DEPTH`.

@@ -203,7 +203,8 @@ class About:
         task, split, goals: values for `Demonstration`.
         terminated, truncated: values for `Trajectory`.
         arrays: the trajectory's arrays by name, a subset of `ARRAYS`.
-        screens: residue of each state's screen, which its forest cannot hold; or ().
+        screens: residue of each state's screen, which holds what the forest cannot represent (`residue.py`). None for a
+            screen without a residue; () without any.
     """
 
     metadata: Metadata = METADATA

@@ -2,9 +2,9 @@
 
 grace-irl's AndroidControl files store the residue beside the forest.
 
-It is the difference between the screen and the XML of its forest. It holds attributes without a field in a forest (NAF,
-an index other than the position, a rotation), values that a field cannot hold, and the order of each node's attributes.
-A screen that came from a forest has no residue.
+The residue is the difference between the screen and the XML of its forest. It holds attributes without a field in a
+forest (NAF, an index other than the position, a rotation), values that a field cannot hold, and the order of each
+node's attributes. A screen that came from a forest has no residue.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ TASK = "task.json"
 
 
 DUMPS = "hierarchy"
-"""Name of the optional subfolder with the episode's dumps."""
+"""Name of the optional subfolder with the episode's dumps. A dump is uiautomator's XML of one screen."""
 
 
 def steps(folder: Path) -> list[Path]:

@@ -25,7 +25,7 @@ TRIES = {"time-out": 3, "too long": 2}  # maximum attempts after expensive failu
 
 @dataclass(frozen=True)
 class _Bound:
-    """Objects of one event loop."""
+    """The parts of a client that belong to one event loop."""
 
     loop: asyncio.AbstractEventLoop
     wire: Wire
@@ -131,7 +131,7 @@ class ChatClient:
             schema: JSON schema of answers in the format "json".
 
         Raises:
-            CallFailed: the last attempt failed; its `answers` are those of the `n` that did arrive.
+            CallFailed: the last attempt failed. The error's `answers` are those that did arrive.
             ContextOverflow: the prompt leaves no room for an answer.
             InputError: the same errors as in `open`; also a key that is refused later.
             ServerGone: the server was away, or too busy, for longer than the patience.
@@ -182,8 +182,9 @@ class ChatClient:
     async def ask(self, question: Question) -> tuple[Completion, ...]:
         """See `Chat`.
 
-        Requests contain no seed. A served model is not reproducible to the bit anyway, since batches differ, and a
-        recording repeats a run. Besides, vLLM 0.32 on a CPU crashes on a seed with a prompt that it reads in chunks.
+        Requests contain no seed. A served model is not reproducible to the bit anyway, since batches differ. To repeat
+        a run there are recordings. Besides, vLLM 0.32 on a CPU crashes if a request has a seed and a prompt so long
+        that vLLM reads it in chunks.
         """
         return await self.complete(question.prompt, question.n, schema=question.schema)
 

@@ -172,7 +172,7 @@ def answers(body: bytes, most: int, seconds: float) -> tuple[Completion, ...]:
 
 
 def shared_out(total: int, weights: Sequence[int]) -> list[int]:
-    """Divide `total` into integer parts proportional to the weights plus one, so that every weight counts."""
+    """Divide `total` into integer parts proportional to the weights plus one, so that a weight of 0 also gets one."""
     whole, before, sums = sum(weights) + len(weights), 0, 0
     parts = []
     for weight in weights:
@@ -184,7 +184,10 @@ def shared_out(total: int, weights: Sequence[int]) -> list[int]:
 
 
 def _reported(error: object) -> CallFailure:
-    """The failure for an error with status 200, as some gateways and older servers send it; its code gives the kind."""
+    """The failure for a response with status 200 that contains an error, as some gateways and older servers send it.
+
+    The error's code gives the kind of failure.
+    """
     body = error if isinstance(error, dict) else {"message": str(error)}
     code = body.get("code")
     status = code if isinstance(code, int) and 400 <= code < 600 else 200

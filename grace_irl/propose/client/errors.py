@@ -31,7 +31,7 @@ class ContextOverflow(GraceError):  # noqa: N818  says what happened, as a name
 
     Attributes:
         limit: the model's context in tokens; None if the server does not report it.
-        prompt_tokens: minimum tokens of the prompt; None if the server does not report it.
+        prompt_tokens: lower bound on the prompt's tokens; None if the server does not report it.
     """
 
     def __init__(self, limit: int | None, prompt_tokens: int | None) -> None:

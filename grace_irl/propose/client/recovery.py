@@ -23,7 +23,7 @@ from grace_irl.propose.protocol import Completion, Prompt
 
 @dataclass(frozen=True)
 class Catalogue:
-    """The list of /v1/models; empty if the server does not list its models.
+    """The models that a server lists under /v1/models; empty if the server does not list its models.
 
     Attributes:
         models: entries of the list; each has an "id".

@@ -123,7 +123,7 @@ def parsed(told: str) -> tuple[Gpu, ...]:
 def visible(gpus: tuple[Gpu, ...], chosen: str | None) -> tuple[Gpu, ...]:
     """The cards that CUDA_VISIBLE_DEVICES leaves, up to the first word that is no card.
 
-    A word is the number of a card. A name, such as GPU-…, stands for the card with its own position in the list.
+    A word is the number of a card. A name, such as GPU-…, is not looked up: as word n of the list it stands for card n.
     """
     if chosen is None:
         return gpus
@@ -148,7 +148,9 @@ SPARE = 2.0
 """GiB on a card for activations and graphs, in addition to weights and cache."""
 
 CONTEXTS = ((8.0, 32768), (4.0, 16384), (0.0, 8192))
-"""Context in tokens by the GiB that the weights leave. A prompt with 8 + 8 trajectories takes up to about 10,000."""
+"""Pairs: minimum GiB that the weights leave free, and the context in tokens for it.
+
+A prompt with 8 + 8 trajectories takes up to about 10,000."""
 
 CPU_CONTEXT = 16384
 

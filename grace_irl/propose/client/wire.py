@@ -1,4 +1,4 @@
-"""HTTP requests with OpenAI's client library. Nothing is repeated here."""
+"""HTTP requests with OpenAI's client library. This module does not repeat failed requests."""
 
 from __future__ import annotations
 

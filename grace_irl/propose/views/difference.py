@@ -11,7 +11,7 @@ from grace_irl.propose.views.outline import Item, ScreenOutline, named, quoted
 MOST = 400
 """Maximum number of new and gone nodes in a difference. With more, two screens count as different screens."""
 
-MANY = 8  # nodes from which a screen counts as a different one if less than a quarter of its lines are old
+MANY = 8  # with this many different lines or more, a screen counts as a different one if less than a quarter are old
 NEAR = 40  # characters of the label that tells where a node is
 
 

@@ -156,7 +156,7 @@ class GridView:
         return cut("\n".join(lines), tokens)
 
     def words(self, tokens: int) -> str:
-        """See `View`. If all states of experts are positive, no step leads to the goal, so there is nothing to say."""
+        """See `View`. The result is "" if a trajectory has only positive states: no step of it leads to the goal."""
         return (
             ""
             if any(item.positive.all() and len(item.positive) > 1 for item in self._items)
@@ -199,7 +199,7 @@ class GridView:
         parts = [f"{_code(_at(before, one))}: {_cell(one)} => {_cell(two)}" for one, two in moved]
         parts += [f"{_cell(cell)} {_code(_at(before, cell))} -> {_code(_at(after, cell))}" for cell in rest]
         text = "; ".join(parts)
-        # One or two events describe the step, unlike the state alone. A long list of changes is hard to read.
+        # One or two changes show what the step did, which the full state does not. Long lists are hard to read.
         if len(parts) <= 2 or estimate(text) <= estimate(full := self.state(after)):
             return text
         return f"in full: {full}"

@@ -228,7 +228,7 @@ def _items(screen: Screen) -> list[Item]:
 
 
 def _rows(screen: Screen, nodes: Sequence[Node]) -> frozenset[int]:
-    """The `order` of each container that has siblings of the same class and id. They show which row a node is in."""
+    """The `order` of each container that has siblings of the same class and id, and so may be a row of a list."""
     said = [0] * (len(screen.nodes) + 1)
     for node in nodes:
         said[node.order + 1] = bool(node.label or node.clickable or node.checkable)

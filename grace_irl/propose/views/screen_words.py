@@ -17,7 +17,7 @@ MAX_TRAJECTORIES = 200
 """Maximum number of expert trajectories for the table of words. Each instruction is compared with all their screens."""
 
 MOST_PLACES = 8  # maximum number of places in the table
-LEAST_GAP = 0.25  # minimum difference between the shares of own and of other instructions with a word of the place
+LEAST_GAP = 0.25  # minimum difference of two shares: own, and other instructions that share a word with the place
 EXAMPLE = 60  # maximum characters of a place's text, and of its instruction, in an example
 
 
@@ -42,7 +42,7 @@ class Sharing:
     """A place on the screen whose text has words or numbers of the instruction.
 
     Attributes:
-        place: the node without its texts, and which of its texts.
+        place: the node without its texts, then which of its texts is meant ("text" or "desc").
         package: package of the node.
         own: number of trajectories whose own instruction shares a word with the place.
         other: mean share of the other, different instructions that share a word with it, 0 to 1.
@@ -232,7 +232,7 @@ class Telling:
 
 
 def telling(screens: Sequence[Counted], task: str) -> list[Telling]:
-    """Lines that tell the positive screens of a task from all screens that are not positive, best first.
+    """Lines that distinguish the positive screens of a task from all screens that are not positive, best first.
 
     The rank is the difference of the two shares. If one node has several lines on equally many screens, only the first
     stays.

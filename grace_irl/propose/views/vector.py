@@ -36,7 +36,7 @@ HELPER = f"from typing import Any\n\nimport numpy as np\n\n\n{inspect.getsource(
 
 
 MAX_FIELDS = 24
-"""Maximum number of fields in a row. For wider vectors, the fields with the largest effect."""
+"""Maximum number of fields in a row. Of wider vectors, only the fields with the largest effect are written."""
 
 
 class VectorView:

@@ -11,8 +11,8 @@ FULL_GOAL = 120
 class View(Protocol):
     """Text for states of one kind. A view depends only on training data, and it stays the same during a run.
 
-    A `state` below is one element of `Trajectory.states`. A text marked (T) follows a state's number. It has one
-    line, or further lines that are indented by two spaces or more.
+    A `state` below is one element of `Trajectory.states`. A method marked (T) returns a text that prompts put
+    behind the state's number: one line, or several of which all but the first are indented by two spaces or more.
 
     Attributes:
         modules: modules that programs mostly import to read such states.

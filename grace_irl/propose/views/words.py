@@ -27,8 +27,8 @@ _CHANNELS = "abc"
 Going = dict[str, tuple[int, list[tuple[Thing, int, float]]]]
 """By word: the number of texts that have it, and its things, least likely by chance first, at most `PER_WORD`.
 
-A thing comes with the number of its appearances without the word, and with the probability that it appears with each of
-the word's texts by chance."""
+A thing is a part of a state: a pair of channel and code, or a line of a screen. It comes with the number of its
+appearances without the word, and with the probability that it appears with each of the word's texts by chance."""
 
 
 def associations(items: Sequence[Labelled]) -> Going[tuple[int, int]]:

@@ -66,7 +66,7 @@ class Expanding:
         config: the settings of all its runs.
         demonstrations: the original demonstrations, with their label rule. For "goal", they are marked with the goal
             states of round 0 (`marked`).
-        parts: parts from the caller of `expansion.start`.
+        parts: parts and callbacks that the caller gave to `expansion.start` or `expansion.resume`.
         learner: the learner of policies.
     """
 
@@ -111,7 +111,7 @@ class Expanding:
         return favourite(rounds, self._folder, reward, self._config, self._rule)
 
     def again(self, done: Round) -> Run:
-        """The run at the end of a complete round, read from its store."""
+        """The run whose best program was the reward after a complete round, read from its store."""
         number = _number(done.run)
         return fits.resume(self._folder / done.run, parts=self._parts_of(number), vouched=self._vouched(number))
 
@@ -185,7 +185,7 @@ class Expanding:
         return int(sequence.generate_state(1)[0] >> 1)
 
     def _negative(self, episodes: Sequence[Rollout]) -> list[Demonstration]:
-        """The rollouts as negatives. Each belongs to the task with its instruction."""
+        """The rollouts as negatives. Each gets the task with the same instruction, or else the first task."""
         tasks = {item.trajectory.extra_info: item.task for item in reversed(self._demonstrations)}
         other = self._demonstrations.tasks[0]
         trajectories = [each.trajectory for each in episodes]
@@ -194,7 +194,7 @@ class Expanding:
     def _told(self, reward: Path, new: Sequence[Demonstration]) -> Metrics:
         """Metrics of a reward on the experts and the new negatives."""
         experts = [item for item in self._demonstrations if item.role == "expert"]
-        if self._rule == "goal":  # only these have known labels
+        if self._rule == "goal":  # only experts with marked goal states have known labels
             experts = [item for item in experts if item.goals]
         return score(
             reward,
@@ -323,5 +323,5 @@ def _with_outcome(this: Round, episodes: Sequence[Rollout]) -> Round:
 
 
 def _number(run: str) -> int:
-    """The number of the round that a run belongs to."""
+    """The number of the round of a run, from the path of the run's folder."""
     return int(Path(run).parent.name)

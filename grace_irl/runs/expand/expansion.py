@@ -1,12 +1,13 @@
 """Expansion (GRACE, section 4, phase 3): train a policy on the reward, add its rollouts as negatives, search again.
 
-`rounds/0/run` is the search on the demonstrations alone. For each round M, the folder `rounds/M` contains:
+`rounds/0/run` is the search on the demonstrations alone, and `rounds/0/round.json` its record. For each later round n,
+the folder `rounds/n` contains:
 
 - `training/`: the training of the policy;
 - `rollouts.parquet`: the new negatives;
 - `alike.parquet`: rollouts that look like an expert's;
-- `run/`: the next search, if there was one;
-- `shaping/`: the reshaping of the reward, if learning stalled;
+- `run/`: a search with the new negatives, if there was one;
+- `shaping/`: a run that reshapes the reward, if learning stalled;
 - `round.json`: the record of the round, once it is complete.
 
 Files are written atomically, and repeated work gives the same files. So a killed expansion resumes after the last
@@ -146,7 +147,7 @@ def resume(
         parts = replace(parts, whole=folder, reason=parts.reason or "as the expansion began")
         with _part_of(folder):
             run = None if done else fits.resume(first, flags, sets=sets, parts=parts, vouched=config)
-            note = (parts.note or _silent) if done else _silent  # a resumed run shows the line itself
+            note = (parts.note or _silent) if done else _silent  # if round 0 is resumed, its run shows the line itself
             work = Expanding(folder, config, marked(demonstrations, first, note), parts, learner)
             return work.work(run or work.again(done[-1]), done)
 
@@ -186,7 +187,7 @@ def _learner(config: Config, parts: fits.Parts) -> Learner:
 
 @contextmanager
 def _part_of(folder: Path) -> Iterator[None]:
-    """Report the interruption or error of a part as one of the whole expansion, which the user can resume."""
+    """Report an interruption or error in one run as one of the whole expansion, which is what the user resumes."""
     try:
         yield
     except Interrupted as interrupted:

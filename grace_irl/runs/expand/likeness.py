@@ -1,4 +1,4 @@
-"""Detection of rollouts that look like an expert's. As negatives, they would teach the reward something wrong."""
+"""Detection of rollouts that look like an expert's. As negatives, they would lower the reward of good behaviour."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from grace_irl.rewards.file import load_reward
 
 FOLDS = 2
 MOST_STATES = 5_000  # maximum number of states per side for the fit of a classifier
-MOST_NUMBERS = 1_500  # maximum number of evenly spaced entries of a state that a classifier reads
-RIDGE = 1e-3  # ridge penalty per state; keeps the weights finite for separable data
+MOST_NUMBERS = 1_500  # maximum number of entries of a state that a classifier reads; evenly spaced if there are more
+RIDGE = 1e-3  # factor of the ridge penalty in the mean loss; keeps the weights finite for separable data
 _Z_MOST = 5.0  # features are clipped at this many standard deviations
 
 
 def resemblance(experts: Sequence[NDArray[Any]], others: Sequence[NDArray[Any]], seed: int = 0) -> Floats:
-    """Separation of each trajectory's states from the experts', by a classifier that was fitted to neither.
+    """Separation of each trajectory's states from the experts' states, by a classifier that was fitted to other states.
 
-    The classifier is a logistic regression on all entries of a state and their squares. Trajectories are split at
-    random into two folds; a single trajectory is split by time. Each fold is judged by the classifier that was fitted
-    to the other one.
+    The classifier is a logistic regression on the entries of a state and their squares. The trajectories of each side
+    are split at random into two folds; if a side has only one, it is split by time. Each fold is judged by the
+    classifier that was fitted to the other fold.
 
     Args:
         experts, others: arrays of states `(T+1, …)`, one per trajectory, with states of equal shape.
@@ -45,7 +45,7 @@ def resemblance(experts: Sequence[NDArray[Any]], others: Sequence[NDArray[Any]],
         raise ValueError("no trajectories to tell apart")
     rng = np.random.default_rng(seed)
     sides = [[_flat(each) for each in side] for side in (experts, others)]
-    # Both sides have equal weight: a mean and deviation of one side alone could already separate the two.
+    # Both sides have equal weight. If one side set the scale alone, the scaled features could already separate the two.
     mean = np.mean([np.concatenate(side).mean(axis=0) for side in sides], axis=0)
     deviation = np.sqrt(np.mean([((np.concatenate(side) - mean) ** 2).mean(axis=0) for side in sides], axis=0))
     deviation = np.where(deviation > 1e-12, deviation, 1.0)
@@ -74,7 +74,7 @@ def _features(z: Floats) -> Floats:
 
 
 def _deal(parts: Sequence[Floats], rng: np.random.Generator) -> list[tuple[int, int, Floats]]:
-    """Parts as (trajectory, fold, features), with no fold empty."""
+    """The features of one side as (index of the trajectory, fold, features). No fold is empty."""
     if len(parts) == 1:
         middle = max(len(parts[0]) // 2, 1)
         halves = (parts[0][:middle], parts[0][middle:] if len(parts[0]) > 1 else parts[0])
@@ -108,6 +108,7 @@ def _classifier(experts: Floats, others: Floats) -> Floats:
 
 
 def _auc(above: Floats, below: Floats) -> float:
+    """The probability that a value of `above` exceeds a value of `below`, with ties as one half."""
     ranks = rankdata(np.concatenate([above, below]))[: len(above)]
     return float((ranks.sum() - len(above) * (len(above) + 1) / 2) / (len(above) * len(below)))
 
@@ -192,7 +193,7 @@ def _at_goals(
 
 
 def _rows(trajectory: Trajectory) -> Floats:
-    """Each state as a vector, `(T+1, n)`; of long vectors, such as pictures, some of the entries."""
+    """Each state as a vector, `(T+1, n)`. Long vectors, such as pictures, are reduced to `MOST_NUMBERS` entries."""
     found = trajectory.state_kind.numbers(trajectory.states)
     if found is None:
         return np.zeros((len(trajectory.states), 1))

@@ -30,8 +30,8 @@ class Round:
         fitness, accuracy: fitness and accuracy of that program on the training data of its run.
         held_out: accuracy of that program on the held-out data of its run, or None.
         changed: whether this round searched for a new reward.
-        reward: file of the expansion's reward if this round is the last: the run's reward, or its reshaped version if
-            policies learnt better from that.
+        reward: file of the expansion's reward after this round: the run's reward, or its reshaped version if policies
+            learnt better from that.
         shaped: file of the reshaped version that the next round trains on; "" if it trains on the run's reward.
         trained_on: file of the reward that this round's policy was trained on; "" in round 0.
         stalled: whether learning stalled although the reward separates rollouts from experts (`expanding.stalls`).
@@ -139,8 +139,8 @@ def favourite(rounds: Sequence[Round], folder: Path, reward: Path, config: Confi
     """The round with the best policy, judged without the environment's own reward. Ties go to the later round.
 
     If only goal states are positive, the best round has the largest share of rollouts that look like an expert's. If
-    all expert states are positive, it has the highest mean return under the reward, in the form used for training. That
-    reward was fitted with the rollouts of all rounds as negatives.
+    all expert states are positive, it has the highest mean return under the reward, in the form used for training. The
+    comparison is fair, since the reward was fitted with the rollouts of all rounds as negatives.
 
     Args:
         rounds: complete rounds, without round 0; at least one.

@@ -22,7 +22,7 @@ from grace_irl.synthesis.grid.meaning import CHANNELS, SEVERAL, STATIC, Filter
 from grace_irl.synthesis.grid.scene import OFFSETS, SIDES, Scene, ThingRows
 
 MISSED = 12.0
-"""Cost in nats if the described event completes in none of an expert's goal states; each state has its share."""
+"""Cost in nats if the described event completes in none of an expert's goal states, divided evenly among them."""
 WRONGLY_HIT = 2.0
 """Cost in nats of a trajectory in which the event completes in other states; `WRONG_STATE` is added for each of them.
 """
@@ -41,8 +41,8 @@ Stages = tuple[tuple[tuple[Columns, ...], ...], ...]
 class GridEvidence:
     """The demonstrations under every possible filter, and the cost of readings.
 
-    Sets of rows, states and things are integers with one bit for each element, because walks need them millions of
-    times.
+    Sets of rows, states and things are integers with one bit for each element, because the search's
+    random walks need them millions of times.
     """
 
     def __init__(self, scenes: Sequence[Scene], positives: Sequence[NDArray[np.bool_]]) -> None:

@@ -111,7 +111,7 @@ CHAINS = 3  # number of walks
 STEPS_PER_CHOICE = 36
 """Number of steps of a walk for each pair of word and filter."""
 DOUBT = 1.5
-"""Divisor of costs: they overstate the evidence, since correlated evidence counts as independent."""
+"""Divisor of costs before they become probabilities, because costs count correlated evidence as independent."""
 PROFILE_MARGIN = 12.0
 """Maximum additional cost in nats of a meaning for which the other words may adapt."""
 FREE_MARGIN = 4.0
@@ -148,7 +148,10 @@ def _chances(costs: dict[int, float]) -> dict[int, float]:
 
 
 def anneal(lexicon: Lexicon, events: Sequence[int], seed: int, effort: float = 1.0) -> tuple[float, GridReading]:
-    """Find a reading by several walks from these events (filter indices); return its cost and the reading."""
+    """Find a reading by several walks; return its cost and the reading.
+
+    A walk starts from a reading that consists of one of these events (filter indices).
+    """
     rng = np.random.default_rng(seed)
     steps = round(effort * STEPS_PER_CHOICE * max(20, len(lexicon.words)) * len(lexicon.features))
     best: tuple[float, GridReading] | None = None

@@ -46,7 +46,7 @@ class ReadingPrices:
         self._prices: dict[tuple[tuple[str, Feature], ...], float] = {}
 
     def price(self, reading: GridReading) -> float:
-        """Price of a reading in nats: its meanings, constants, synonyms, features and disorder."""
+        """Price of a reading in nats: its meanings, constants, synonyms, features and unusual word orders."""
         # Several verbs for one event are common ("go to", "reach"), but two nouns for one kind of thing are not.
         shared = Counter(column for column in reading.meanings.values() if self._features[column] != "event")
         price = sum(CONSTANT_SIDE if feature == "side" else CONSTANT for feature in reading.constants)

@@ -1,4 +1,7 @@
-"""Search for readings of labelled grid trajectories, best first."""
+"""Search for readings of labelled grid trajectories, best first.
+
+A plan says at which words instructions are split. A reading under a plan gives meanings to words.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ MAX_PEERS = 2
 MIN_COUNT = 2
 """Minimum number of instructions with a separator."""
 PLAN_PRICE = 6.0
-"""Price of each separator in nats; its plan must explain at least as much more."""
+"""Price of each separator in nats. A separator is worth its price if the plan with it explains more than that."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 The posterior over readings is turned into a program by the choice with the lowest expected loss. A meaning that is
 required but wrong loses expert states, and a meaning that is left out lets negative states through. The second loss
-depends on how often negative states come near, which is measured.
+depends on how often negative states show the same event (`negative_pressure`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from grace_irl.synthesis.grid.search import search, view
 from grace_irl.synthesis.grid.source import write_source
 
 MISS = 0.8
-"""Chance that a thing fails a wrong meaning of a word: about 1 - 1/5 for a handful of values."""
+"""Probability that a thing does not fit a wrong meaning of a word: 1 - 1/5 if a feature has five values."""
 COINCIDENCE = 0.05
 """Probability below which a feature that all goals share is no accident."""
 NOVEL_TRUST = 0.85
@@ -66,7 +66,7 @@ def _without_several(chances: Mapping[int, float], evidence: GridEvidence) -> di
 
 
 def shared_constants(lexicon: Lexicon, reading: GridReading) -> list[int]:
-    """Filters on codes that the events at all goals share, beyond chance, but the same events elsewhere need not.
+    """Filters on codes that the events at all goals pass, and not by chance. Events elsewhere need not pass them.
 
     For example, doors that open and doors that close are both "changed". If all goals are openings, this is no
     accident, even if no negative trajectory closes the right door. A constant applies to every step, so one that would

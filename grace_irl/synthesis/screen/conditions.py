@@ -21,7 +21,7 @@ RARE = 0.05
 MAX_PATTERNS = 1_500
 """Maximum number of patterns in a universe, those that hold in most goals."""
 MAX_ANCHORS = 16
-"""Maximum number of ids whose items are examined, those of most goals."""
+"""Maximum number of anchors: ids whose items are examined, those of most goals."""
 MAX_NEAR = 400
 """Maximum number of rows in a sample."""
 TELLING = 0.6
@@ -73,7 +73,7 @@ class ConditionSpace:
         self._vocabulary = vocabulary
         self._goals = np.flatnonzero(evidence.missed > 0)
         self._hits: dict[Condition, NDArray[np.bool_]] = {}
-        self._absentees = self._absent()  # numbers the patterns of states near goals before any table is made
+        self._absentees = self._absent()  # first, as it numbers patterns, and tables need all numbers
         self._items = [self._around(anchor) for anchor in self._anchors()]
         self.screens = self._whole()
 

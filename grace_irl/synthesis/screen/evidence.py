@@ -180,13 +180,13 @@ def _items(anchors: list[etree._Element], places: dict[etree._Element, int]) -> 
 
 
 MISSED = 12.0
-"""Cost in nats of missing all goal states of a trajectory; each state has its share."""
+"""Cost in nats of missing all goal states of a trajectory, divided evenly among them."""
 WRONG = 2.0
 """Cost in nats of marking another state as a goal, for each trajectory that contains it."""
 WRONG_OF_EXPERT = 2.5
 """Cost in nats of marking another state of an expert. Such states are closest to a goal without being one."""
 WRONG_ELSEWHERE = 2.0
-"""Cost in nats of marking a goal state under all other instructions of a task; each instruction has its share."""
+"""Cost in nats of marking a goal state under all other instructions of a task, divided evenly among them."""
 MAX_WRONG = 6_000
 """Maximum number of rows that are no goals. From more, an evenly spaced sample is used."""
 

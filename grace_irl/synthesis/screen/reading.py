@@ -1,7 +1,7 @@
 """Readings of the demonstrations over screens, and their prices.
 
 A reading is a description of the goal: the goal is reached if all conditions of one of its clauses hold. Every
-condition has a price in nats, which does not depend on the screens.
+condition has a price in nats, in addition to the cost of the reading's mistakes.
 """
 
 from __future__ import annotations
@@ -107,15 +107,16 @@ def _pattern(short: dict[str, Any]) -> NodePattern:
 CONDITION = 1.0
 """Price of each condition in nats. The other prices are added to it."""
 CLAUSE = 3.0
-"""Price of each clause above the number of tasks."""
+"""Price of each clause beyond the number of tasks."""
 AROUND = -0.1
 """Price of a condition on items. It is negative, since conditions around one node mostly belong together."""
 REPEATED = 0.1
-"""Price that replaces a negative one. For each shown part, a clause also gets its lowest negative price once."""
+"""Price of a pattern in a clause if its own price is negative. In addition, the clause gets the lowest negative price
+once for each part of the instruction that its patterns show."""
 SPOKEN = 3.0
 """Price of a condition on words of the instruction. It is high, so that conditions on the screen are preferred."""
 OR = 0.5
-"""Price of each further word in such a condition."""
+"""Price of each further word in a condition on words."""
 ABSENT = 1.0
 SEVERAL = 1.5
 """Additional prices of a condition that nodes are absent, and that there are several."""
@@ -137,7 +138,7 @@ negative, since experts followed the instruction."""
 ASIDE = 0.25
 """Price of a text beside the node instead of in it."""
 BOUND = 2.5
-"""Price of a limit on a number. It is high, since among many numbers one always has a limit."""
+"""Price of a limit on a number. It is high, since among many numbers one always meets some limit by chance."""
 CHOSEN = -0.5
 EACH_CHOSEN = 0.1
 """Price of an exact set of chosen children, and of each child in it. Few conditions are as precise."""

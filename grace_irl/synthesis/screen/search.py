@@ -1,4 +1,7 @@
-"""Search for the readings of lowest cost: conjunctions by beam search, and readings by changes of single clauses."""
+"""Search for the readings of lowest cost: clauses by beam search, then readings by changes of single clauses.
+
+A reading describes the goal by clauses. A clause is a conjunction of conditions.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ FIRST = 8
 STARTS = 12
 """Maximum number of clauses for each group of goals."""
 CLEAN = (0.01, 0.03, 0.1)
-"""Maximum mistakes of a clause that is combined with others, in nats for each nat of goals that it covers. Each limit
-gives one combination."""
+"""Maximum ratio of a clause's mistakes to the goals that it covers, both in nats, if it is combined with others. Each
+limit gives one combination."""
 PER_GROUP = 4
 """Number of clauses from each group of goals that may be combined."""
 MAX_GROUPS = 24  # maximum number of groups of goals
@@ -84,7 +87,7 @@ class SearchSpace:
 
         Args:
             pool: the clauses.
-            wrong: maximum mistakes of a clause, in nats for each nat of goals that it covers.
+            wrong: maximum ratio of a clause's mistakes to the goals that it covers, both in nats.
         """
         clean = {}
         for clause in pool:
@@ -112,7 +115,7 @@ class SearchSpace:
             reading, cost = best, self.cost(best)
 
     def _covered(self, clause: Clause) -> tuple[float, str]:
-        """Sort key of clauses: minus the nats of goals that a clause covers, then its text."""
+        """Sort key of clauses: minus the cost of missing the goals that a clause covers, then its text."""
         return -float(self.evidence.missed[self.clause_hits(clause)].sum()), repr(clause)
 
     def _changed(self, reading: ScreenReading, pool: Sequence[Clause]) -> Iterator[ScreenReading]:

@@ -1,4 +1,4 @@
-"""Programs that recognise goal screens, and the writer of a reading as a readable program."""
+"""The sketcher of screens, and the writer of its programs. A reading describes the goal; its program recognises it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ from grace_irl.text import quoted
 
 
 def quote(names: Iterable[str]) -> tuple[list[str], list[str]]:
-    """The source of functions and constants in `functions`: lines of imports, then definitions in the file's order."""
+    """The source of functions and constants in `functions`, with all that they use.
+
+    Returns:
+        Lines of imports, then definitions in the file's order.
+    """
     definitions, imports = _library()
     wanted, used, new = set[str](), set[str](), set(names)
     while new := (new & definitions.keys()) - wanted:
@@ -148,9 +152,9 @@ def _fitted(expression: Expression | list[Expression], depth: int) -> str:
 SYSTEM = 6.0
 """Price in nats of a reading that includes the system's own windows, where clocks, batteries and signals change."""
 UNSURE = 12.0
-"""Maximum cost of mistakes in nats for which a reading of the apps' windows alone is good enough."""
+"""Cost of mistakes in nats above which readings with the system's own windows are tried as well."""
 CANDIDATES = 12
-"""Scale of the random choice of a condition: the chance at place i of the ranking falls as exp(-i / CANDIDATES)."""
+"""Scale of the random choice of a condition: the chance of rank i falls as exp(-i / CANDIDATES)."""
 
 
 class UiSketcher:

@@ -1,4 +1,7 @@
-"""Tables of candidate conditions: where each one holds, on whole screens or on the items around nodes with one id."""
+"""Tables of candidate conditions: where each one holds, on whole screens or on the items around nodes with one id.
+
+The item around a node is the largest part of the screen that contains it and no other node with the same id.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ class Vocabulary:
         self._numbered: dict[tuple[int, int], NDArray[np.int32]] = {}
 
     def fit(self, looks: Iterable[int], said: int) -> set[int]:
-        """The numbers of all patterns that one of these looks fits under an instruction."""
+        """The numbers of all patterns that one or more of these looks fit, with the instruction `said` (its index)."""
         fit: set[int] = set()
         for look in looks:
             if look not in self._plain:
@@ -95,7 +98,7 @@ class Conjunction:
 
     Attributes:
         columns: sorted numbers of the columns.
-        cost: cost of mistakes in nats, plus the prices of the conditions, minus the cost of a reading without goals.
+        cost: cost of mistakes in nats, plus the prices of the conditions, minus the cost of marking no goal.
         hits: (rows,) whether each row of the evidence has a place where all conditions hold.
     """
 
@@ -105,7 +108,7 @@ class Conjunction:
 
 
 class Universe:
-    """Places in rows of the evidence, and the conditions that hold there.
+    """Places in rows of the evidence, and the conditions that hold there. A place is a whole screen, or one item on it.
 
     Args:
         owners: (places,) the row of each place, sorted.

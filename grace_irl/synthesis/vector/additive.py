@@ -1,7 +1,8 @@
 """Choice of terms and weights by class-balanced logistic regression, one term at a time.
 
-The regression's loss, with a minus, is AIRL's fitness (GRACE, eq. 4.1) with log pi = 0, up to a factor: the mean of
-log D over expert states plus the mean of log(1 - D) over negative states. So a better fit has a higher fitness.
+Up to a factor, minus the regression's loss is AIRL's fitness (GRACE, eq. 4.1) with log pi = 0: the mean of log D over
+expert states plus the mean of log(1 - D) over negative states. Here pi is the policy, and D the probability of an
+expert state. So a better fit has a higher fitness.
 """
 
 from __future__ import annotations
@@ -78,8 +79,8 @@ def _row(weight: float, name: str, shape: Shape, other: str) -> list[str]:
 RIDGE = 1e-2
 """Strength of the ridge penalty on the weights, for each 100 states."""
 LEAST_FINE = -0.5
-"""Maximum weight of the term "outside": each deviation outside the experts' range costs at least this much, even if the
-demonstrations do not show it. Policies visit states that no demonstration contains."""
+"""Maximum weight of the term "outside". It is negative: each deviation outside the experts' range costs at least this
+much, even if the demonstrations do not show it. Policies visit states that no demonstration contains."""
 NEWTON_STEPS = 25  # maximum number of Newton steps of a fit
 TRIAL_STEPS = 3
 """Newton steps that estimate the gain of a term on the shortlist, starting from the fit without it."""

@@ -37,8 +37,8 @@ PAIRS: tuple[Shape, ...] = ("times", "against", "and")
 RANGE = (0.005, 0.995)
 """Quantiles of the experts' values that limit the range of a number."""
 FAR = 5.0
-"""Maximum distance outside the range, and of the range from the experts' mean, in standard deviations. It stops an
-extreme value from outweighing everything."""
+"""Maximum distance of a value from the range, and of the range's ends from the experts' mean, in standard deviations.
+It stops an extreme value from outweighing everything."""
 
 
 @dataclass(frozen=True)
@@ -313,10 +313,10 @@ class GridNumbers:
 
 
 MOST_NUMBERS = 64
-"""Maximum size of a part of a record whose numbers are read; larger parts are images or maps."""
+"""Maximum size of a part of a record whose numbers are read; larger parts are mostly images."""
 
 NEAREST_PARTS = 6
-"""Maximum number of parts of one shape for which the distances between them are numbers as well."""
+"""Maximum number of parts of one shape whose distances from one another are numbers of the reward as well."""
 
 DISTANCE = '''\
 import numpy as np
