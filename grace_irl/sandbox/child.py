@@ -1,4 +1,4 @@
-"""What a locked-down child runs: score all states of a job (batch mode), compare two sets, or inspect a source."""
+"""Tasks of a locked-down child: score all states of a job (batch mode), compare two sets, or inspect a source."""
 
 from __future__ import annotations
 

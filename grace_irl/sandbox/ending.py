@@ -24,7 +24,7 @@ _POLL_S = 0.005
 
 
 class Ended(NamedTuple):
-    """How a child ended, as wait4 reports it.
+    """The end of a child, as wait4 reports it.
 
     Attributes:
         exit_code: exit code; 0 if a signal ended the child.
