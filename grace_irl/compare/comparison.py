@@ -133,8 +133,8 @@ def resume(
         workers, listener, note: as for `start`.
 
     Raises:
-        InputError: the folder holds no comparison, or contains links, or another process works on it. Also if
-            demonstrations or settings changed, or settings must be named again.
+        InputError: the folder holds no comparison or contains links, another process works on it, demonstrations or
+            settings changed, or settings must be named again.
         KeyboardInterrupt: as in `start`.
     """
     require_no_links(folder)
@@ -338,7 +338,7 @@ def _submitted(executor: Executor, folder: Path, job: Entry, share: int, setting
     if found is not None and found.outcomes:
         write_result(place.result, replace(found, failure=""))
     else:
-        place.result.unlink(missing_ok=True)  # of a failed attempt
+        place.result.unlink(missing_ok=True)  # the result of a failed attempt
     method, seed = job
     arguments = {"folder": str(folder), "method": method, "seed": seed, "workers": share, "digest": settings}
     return executor.submit(Job(TASK, arguments, place.log, {**memory.environment(), "OMP_NUM_THREADS": "1"}))

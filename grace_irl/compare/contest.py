@@ -144,10 +144,10 @@ class Contest:
         Args:
             folder: folder of the comparison. Goal states found there are reused.
             note: callback with a line for each question and answer.
-            checked: as for `grace_irl.compare.contest.clean`.
+            checked: as for `clean` in this module.
 
         Raises:
-            InputError, GraceError, Interrupted: as in `grace_irl.compare.contest.clean`.
+            InputError, GraceError, Interrupted: as in `clean` in this module.
         """
         if not self.needs_goals:
             return self

@@ -50,7 +50,7 @@ class Locomotion:
         return paid
 
     def _healthy(self, states: Floats) -> NDArray[np.bool_]:
-        assert self.heights is not None  # `__call__` asks
+        assert self.heights is not None  # `__call__` checks this
         upright = (states[:, 0] > self.heights[0]) & (states[:, 0] < self.heights[1])
         straight = (states[:, 1] > self.angles[0]) & (states[:, 1] < self.angles[1])
         return np.asarray(upright & straight & (np.abs(states[:, 1:]) < self.largest).all(axis=1))

@@ -46,7 +46,7 @@ class ProgramReward:
     Attributes:
         path: the reward file.
         trust: whether the program runs in this process during training.
-        allow_weak: whether to accept tier E (docs/sandbox.md).
+        allow_weak: whether to accept tier E, a sandbox that does not protect the user's files (docs/sandbox.md).
         form: form of the learner's reward.
     """
 

@@ -172,7 +172,7 @@ class _Job:
         if not found.form:
             return None
         fit = self.contest.settings.fit
-        # Trust applies only to a reward that this process recovered. The file may have changed since.
+        # Trust applies only to a reward that this process recovered. This file may have changed since it was written.
         program = ProgramReward(self.place.program, False, fit.sandbox.allow_weak, found.form)
         return Recovered(program), found
 
@@ -252,7 +252,7 @@ class _Job:
                 return outcome, [f"{outcome.environment}: no favourite: {error}"]
         place = self.place.favourite(outcome.environment)
         if chosen.policy is last:
-            place.unlink(missing_ok=True)  # of an earlier attempt
+            place.unlink(missing_ok=True)  # the favourite of an earlier attempt
             of = {name: getattr(outcome, name) for name in PLAYED}
         else:
             self._keep(chosen.policy.policy, place)
@@ -286,7 +286,7 @@ class _Job:
     def _carried(
         self, method: PolicyMethod, recovered: Recovered, here: PolicyProblem, there: PolicyProblem
     ) -> Callable[[Watch], Trained] | str:
-        """A function that trains a new policy in another environment, or a text with the reason why none can learn."""
+        """A function that trains a new policy in another environment, or the reason why none can learn there."""
         from grace_irl.rl.learning import learn_on
 
         reward = recovered.reward

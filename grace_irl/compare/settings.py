@@ -125,7 +125,8 @@ class Settings:
     def keeps(self) -> tuple[int, ...]:
         """Environment steps after which each method keeps its policy, without the last policy.
 
-        They are the ends of the rounds of expansion, whose lengths depend on `expand.growth`.
+        They are the ends of the rounds of expansion, whose lengths depend on `expand.growth`. Without expansion they
+        are the ends of `keep` rounds of such lengths, or of `KEEP` rounds if `keep` is 0.
 
         Raises:
             InputError: the number of kept policies differs from that of rounds, or there are too many rounds.
@@ -152,7 +153,7 @@ class Settings:
         return hashlib.sha256((to_toml(self.comparison) + to_toml(self.fit)).encode()).hexdigest()[:16]
 
     def acting(self) -> dict[str, object]:
-        """The settings that act for the user (`grace_irl.runs.acting`), as JSON values."""
+        """The settings that act for the user, such as code to run (`grace_irl.runs.acting`), as JSON values."""
         named = {"env": self.comparison.env, "transfer": [*filter(runs_code, self.comparison.transfer)]}
         own = {key: value for key, value in named.items() if value and (key != "env" or runs_code(str(value)))}
         return plain_acting(self.fit) | {f"compare.{key}": value for key, value in own.items()}

@@ -77,7 +77,7 @@ class Edges:
 
     @property
     def spread_log_pi(self) -> float:
-        """The largest log pi less the smallest."""
+        """The largest log pi minus the smallest."""
         return self.high_log_pi - self.low_log_pi
 
     @property
@@ -98,12 +98,12 @@ def nearest(objective: Objective, value: float) -> float:
 Floats = NDArray[np.float64]
 
 MARGIN = 60.0  # logits between separated sides: f = -2 log(1 + exp(-30)) = -2e-13 for a reward of two values
-MIN_SCALE = 1e-10  # logits over the range of an uninformative reward: f is within EQUAL of a constant reward's
+MIN_SCALE = 1e-10  # logits between the extremes of an uninformative reward: f is within EQUAL of a constant one's
 MAX_SCALE = 1e300  # logits per unit of reward: differences below 1e-298 are treated as 0
 EDGE = 40.0  # |logit| beyond which a sigmoid is 0 or 1 to double precision
 HUGE, TINY = 1e150, 1e-150  # bounds on the largest |reward|: outside them, squares leave the range of a double
 FAR = 1e30  # distance from the middle at which rewards are clipped, in units of the overlap or the gap
-MAX_HALVINGS = 5_000  # maximum halvings of a bracket: half as many shrink the whole range of doubles to nothing
+MAX_HALVINGS = 5_000  # maximum halvings of a bracket: half as many shrink the range of all doubles to one of them
 GRADIENT = 1e-9  # largest |gradient| of an accepted optimum, in the units of the solver
 
 
@@ -143,7 +143,7 @@ def upper_bound(objective: Objective) -> float:
     whole data. The missing rows only add terms <= 0, and the supremum covers the best scale and offset of the whole.
     """
     if not objective.two_sided:
-        return 0.0  # the offset alone brings f to 0
+        return 0.0  # if all states have one sign, a large offset brings f to 0
     edges = Edges.of(objective)
     if edges.expert > edges.negative:
         return 0.0
@@ -160,7 +160,7 @@ def _optimum(objective: Objective, edges: Edges) -> tuple[Objective, float, floa
     """The objective in a unit that suits its rewards, and the best scale >= 0 and offset in that unit."""
     gap = edges.expert - edges.negative
     length = abs(gap) or nearest(objective, edges.expert)
-    # Rewards this far out are on their correct side. They cost nothing at any relevant scale.
+    # Rewards beyond the clip are on their correct side, so they cost nothing at any relevant scale.
     unit = objective.clipped(edges.middle, FAR * length).measured(edges.middle, length)
     if gap > 0:
         return unit, MARGIN + edges.spread_log_pi, edges.middle_log_pi
@@ -176,8 +176,8 @@ def _optimum(objective: Objective, edges: Edges) -> tuple[Objective, float, floa
 def _largest_scale(unit: Objective, edges: Edges, offset: float) -> float:
     """An upper bound of the optimal scale, if the two sides overlap by one unit.
 
-    Let a be the smallest expert reward and b the largest negative reward, with b - a = 1. Let w be the smaller of
-    their weights, and p the largest log pi minus the smallest. As log sigmoid(z) <= min(0, z), the bound
+    Let a be the smallest expert reward and b the largest negative reward, with b - a = 1. Let w be the smallest
+    weight of a state, and p the largest log pi minus the smallest. As log sigmoid(z) <= min(0, z), the bound
     f <= -w (scale * (b - a) - p) holds for any offset. The optimal f is at least f at scale 0, which bounds the scale.
     """
     return -unit.value(0.0, offset) / edges.lightest + edges.spread_log_pi
@@ -208,7 +208,7 @@ def _maximise(unit: Objective, offset: float, largest: float) -> tuple[float, fl
 def _polished(unit: Objective, at: Floats) -> Floats:
     """Improve a point near the optimum by Newton steps, as long as each step halves the gradient.
 
-    Near the optimum differences of f itself are lost in rounding.
+    The criterion is the gradient, because differences of f near the optimum are lost in rounding.
     """
     slope = unit.gradient(*at)
     while np.abs(slope).max() > GRADIENT / 1e3:
@@ -266,11 +266,11 @@ def _flat(objective: Objective, edges: Edges) -> Calibration:
 
 
 def _best(objective: Objective, edges: Edges, found: Calibration) -> Calibration:
-    """The best of three calibrations: `found`, that of an uninformative reward, and none (scale 1, offset 0).
+    """The best of three calibrations: `found`, that of an uninformative reward, and scale 1 with offset 0.
 
     Only rounding can make `found` worse than the other two.
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # very large rewards overflow without a calibration
+    with np.errstate(over="ignore", invalid="ignore"):  # at scale 1, very large rewards overflow
         reached = objective.value(found.scale, found.offset)
         for other in (_flat(objective, edges), Calibration()):
             value = objective.value(other.scale, other.offset)

@@ -18,7 +18,7 @@ Marks = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """States as n rows, one trajectory after another, of m trajectories and K tasks.
+    """n rows, one per state or transition, of m trajectories and K tasks, one trajectory after another.
 
     Attributes:
         positive: `(n,)` True if the state is positive, in GRACE's set S_e of expert states.

@@ -119,7 +119,7 @@ def pearson_distance(first: Floats, second: Floats) -> float:
         return 0.0
     if any(flat):
         return math.sqrt(0.5)
-    # The unit vectors' distance is sqrt(2 - 2 rho). Computed from the vectors it is exact near 0; 1 - rho is not.
+    # The distance of the two unit vectors is sqrt(2 - 2 rho). Near rho = 1 this is more exact than 1 - rho.
     one, other = (each / np.linalg.norm(each) for each in centred)
     return min(float(np.linalg.norm(one - other)) / 2, 1.0)
 

@@ -20,8 +20,8 @@ class Evaluation:
         message: one line for the user; "" after a complete evaluation of a valid program.
         traceback: traceback of the program, for a repair.
         score: number by which searches compare programs, the higher the better; -inf without a score.
-        bound: upper bound of the score if the evaluation stopped early, else None. It stops once the program cannot
-            reach the floor (`Bar`), and then gives no score and no metrics.
+        bound: upper bound of the score if the evaluation stopped early, else None. An evaluation stops once the
+            program cannot reach the floor (`Bar`), and then has no score and no metrics.
         metrics: named numbers for users, stop rules and searches. Every evaluator chooses its own names.
         evidence: JSON values that only the evaluator interprets. Engine, store and searches keep them unread.
         seconds: wall time of the evaluation, seconds.
@@ -49,11 +49,11 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Bar:
-    """The scores that matter to an evaluation, so that it does no unnecessary work.
+    """Two limits on the score. They save an evaluation unnecessary work.
 
     Attributes:
-        floor: score below which the program is of no use. Its evaluation may stop early and skips held-out data.
-        elite: score from which the program also runs in strict mode.
+        floor: score below which a program is useless. Its evaluation may stop early, and skips held-out data.
+        elite: minimum score of a program that also runs in strict mode.
     """
 
     floor: float = float("-inf")

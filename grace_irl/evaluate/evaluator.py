@@ -1,6 +1,6 @@
 """The evaluator of GRACE: fitness by the AIRL discriminator, in stages and with a cache of rewards.
 
-Elites and the winner also run in strict mode.
+Elites and the winner also run in strict mode, which checks that rewards depend only on the states so far.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ class _Split:
         self._columns: dict[bool, Columns | None] = {}
         self._lock = threading.Lock()
         length = {item.trajectory.digest: len(item.trajectory.states) for item in items}
-        # A fixed order that mixes roles, so that every run has the same stages.
+        # Digests in sorted order mix the roles, and give every run the same stages.
         self._mixed = sorted(length)
         self._length = length
         self.stages = self._stages()

@@ -34,7 +34,7 @@ def clone(experts: Sequence[Trajectory], known: Sequence[Trajectory]) -> Policy:
 
     Args:
         experts: trajectories for the fit.
-        known: trajectories whose discrete actions are the classes.
+        known: trajectories whose different discrete actions become the classes.
 
     Raises:
         InputError: no expert step, screens, or grids of different sizes.

@@ -108,7 +108,7 @@ def task_metrics(
         rows: the columns of these rewards.
         fitted: the calibration, one for all tasks.
         threshold: the threshold on the reward, one for all tasks.
-        whole: metrics over all tasks. They are returned for the task if there is only one.
+        whole: metrics over all tasks. If there is only one task, they are its metrics, too.
     """
     if len(rows.tasks) == 1:
         return {rows.tasks[0]: whole}

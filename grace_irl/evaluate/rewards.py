@@ -91,8 +91,8 @@ WALL_PER_PARSING = 5
 class RewardSource:
     """Rewards of programs over one set of trajectories.
 
-    The sandbox gets each trajectory once, also if several are equal. Each run sees them in a new random order, which
-    is secret and seeded by the operating system. An honest program gives the same rewards in any order.
+    The sandbox gets equal trajectories only once. Each run sees them in a new random order, which is secret and seeded
+    by the operating system. An honest program gives the same rewards in any order.
     """
 
     def __init__(
@@ -145,7 +145,7 @@ class RewardSource:
         )
         order = [self._place[digest] for digest in shuffled]
         outcome = self._sandbox.run(program.source, self._handle, order, mode=mode, limits=limits)
-        if outcome.status == "timeout":  # the message tells a repair the time limit
+        if outcome.status == "timeout":  # the model that repairs the program needs the time limit
             allowed = (
                 f"{limits.cpu_s:.0f} s of CPU are allowed for {states} states, {cpu_s / states:.2g} s for one more"
             )
@@ -154,8 +154,8 @@ class RewardSource:
             return outcome, {}
         rewards = dict(zip(shuffled, outcome.rewards, strict=True))
         if not program.takes_action and any(np.isnan(values[:1]).any() for values in outcome.rewards):
-            # NaN is the first reward of a program on transitions. Only a program that tampered with the child process
-            # can get here.
+            # Only programs on transitions have NaN as the first reward. A program on states gets here only if it
+            # tampered with the child process.
             return replace(outcome, status="nonfinite", rewards=(), message="no reward for a first state"), {}
         if mode == "batch":
             self._cache.put(program.id, rewards)

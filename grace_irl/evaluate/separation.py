@@ -1,4 +1,4 @@
-"""Separation of expert from negative states: the evidence that the discriminator's evaluator keeps."""
+"""Separation of expert from negative states: metrics and calibration, stored as an evaluation's evidence."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Separation:
         return Evaluation("ok", score=self.train.fitness, metrics=self._named(), evidence=self._kept(), seconds=seconds)
 
     def _kept(self) -> Mapping[str, Any]:
-        """The evidence as JSON values, with lists for tuples, as a stored run returns it."""
+        """The evidence as JSON values, with lists instead of tuples, so that it equals the evidence in a stored run."""
         return {KEY: json.loads(json.dumps(asdict(self)))}
 
     def _named(self) -> dict[str, float]:

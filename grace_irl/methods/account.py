@@ -128,7 +128,7 @@ class Account:
         return [(self.score, shown(evaluation.score)), *named]
 
     def carried(self, evaluation: Evaluation) -> list[tuple[str, str]]:  # noqa: ARG002 - overriding methods use it
-        """Further pairs for this docstring, which explain the numbers of `calibrated`."""
+        """Further pairs for the docstring of an exported file. They explain the numbers of `calibrated`."""
         return []
 
     def calibrated(self, evaluation: Evaluation) -> Calibrated | None:  # noqa: ARG002 - overriding methods use it

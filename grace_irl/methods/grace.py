@@ -88,7 +88,9 @@ def evolution(config: Config) -> Search:
 
 
 def discriminator(problem: Problem, config: Config) -> Callable[[Workbench], Evaluator]:
-    """The evaluator by the discriminator's fitness (GRACE, eq. 4.1), as a function that opens it on a workbench.
+    """A function that creates the evaluator by the discriminator's fitness (GRACE, eq. 4.1) for a workbench.
+
+    A workbench is the data, the sandbox and the memory of a run.
 
     Raises:
         InputError: the data lacks what the chosen log pi needs.

@@ -1,4 +1,4 @@
-"""Operators of GRACE: initialise, mutate, reshape (docs/prompts.md)."""
+"""Operators of GRACE: initialise, mutate, reshape. Each writes the prompt of one kind (docs/prompts.md)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ def mutate(briefing: Briefing, material: Material) -> Prompt:
 
 
 def mutation(briefing: Briefing, material: Material) -> dict[str, list[Shown]]:
-    """The trajectories that `mutate` shows, by section of the prompt. The choice depends on `seed`, not on `debug`.
+    """The trajectories that `mutate` shows, by section of the prompt. The choice depends on `seed`.
+
+    It ignores `debug`, because the choice decides which debug texts are collected.
 
     A state is wrong if the program misclassifies it. All wrong states are marked. If a trajectory is too long to show,
     `FOCUS` of its wrong states, drawn at random, are shown in any case. The material has three options, our reading of

@@ -60,7 +60,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Course:
-    """The requests of a run in advance, for cost estimates and the display of progress.
+    """A forecast of the requests of a run, for cost estimates and the display of progress.
 
     Attributes:
         typical, most: phases of a typical run and of the longest run.
@@ -82,7 +82,7 @@ def _no_operators() -> Mapping[str, Operator]:
 def _repairs(config: Config) -> Following:
     from grace_irl.propose.protocol import repairs
 
-    # A replayed recording holds every repair of its run, so it sets the limit.
+    # A recording holds every repair of its run, so a replay needs no limit of its own.
     most = 10**9 if config.proposer.name == "replay" else config.model.repairs if config.model.repair else 0
     return repairs(most)
 
@@ -102,8 +102,9 @@ class Method:
         name: value of `--method`.
         summary: one line for the help text.
         search: function from the settings of a run to its search.
-        evaluator: function from data and settings to a second function, which opens the evaluator on a workbench. The
-            first function checks the data. A run calls it before it writes any file.
+        evaluator: function from data and settings to a second function, which creates the evaluator for the data,
+            sandbox and memory of a run (`Workbench`). The first function checks the data. A run calls it before it
+            writes any file.
         account: presentation of evaluations, in text and in JSON.
         operators: function that returns the operators, which make prompts, by the name in a request or a step. The
             synthesiser uses only the names.
@@ -115,10 +116,10 @@ class Method:
         sections: the method's own settings by section name (`grace_irl.settings`). A class that extends
             `grace_irl.config.SearchConfig` has the section name `search`.
         reads: prefixes of common settings that this method reads, out of `grace_irl.runs.config.OPTIONAL`. `fit`
-            refuses a value for any other of these.
+            refuses values for all other settings in `OPTIONAL`.
         width: function from settings to the size of the population. A run can start from at most this number of given
             programs. It ends after twice this number of answers in a row without a program.
-        course: function from settings to the requests of a run in advance, or to None if they are unknown.
+        course: function from settings to the forecast of a run's requests, or to None if they are unknown.
     """
 
     name: str

@@ -34,7 +34,7 @@ class Bindings:
 
 
 def bindings(nodes: Iterable[ast.AST]) -> Bindings:
-    """The names that the import statements among the nodes of a tree bind."""
+    """The names that import statements bind. `nodes` are all nodes of a syntax tree."""
     modules: set[str] = set()
     numpy: set[str] = set()
     members: set[str] = set()

@@ -156,7 +156,8 @@ def sound(text: str, what: str) -> str:
     """Check the text of a Python file before it is written. Return it unchanged.
 
     Raises:
-        InputError: the text has invisible characters or does not compile. Its run is then old, damaged or forged.
+        InputError: the text has invisible characters or does not compile. The run that it is from is then old, damaged
+            or forged.
     """
     hidden = unseen(text)
     why = str(hidden[0]) if hidden else why_not_compiled(text, what)
@@ -231,10 +232,10 @@ def _assigned(text: str) -> tuple[str, str, str]:
 
 
 def _take_docstring(text: str) -> tuple[str, str]:
-    """The module's docstring, in brackets or not, and the text without it. If the text compiles, the rest does."""
+    """The module's docstring, in brackets or not, and the text without it. If the text compiles, so does the rest."""
     every = every_token(text)
     found = [token for token in every if matters(token)]
-    layout = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)  # from a line that ends in "\\" above a comment
+    layout = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)  # a line with a final "\\" above a comment has them
     found = list(itertools.dropwhile(lambda token: token.type in layout, found))
     opened = list(itertools.takewhile(lambda token: token.string == "(", found))
     strings = list(itertools.takewhile(lambda token: token.type == tokenize.STRING, found[len(opened) :]))

@@ -41,7 +41,9 @@ def canonical(source: str) -> str:
 
 
 def unseen(source: str) -> tuple[SourceProblem, ...]:
-    """Problems with invisible characters in a canonical source: one per character and line, at most `_REPORTED`.
+    """Problems with invisible characters in a canonical source, at most `_REPORTED`.
+
+    A character that occurs several times in a line is one problem.
 
     Refused are control characters except LF and tab, direction marks, characters without width, line and paragraph
     separators, letters and marks without a glyph, and private or unassigned characters. Variation selectors are

@@ -1,4 +1,4 @@
-"""A reward program: source text, identity and lineage."""
+"""A reward program: its source text, its identity, and its lineage, the programs from which it was made."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Definition:
         digest: hash of the normalised syntax tree (16 hex digits).
         within: "function" if any enclosing definition is a function, else "class" for a method, else "module".
         calls: number of places in the source that call it by name, such as `near(…)`, `self.near(…)` or
-            `Reward.near(…)`. Recursive calls count. Calls by the evaluation do not.
+            `Reward.near(…)`. This includes recursive calls, but not calls by the evaluation.
         first, last: first and last line, from 1, decorators included.
     """
 
@@ -46,7 +46,7 @@ class Program:
         prior: log-probability that the proposer gives the program, relative to its best one, nats; 0 if it gives none.
             It matters if few demonstrations leave several programs equally good.
         functions: functions and classes of the program, found when the sandbox parses the source.
-        takes_action: whether reward_fn takes (state, action, next_state), also found then.
+        takes_action: whether reward_fn takes (state, action, next_state); also found by the sandbox.
     """
 
     id: str

@@ -121,7 +121,7 @@ def _facts(
 
 
 def _tasks(rows: Sequence[TrajectoryRow], *, prompted: bool) -> str:
-    """The names of the tasks, as text. Several tasks of a run with prompts come with their names in prompts."""
+    """The names of the tasks, as text. If a run with prompts has several, their names in prompts follow in brackets."""
     names = neutral_names(row.task for row in sorted(rows, key=lambda row: row.split != "train"))
     if [*names] == ["default"]:
         return ""

@@ -127,7 +127,7 @@ def histogram(
         least, most: range of rewards. The outermost bars include rewards outside it.
         level: threshold on the reward, or None.
         label: description for screen readers.
-        share: share that reaches the upper and the lower edge of the frame.
+        share: share of states at which a bar reaches the upper or the lower edge of the frame.
     """
     low, high = _apart(least, most)
     width, height = NARROW, 250
@@ -158,7 +158,7 @@ def histogram(
 
 
 def tallest(groups: Sequence[Floats], least: float, most: float) -> float:
-    """The value of `share` for histograms of these rewards: a round number that no bar exceeds."""
+    """The `share` argument of `histogram` for these rewards: a round number that no bar exceeds."""
     low, high = _apart(least, most)
     shares = [
         float(np.histogram(np.clip(values, low, high), bins=BINS, range=(low, high))[0].max()) / len(values)

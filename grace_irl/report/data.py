@@ -48,7 +48,7 @@ def read(
 
     Args:
         config: configuration of the run, which names the files.
-        rows: trajectories of the run, as its store describes them. Others are ignored.
+        rows: trajectories of the run, as its store describes them. Other trajectories in the files are ignored.
         own: whether this user made the run on this machine. If not, no file that the run names is opened.
         given: demonstrations to use in place of these files.
     """

@@ -29,7 +29,7 @@ from grace_irl.states.vector import VECTOR
 from grace_irl.svg import text
 
 FIELDS = 24
-"""Maximum number of rows of a table. For wider vectors it has the fields with the largest effect (`Field`)."""
+"""Maximum number of rows of a table. For wider vectors, it shows the fields with the largest effect (`Field`)."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def numbers(field: Field, shots: Sequence[Shot], trajectories: dict[str, Traject
 
 CELL = 20  # width and height of a grid cell, pixels
 MOST_CELLS = 4_096  # maximum number of cells of a grid to draw
-MARKED = 40  # maximum width of a grid whose cells carry marks, cells
+MARKED = 40  # maximum width, in cells, of a grid whose drawing has marks in its cells
 MOST_LISTED = 60  # maximum number of entries of the legend
 COMMON = "·▒"  # marks of common background cells; drawings omit these marks
 
@@ -280,7 +280,7 @@ class VectorFigures(GalleryFigures):
 
 
 class RecordFigures(VectorFigures):
-    """Figures of records: a table of their numbers. A row is named by its part of the record and place in it."""
+    """Figures of records: a table of their numbers. A row's name is a part of the record and the index in it."""
 
     def _names(self, data: Data) -> Sequence[str]:
         first = next(iter(data.trajectories.values()))

@@ -1,4 +1,4 @@
-"""The charts of the report, and the data that they and its tables show."""
+"""The charts of the report, and the data for its charts and tables."""
 
 from __future__ import annotations
 

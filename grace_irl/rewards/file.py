@@ -116,7 +116,8 @@ class RewardFile:
 
         Args:
             terms: whether to call `terms_fn` at every step, for the components of the reward.
-            allow_weak_sandbox: whether to accept tier E (docs/sandbox.md) for a file that is not trusted.
+            allow_weak_sandbox: whether to accept tier E, a sandbox that does not protect the user's files
+                (docs/sandbox.md), for a file that is not trusted.
 
         Raises:
             InputError: `environment` is not a Gymnasium environment.

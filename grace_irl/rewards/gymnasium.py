@@ -193,7 +193,7 @@ class RewardVectorEnv(VectorWrapper):
         return reached
 
     def _begins(self, slots: NDArray[np.int64], states: NDArray[Any], infos: dict[str, Any]) -> list[Begin]:
-        """The episodes that begin in these slots."""
+        """The episodes that begin in the sub-environments with these indices (`slots`)."""
         if not len(slots):
             return []
         nobody = np.zeros(self.num_envs, bool)

@@ -23,7 +23,7 @@ class ImitationReward:
     receives `state` and rewards the step.
 
     In batches of another order, for example from a replay buffer, each step becomes an episode of its own. The rewards
-    are then right for programs that depend on one transition only. Programs that use the history lack it.
+    are then right for programs that depend on one transition only. Programs that use earlier states do not get them.
 
     Observations of a `Dict` space are records, or hold the state under "state", as for the wrappers. In `imitation`,
     `RewardVecEnvWrapper` and BC accept such observations; GAIL and AIRL do not.

@@ -33,7 +33,8 @@ _OFFLINE = -1
 class RewardRunner(Protocol):
     """A runner of one program, for trajectories and for running episodes. Both ways return the same rewards.
 
-    It holds one `Reward` object for each running episode, under the number of its slot.
+    It holds one `Reward` object for each running episode. The episode's slot, usually the index of its environment,
+    identifies it.
     """
 
     def rewards(self, trajectories: Sequence[Trajectory]) -> list[Floats]:
@@ -171,7 +172,7 @@ class SandboxedRunner(_Closing):
         name: the program's name in messages.
         terms: whether to return the components of `terms_fn` too.
         workers: number of children of the sandbox for trajectories; None: one per core.
-        allow_weak: whether to accept tier E (docs/sandbox.md).
+        allow_weak: whether to accept tier E, a sandbox that does not protect the user's files (docs/sandbox.md).
         sandbox: an open sandbox for trajectories. If None, each call of `rewards` opens and closes one.
     """
 
@@ -265,7 +266,7 @@ class OnlineReward:
             return self._reward.terms_fn(*_handed(state, *transition))
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("_reward", "_generators"):  # a copy asks for them before `__init__`
+        if name in ("_reward", "_generators"):  # `copy` reads these before they exist
             raise AttributeError(name)
         return getattr(self._reward, name)
 

@@ -26,7 +26,7 @@ class RewardVecEnv(VecEnvWrapper):
     `info`, such as `"TimeLimit.truncated"`, stay unchanged.
 
     The environments of this package put the state into the `info` of each step (`rewards.view.SHOWN`), because their
-    observations are made for the policy. The reward of a step without it is 0.
+    observations are made for the policy. A step without a state in its `info` has reward 0.
 
     Args:
         venv: the vector environment to wrap. Its observations are states, or dicts with the states under "state".
@@ -98,7 +98,7 @@ class RewardVecEnv(VecEnvWrapper):
     def _reached(
         self, observations: Any, over: list[int], infos: list[dict[str, Any]]
     ) -> tuple[list[int], list[NDArray[Any]] | NDArray[Any]]:
-        """The slots with a reward for this step, and the next states of their episodes."""
+        """The sub-environments (`slots`) with a reward for this step, and the next states of their episodes."""
         if self._shown:
             slots = [slot for slot, info in enumerate(infos) if SHOWN in info]
             return slots, [infos[slot][SHOWN] for slot in slots]
@@ -110,7 +110,7 @@ class RewardVecEnv(VecEnvWrapper):
         return list(range(self.num_envs)), states
 
     def _begins(self, slots: Iterable[int], observations: Any) -> list[Begin]:
-        """The episodes that begin in these slots."""
+        """The episodes that begin in the sub-environments with these indices (`slots`)."""
         told = self.venv.unwrapped.reset_infos
         states = None if self._shown else states_of(observations, self.num_envs)
         return [

@@ -79,7 +79,7 @@ def require_layers(weights: Mapping[str, torch.Tensor], described: object, input
         weights: result of `require_tensors`.
         described: a `net_arch`, which is a list of the layers' widths or a dict of such lists.
         inputs: number of inputs of the first layer.
-        critics: number of networks with these layers; if `described` is a dict, with the layers of its last entry.
+        critics: number of critic networks. Their layers are `described`, or its last entry if it is a dict.
 
     Raises:
         ValueError: `described` is no `net_arch`, or its layers need more numbers.
@@ -210,13 +210,13 @@ class CheckpointPolicy:
                 name, inputs = images, PICTURE
             make = getattr(importlib.import_module(self._module), name)
             require_layers(found, options.get("net_arch", []), inputs, options.get("n_critics", 1))
-            with warnings.catch_warnings():  # about layers of older versions, which load equally
+            with warnings.catch_warnings():  # layers of older versions warn, but load correctly
                 warnings.simplefilter("ignore", UserWarning)
                 policy = make(space, self._space, lambda _: 0.0, **options)
             policy.load_state_dict(found)
         except InputError:
             raise
-        except Exception as error:  # torch and SB3 raise what their parts raise
+        except Exception as error:  # torch and SB3 raise errors of many types
             lines = str(error).strip().splitlines() or [type(error).__name__]
             raise InputError(
                 f"--policy {self._path}: its weights do not fit {_described(space)} and actions of {self._space} "

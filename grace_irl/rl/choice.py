@@ -28,8 +28,8 @@ class Signal:
 
     Attributes:
         pay: wrapper of environments that replaces their reward by this one.
-        centred: whether the learner's reward was shifted to a running mean of 0. The choice then subtracts one mean
-            for all policies, taken over all episodes of the choice.
+        centred: whether the learner's reward was shifted to a running mean of 0. The choice then subtracts a mean
+            from the reward of each step: the mean over all steps of all its episodes, the same for all policies.
     """
 
     pay: Pay
@@ -67,7 +67,7 @@ def choose(
     Raises:
         GraceError: the reward fails on an episode.
     """
-    # Equal numbers of episodes in all lanes, so that no lane plays an unused episode.
+    # All environments (lanes) play the same number of episodes, so that no episode is left unused.
     count = max(lanes for lanes in range(1, problem.num_envs + 1) if episodes % lanes == 0)
     totals, lengths, steps = [], [], 0
     for each in policies:

@@ -1,4 +1,6 @@
-"""Factories of environments by id or by the user's own adapter, each with its view.
+"""Factories of environments with their views, by id or by the user's own adapter.
+
+A view converts observations to the states that programs get.
 
 An adapter is a short function of the user, named as `package.module:make` or `file.py:make`.
 """

@@ -1,8 +1,8 @@
 """Training on vector environments with a chosen reward, shared by all methods.
 
 Every learner uses several environments in this process (`learning_venv`). Their reward is their own or a recovered one
-(`Pay`). It may be divided by the standard deviation of its returns (`normalised`). `grace_irl.rl.ppo.train` is PPO
-with checkpoints. Comparisons train without checkpoints (`learn_on`).
+(`Pay`). Rewards may be divided by the standard deviation of their returns (`normalised`). `grace_irl.rl.ppo.train` is
+PPO with checkpoints. Comparisons train without checkpoints (`learn_on`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class ProgramPay:
     Attributes:
         reward: the file.
         form: form of the learner's reward.
-        allow_weak_sandbox: whether to accept tier E (docs/sandbox.md).
+        allow_weak_sandbox: whether to accept tier E, a sandbox that does not protect the user's files
+            (docs/sandbox.md).
     """
 
     reward: RewardFile
@@ -63,7 +64,10 @@ class ProgramPay:
 
     @property
     def scale(self) -> Scale:
-        """The conversion to this form, with the file's calibration and the default discount."""
+        """The conversion to this form, with the file's calibration and the default discount.
+
+        `__call__` replaces the discount by the learner's.
+        """
         return self.reward.scaled(self.form)
 
     def __call__(self, venv: VecEnv, gamma: float) -> VecEnv:

@@ -23,7 +23,7 @@ def _without(*parts: str) -> dict[str, bool]:
 
 @dataclass(frozen=True)
 class Body:
-    """Widths of a MuJoCo body's observations: those that v5 supports, and those of older versions only.
+    """Widths of a MuJoCo body's observations, both those that v5 supports and those of older versions only.
 
     Attributes:
         options: arguments of `gymnasium.make`, by the width of the resulting observation.
@@ -35,7 +35,7 @@ class Body:
 
 
 def _plain(width: int, hidden: int) -> Body:
-    """A body with the same observation in all versions. An option of v5 puts `hidden` positions in front of it."""
+    """A body with the same observation in all versions. With an option of v5, `hidden` positions precede it."""
     shown = {width + hidden: {_POSITION: False}} if hidden else {}
     return Body({width: {}, **shown}, {})
 

@@ -161,8 +161,8 @@ def _distinct(keys: Tensor, limit: int) -> tuple[Tensor, Tensor]:
 class NormalisedVector(BaseFeaturesExtractor):
     """A vector, normalised by running mean and deviation, and clipped at 10 deviations as in `VecNormalize`.
 
-    The statistics are part of the policy. So they are saved and copied with it, and any algorithm that sets its
-    environment can train it. `NormalisingPolicy` collects them.
+    The statistics are part of the policy. So they are saved and copied with it, and stay if an algorithm such as GAIL
+    replaces the environment of the learner. `NormalisingPolicy` updates them.
 
     Args:
         space: observation space, `(n,)`.

@@ -28,7 +28,7 @@ MAX_WORDS = 32
 """Maximum number of words of an instruction in an observation. The rest is cut."""
 
 WORDS = 1024
-"""Largest number of a word. Words have the numbers from 1; 0 means no word."""
+"""Largest number that stands for a word. The numbers begin at 1, and 0 means no word."""
 
 TEXT_WORDS = MAX_WORDS
 """Maximum number of words of a text part of a record in an observation. The rest is cut."""
@@ -263,7 +263,7 @@ class RecordObserver:
 
     @property
     def said(self) -> int:
-        """Number of texts in an observation."""
+        """Number of texts in an observation, including the instruction if the observer reads it."""
         return len(self.texts) + self.reads_instruction
 
     @property

@@ -138,7 +138,7 @@ def train(
             curve.append(replace(found, paid=paid, seconds=seconds))
             if folder is not None:
                 policy.save(folder / POLICY)
-                # The curve comes before the checkpoint, because that marks this part as done.
+                # The checkpoint marks this part as done, so it is written last.
                 write_atomically(folder / CURVE, to_json(curve) + "\n")
                 Checkpoint.of(learner, venv, curve, identity).write(folder / STATE)
             if progress is not None:
@@ -208,7 +208,7 @@ class Checkpoint:
     """The state of a training between two parts: weights, optimiser, normalisation, and the curve so far.
 
     Attributes:
-        identity: digest of the settings.
+        identity: digest of what identifies the training: arguments, settings, reward and initial policy.
         steps: environment steps so far.
         updates: updates so far, as counted by PPO.
         policy, optimizer: `state_dict` of each.
@@ -266,7 +266,7 @@ def read_checkpoint(path: Path, identity: str) -> Checkpoint | None:
     try:
         found = read_weights(path.read_bytes())
         checkpoint = Checkpoint(**{**found, "curve": from_json(found["curve"])})
-    except Exception as error:  # torch raises what its parts raise
+    except Exception as error:  # torch raises errors of many types
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise InputError(f"{path}: not a checkpoint ({lines[0][:200]}); expected what training wrote") from None
     if checkpoint.identity != identity:

@@ -102,7 +102,7 @@ def load_policy(path: str | Path, device: str = "cpu") -> TrainedPolicy:
         raise
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}; expected a policy that training saved") from None
-    except Exception as error:  # torch raises what its parts raise
+    except Exception as error:  # torch raises errors of many types
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise InputError(f"{path}: not a saved policy ({lines[0][:200]}); expected what training wrote") from None
     policy.network.to(device)

@@ -89,16 +89,16 @@ class Evolution:
 
     @property
     def bar(self) -> Bar:
-        """See `Barred`. The floor is the worst member's merit once the population is full.
+        """See `Barred`. Once the population is full, the floor is the worst member's merit (`ranks.merit`).
 
-        The elite score is the merit of the last elite.
+        `Bar.elite` is the merit of the last elite.
         """
         return Bar(self._merit_at(self._settings.population), self._merit_at(self._settings.elite))
 
     def _merit_at(self, place: int) -> float:
-        """The merit of the member at `place` (from 1), or -inf if there is none.
+        """The merit of the member with rank `place` (from 1), or -inf if there is none.
 
-        A program with a lower fitness cannot reach this place, because merit is at most fitness.
+        A program with a lower fitness cannot reach this rank, because merit is at most fitness.
         """
         if len(self._members) < max(place, 1):
             return float("-inf")
@@ -135,7 +135,7 @@ class Evolution:
 
     def _parent(self) -> str:
         fitness = np.array([member.evaluation.score for member in self._members])
-        with np.errstate(over="ignore"):  # a temperature near 0 overflows; only the best then has a chance
+        with np.errstate(over="ignore"):  # a temperature near 0 overflows; only the best has a chance then
             chance = np.exp((fitness - fitness.max()) / self._settings.parent_temperature)
         return self._members[int(self._rng.choice(len(chance), p=chance / chance.sum()))].program.id
 

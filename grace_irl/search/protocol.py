@@ -25,8 +25,8 @@ class Request:
         context: pairs of name and value that the search has drawn, such as ("include_expert", True).
         samples: number of consecutive requests with the same operator, parents, seed and context. A model answers
             them in one call.
-        sample: position of this request among them, from 0.
-        version: number of earlier requests to reshape.
+        sample: index of this request among these consecutive ones, from 0.
+        version: number of earlier requests to reshape, for such a request; else 0.
         ancestors: ids of further programs that the operator may show, such as the path from the root of a tree.
     """
 
@@ -64,7 +64,7 @@ class Result:
         evaluation: its evaluation, or None.
         failure: "" with a program, else one line (no answer, refused, no code in the answer, …).
         drafts: earlier versions of the program that follow-up calls replaced, oldest first.
-        notes: texts from follow-up calls by the name of their step, such as a thought or a self-assessment.
+        notes: the model's answers to follow-up calls, by the name of the step that asked, such as a self-assessment.
         exhausted: whether the proposer has nothing new. The next request would bring no program either.
     """
 
@@ -103,7 +103,7 @@ class Search(Protocol):
         ...
 
     def tell(self, result: Result) -> list[Fate]:
-        """Process a result and return the fates that are now decided."""
+        """Process a result. Return the fates (`Fate`) that are now decided."""
         ...
 
     @property
@@ -128,9 +128,9 @@ class Barred(Protocol):
 
     @property
     def bar(self) -> Bar:
-        """The bar for the next requested program.
+        """The limits on the score (`Bar`) for the next requested program.
 
-        Its floor is the score below which the program cannot enter the population; -inf while there is room. A search
+        The floor is the score below which this program cannot enter the population; -inf while there is room. A search
         that ranks by merit returns the merit of its last member. As merit is the score plus a prior term <= 0, a lower
         score cannot enter.
         """

@@ -44,9 +44,9 @@ def ranked(candidates: Iterable[Scored]) -> list[Scored]:
 def winner(candidates: Iterable[Scored]) -> Scored | None:
     """The best program, or None without candidates.
 
-    A program equals the one of highest merit on training data if their merits are equal, or if both separate expert
-    from negative states. Among these equals, held-out accuracy decides, then held-out fitness, higher prior, fewer
-    nodes and the earlier request.
+    The choice is between the program of highest merit and its equals. A program is its equal if their merits are equal,
+    or if both separate expert from negative states in training data. Held-out accuracy decides, then held-out fitness,
+    higher prior, fewer nodes and the earlier request.
     """
     order = ranked(candidates)
     if not order:
