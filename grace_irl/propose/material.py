@@ -105,7 +105,7 @@ class ParentMaterial:
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """Input of an operator. Each operator names the attributes that it reads.
+    """Input of an operator, a function that writes one kind of prompt. Each operator names the attributes it reads.
 
     Attributes:
         seed: seed of all random draws (`Request.seed`).

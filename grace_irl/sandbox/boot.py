@@ -1,7 +1,8 @@
 """The start script of a zygote: `python boot.py PACKAGE_FOLDER DESCRIPTOR OPTIONS`.
 
-It registers the packages as empty modules, so that a zygote never loads the imports of their `__init__` files. Every
-child would copy these pages, and a program could search them.
+A zygote is the process that forks a child for each program. This script registers the packages as empty modules, so
+that a zygote never runs their `__init__` files. Those import more modules, and every child would get a copy of their
+memory, which a program could search.
 """
 
 import json
@@ -11,7 +12,7 @@ import types
 
 
 def main() -> None:
-    """Register the packages, and serve the host."""
+    """Register the packages, then answer the host's requests until it hangs up."""
     folder, descriptor, text = sys.argv[1:4]
     options = json.loads(text)
     sys.path[:] = [*sys.path, *(entry for entry in options["path"] if entry not in sys.path)]

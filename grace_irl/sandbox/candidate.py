@@ -39,16 +39,16 @@ class NotANumberError(Exception):
 
 
 class Candidate:
-    """A program inside its child.
+    """A compiled program in the process that runs it.
 
     Args:
-        source: text of the program, which is also searched for random generators.
+        source: text of the program, which is also searched for the names of random generators.
         takes_action: whether reward_fn takes (state, action, next_state).
         name: name of the program's module.
         filename: name of the program's file in tracebacks.
 
     Attributes:
-        uses_random: whether the program may draw from `random` or `numpy.random`. If not, nobody resets them.
+        uses_random: whether the program may draw from `random` or `numpy.random`. If so, `module` seeds both.
     """
 
     def __init__(
@@ -89,11 +89,11 @@ class Candidate:
 
 
 class Reward:
-    """One `Reward` object and its methods.
+    """An object of a program's class `Reward`, and calls of its methods.
 
     Attributes:
-        call: bound method reward_fn.
-        instance: the object itself.
+        call: the object's bound method reward_fn.
+        instance: the object.
     """
 
     def __init__(self, instance: Any) -> None:
@@ -104,8 +104,8 @@ class Reward:
         """The text of debug_fn about a state; "" if there is no debug_fn.
 
         Args:
-            arguments: (state), or after each step of a program that takes actions, (state, action, next_state). A
-                debug_fn with one parameter gets only the last argument, the current state.
+            arguments: (state); if the program takes actions, (state, action, next_state). A debug_fn with one
+                parameter gets only the last argument, the current state.
         """
         method = getattr(self.instance, contract.DEBUG_METHOD, None)
         return "" if method is None else str(_called(method, arguments))
@@ -147,7 +147,10 @@ def number(value: Any, said: str = "reward_fn returned") -> float:
 
 
 def constructor(owner: type) -> Callable[[Any, str], Any]:
-    """The function that creates a Reward. It passes extra_info by position, by name or not at all."""
+    """A function that creates an object from the class and extra_info.
+
+    It passes extra_info by position, by name or not at all, as the constructor of `owner` requires.
+    """
     made_by = vars(owner).get("__init__")
     if isinstance(made_by, types.FunctionType) and made_by.__code__.co_argcount > 1:  # the usual case, and cheap
         return lambda made, extra_info: made(extra_info)
@@ -191,7 +194,7 @@ class ProgramFailure:
 
 
 def explain(error: BaseException, phase: Status, source: str, where: str = "") -> ProgramFailure:
-    """The failure that an exception stands for.
+    """The failure to report for an exception.
 
     Args:
         error: exception of the program.

@@ -1,4 +1,4 @@
-"""The child of batch mode, which is locked down and runs one program over all states of its job."""
+"""Tasks of a locked-down child: score all states of a job (batch mode), compare two sets, or inspect a source."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def run_batch(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], b
     """Score a job. This is the body of a forked child and never returns.
 
     Args:
-        lockdown: layers of this machine.
+        lockdown: prepared lock-down, which this process still has to apply.
         request: a dict with `layers`, `checks`, `cpu_s` and `memory_mb`.
-        fds: descriptors of the job's memory and the parcel.
+        fds: descriptors of the job's memory, and of the parcel with its trajectories.
         base_bytes: address space of the zygote in bytes.
     """
     answer, views = AnswerMap(fds[0]), Views(fds[1])
@@ -45,8 +45,8 @@ def run_batch(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], b
 def run_debug(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
     """Compare two sets of states by a program's `debug`. This is the body of a forked child and never returns.
 
-    The arguments are those of `run_batch`, but the parcel holds single states, experts first. The request also has
-    `experts`, the number of expert states.
+    The arguments are those of `run_batch`, but the parcel holds single states, those of experts first. The request also
+    has `experts`, the number of expert states.
     """
     answer, views = AnswerMap(fds[0]), Views(fds[1])
     source, candidate = _enter(lockdown, request, answer, base_bytes + views.mapped)
@@ -56,7 +56,7 @@ def run_debug(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], b
 
 
 def run_inspection(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
-    """Parse and check a job's source, without executing it. The job's message becomes the findings in JSON."""
+    """Parse and check a job's source, without executing it. The findings go into the job's message, as JSON."""
     answer = AnswerMap(fds[0])
     lockdown.apply(
         request["layers"],
@@ -98,7 +98,8 @@ def prepare(source: str, *, checks: bool) -> Candidate | ProgramFailure:
 
     Args:
         source: text of the program.
-        checks: whether the static checks may refuse the source. False lets tests try the other layers alone.
+        checks: whether the static checks may refuse the source. If not, only errors of syntax and of the contract do.
+            Tests use this to try the other protections alone.
     """
     try:
         source = canonical(source)
@@ -113,7 +114,8 @@ def prepare(source: str, *, checks: bool) -> Candidate | ProgramFailure:
 
 
 def score(candidate: Candidate, source: str, views: Views, answer: AnswerMap) -> None:
-    """Score all states in order, with one Reward per trajectory. Each reward is written to the job at once."""
+    """Score all states in order, with one Reward per trajectory. Write each reward to the job's memory as soon
+    as it is known."""
     requests = answer.requests()
     phase: Status = "init"
     where, start = "", 0
@@ -142,7 +144,8 @@ def score(candidate: Candidate, source: str, views: Views, answer: AnswerMap) ->
 
 
 def compare(candidate: Candidate, source: str, views: Views, experts: int, answer: AnswerMap) -> None:
-    """Call the program's `debug(expert_states, negative_states)` on lists of copies, and write its text to the job."""
+    """Call the program's `debug(expert_states, negative_states)` on lists of fresh states, and write its text to
+    the job's memory."""
     phase: Status = "init"
     try:
         function = candidate.module().get(contract.DEBUG_SETS)
@@ -181,7 +184,7 @@ class ProgramPass:
             self.step = step
 
     def transitions(self, actions: NDArray[Any], requests: dict[int, int]) -> None:
-        """Call reward_fn(state, action, next_state). Entry t+1 rewards the step into state t+1; entry 0 is NaN."""
+        """Call reward_fn(state, action, next_state). Reward t+1 belongs to the step into state t+1; reward 0 is NaN."""
         state = self._view.state
         self._answer.rewards[self._start] = float("nan")
         for step in range(1, self._view.length):

@@ -24,7 +24,7 @@ _POLL_S = 0.005
 
 
 class Ended(NamedTuple):
-    """The end of a child, from wait4.
+    """The end of a child, as wait4 reports it.
 
     Attributes:
         exit_code: exit code; 0 if a signal ended the child.
@@ -113,8 +113,8 @@ class Child:
             wall_s: limit of wall time in seconds.
             cpu_s: limit of CPU time in seconds.
             host: socket to the host. If the host hangs up, the child is killed.
-            too_big: whether the process with this pid uses too much memory. It is called regularly on systems without
-                pidfds, where the kernel does not enforce a memory limit.
+            too_big: function that tells whether the process with a pid uses too much memory. It is called regularly
+                on systems without pidfds, where the kernel does not enforce a memory limit.
         """
         if self._pidfd < 0:
             return self._watch_by_polling(wall_s, cpu_s, too_big)
@@ -146,7 +146,7 @@ class Child:
         return ended
 
     def reap(self) -> Ended:
-        """Wait for the end by wait4. Afterwards, the child and its memory are gone."""
+        """Wait for the child to end, and return its exit status from wait4. Afterwards its memory is free."""
         ended = self._reaped(0)
         assert ended is not None  # wait4 without WNOHANG returns for this child only
         return ended

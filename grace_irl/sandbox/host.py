@@ -1,4 +1,7 @@
-"""The host's side of one zygote: start it, send it jobs, restart it if it died."""
+"""The host's side of one zygote: start it, send it requests, restart it if it died.
+
+A zygote is a process that forks a locked-down child for each program.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,8 @@ ENVIRONMENT = {
     "MKL_NUM_THREADS": "1",
     "LC_ALL": "C.UTF-8",
 }
-"""The whole environment of a zygote: reproducible orders of sets, one thread for linear algebra, and less memory for a
-fork to copy."""
+"""All environment variables of a zygote. They make the order of sets reproducible, give linear algebra one thread, and
+leave less memory for a fork to copy."""
 
 
 class ZygoteHandle:
@@ -38,7 +41,7 @@ class ZygoteHandle:
 
     Args:
         number: index of the worker in its pool, from 0.
-        wrap: command that runs the zygote in a box (bubblewrap, sandbox-exec); () for none.
+        wrap: command that runs the zygote in a sandbox of the operating system (bubblewrap, sandbox-exec); () for none.
     """
 
     def __init__(self, number: int = 0, wrap: Sequence[str] = ()) -> None:
@@ -71,7 +74,7 @@ class ZygoteHandle:
         try:
             self._socket.settimeout(within_s)
             return wire.receive(self._socket)[0]
-        except TimeoutError as error:  # it neither answers nor ends
+        except TimeoutError as error:  # the zygote neither answers nor ends
             self._process.kill()
             raise wire.ClosedError from error
 
@@ -119,7 +122,7 @@ class ZygoteHandle:
         path = [os.path.abspath(entry) for entry in sys.path if entry and os.path.exists(entry)]
         options = json.dumps({"path": path})
         boot = str(_PACKAGE / "sandbox" / "boot.py")
-        # without `site`, because every fork would copy its hooks; the path comes with the options
+        # -S: without `site`, because every fork would copy its hooks. The options hold the folders of `sys.path`.
         python = [sys.executable, "-S", "-s", "-P", boot, str(_PACKAGE), str(theirs.fileno()), options]
         try:
             self._process = subprocess.Popen(

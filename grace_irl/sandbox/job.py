@@ -1,4 +1,7 @@
-"""The memory of a job. The host writes it before the run, and reads it after the child's death, without trust."""
+"""The shared memory of a job, the work of one child.
+
+The host writes the input before the child starts. It reads the output after the child has ended, and does not trust it.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +30,17 @@ _WITHIN: tuple[Within, ...] = get_args(Within)
 
 
 class JobMemory:
-    """The memory of one run.
+    """The host's side of a job's memory. A job is a run, or one portion of a run that is too large for one child.
 
     Args:
         source: the program in UTF-8.
-        positions: number of trajectories of the run, or of this portion of it.
+        positions: number of trajectories of the job.
         second: strict mode's second order of the trajectories, `(positions,)`; None in other modes.
-        states: number of states of all trajectories.
+        states: number of states of these trajectories.
         debug: debug requests.
         debug_chars: maximum length of a debug text in characters.
         message: room for the message in bytes.
-        first: number of the first trajectory, for messages.
+        first: position of the job's first trajectory in the run, for messages.
     """
 
     def __init__(
@@ -70,7 +73,10 @@ class JobMemory:
         memory.close(self.fd)
 
     def answer(self) -> tuple[Status, str, str, bool]:
-        """Status, message, traceback, and whether the program takes actions: the child's answer, made harmless."""
+        """The child's answer: status, message, traceback, and whether the program takes actions.
+
+        The status is "killed" if the answer is missing or invalid. The texts have no control characters.
+        """
         data = memory.read_all(self.fd, ANSWER.size, self._job.answer_at)
         code, said, trace, transitions = ANSWER.unpack(data)
         if not 0 < code <= len(STATUSES):
@@ -120,7 +126,7 @@ def stripped(text: str) -> str:
 
 
 def inspection(message: str) -> Inspection | None:
-    """An inspection from a child's JSON; None if anything in this untrusted text is odd."""
+    """An inspection from a child's JSON; None if this untrusted text is not what a child writes."""
     try:
         found = json.loads(message)
         functions = tuple(map(_definition, found["functions"]))
@@ -160,12 +166,12 @@ def _unusable(
 
 
 class AnswerMap:
-    """The child's writable map of a job's memory.
+    """The child's side of a job's memory, which it can read and write.
 
     Attributes:
         job: layout of the memory.
-        rewards: rewards of all states, a view of `(states,)` doubles.
-        mapped: size of the map in bytes of address space.
+        rewards: rewards of all states, `(states,)` float64. Assignments change the memory.
+        mapped: bytes of address space that the memory takes.
         transitions: whether the program rewards transitions. The child sets it.
     """
 
@@ -186,7 +192,7 @@ class AnswerMap:
         return self._integers(self.job.second_at, self.job.positions)
 
     def requests(self) -> dict[int, dict[int, int]]:
-        """Index of each debug request, by position and step."""
+        """Index of each debug request, by the position of its trajectory in the job and by its step."""
         found: dict[int, dict[int, int]] = {}
         flat = self._integers(self.job.requests_at, 2 * self.job.requests)
         for slot, (position, step) in enumerate(zip(flat[::2], flat[1::2], strict=True)):
@@ -194,7 +200,7 @@ class AnswerMap:
         return found
 
     def finish(self, status: str, message: str = "", traceback: str = "") -> None:
-        """Write how the run ended. The status code comes last, so that half an answer is no answer."""
+        """Write how the run ended. The status code comes last, so a child that dies earlier leaves no answer."""
         said = self._text(self.job.message_at, message, self.job.message)
         trace = self._text(self.job.traceback_at, traceback, TRACEBACK_BYTES)
         ANSWER.pack_into(self._map, self.job.answer_at, CODES[status], said, trace, self.transitions)
@@ -204,7 +210,7 @@ class AnswerMap:
         self.finish(failure.status, failure.message, failure.traceback)
 
     def debug(self, slot: int, text: str) -> None:
-        """Write one debug text, cut to its room."""
+        """Write the text of the debug request `slot`, cut to the bytes that it may have."""
         at = self.job.debug_at + slot * (8 + self.job.debug_bytes)
         written = self._text(at + 8, text, self.job.debug_bytes)
         self._map[at : at + 8] = written.to_bytes(8, "little")
@@ -220,10 +226,10 @@ class AnswerMap:
 
 
 class RunTally:
-    """Sum of the outcomes of a run's portions.
+    """Sum of the outcomes of a run's portions. A portion is a slice of the run that one child scores.
 
     Args:
-        lengths: number of states at each position of the run, `(positions,)`.
+        lengths: number of states of each trajectory of the run, `(positions,)`.
         limits: limits of one pass over the whole run.
         debug: debug requests of the whole run.
         passes: number of passes, 2 in strict mode.

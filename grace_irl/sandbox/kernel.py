@@ -1,6 +1,6 @@
 """Kernel calls that Python lacks, made through ctypes, and the seccomp filter of a locked-down child.
 
-Calls that may fail return whether they succeeded; none raises. The numbers of system calls are from
+Functions that may fail return whether they succeeded; none raises. The numbers of system calls are from
 arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h of Linux. The filter is classic BPF over
 `struct seccomp_data` (nr at byte 0, arch at 4, arguments from 16), as seccomp(2) describes.
 """
@@ -159,7 +159,8 @@ def build_filter(arch: Architecture) -> bytes:
     ]
     if arch.foreign_from:
         program += [_instruction(_AT_LEAST, 0, 1, arch.foreign_from), _instruction(_RETURN, 0, 0, _KILL)]
-    # The calls, then each rule once, then two shared ends. It is short, because the kernel compiles it for every child.
+    # First the tests of the call's number, then each rule once, then two returns that all share. The program is short,
+    # because the kernel compiles it for every child.
     rules: list[bytes] = []
     starts: dict[Rule, int] = {}  # position of each rule, counted from the end of the rules
     for rule in _RULES.values():
@@ -240,14 +241,14 @@ class SeccompFilter:
     def apply(self) -> bool:
         """Filter all threads of this process from here on, permanently.
 
-        `prctl` would filter only the calling thread. If a thread already has a filter of its own, the kernel filters no
-        thread and returns that thread's number. That is a failure, too.
+        `prctl` would filter only the calling thread. If another thread already has a filter of its own, the kernel
+        filters no thread, and this function returns False.
         """
         return bool(_libc.syscall(*self._call) == 0)
 
 
 class Ruleset:
-    """A Landlock ruleset that covers all rights of this kernel's Landlock, and allows none.
+    """A Landlock ruleset that takes away every right that this kernel's Landlock knows.
 
     Attributes:
         abi: version of the kernel's Landlock; 0 if Landlock is missing or switched off.
@@ -288,7 +289,7 @@ def become_nobody() -> bool:
         os.setgroups([])
         os.setresgid(65534, 65534, 65534)
         os.setresuid(65534, 65534, 65534)
-    except OSError:  # the root of a container may not do this; the layers hold without it
+    except OSError:  # the root of a container may not do this; the other protections hold without it
         return False
     return True
 

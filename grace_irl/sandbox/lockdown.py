@@ -1,4 +1,4 @@
-"""The lock-down of a forked child: it gives up privileges permanently, in the order that works."""
+"""The lock-down of a forked child: it gives up privileges permanently, each one after the last step that needs it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,10 @@ def exit_status(error: BaseException) -> int:
 
 
 class Lockdown:
-    """The layers of this machine, prepared once in the zygote so that each child only applies them."""
+    """The layers of protection that this machine offers: a seccomp filter and a Landlock ruleset.
+
+    The zygote, which forks all children, prepares them once. Each child then only applies them.
+    """
 
     def __init__(self) -> None:
         arch = kernel.architecture()
@@ -81,7 +84,7 @@ class Lockdown:
         if LANDLOCK in layers and not (self._ruleset and self._ruleset.apply()):
             os._exit(LAYER_REFUSED)
         _keep_only(keep)
-        # 0, because with a higher limit a closed descriptor could be opened again; dup2 must come before
+        # 0, so that the process gets no new descriptor. `_keep_only` needs new ones, so it comes before.
         _limit("RLIMIT_NOFILE", 0)
         if SECCOMP in layers and not (self._filter and self._filter.apply()):
             os._exit(LAYER_REFUSED)

@@ -39,8 +39,8 @@ def create(size: int) -> int:
 def seal(fd: int, seals: int) -> None:
     """Fix the size, or the size and the contents, permanently for all processes.
 
-    The kernel returns EBUSY while something else holds a page of the file, such as the kernel's own batches of pages on
-    a machine that is short of memory or time. A later attempt succeeds, so this function tries again.
+    The kernel returns EBUSY while a page of the file is in use elsewhere. On a busy machine, one of the kernel's own
+    batches of pages may hold it for a while. A later attempt succeeds, so this function tries again.
 
     Raises:
         OSError: the kernel refuses, or is still busy after `_SEALING_S` seconds.

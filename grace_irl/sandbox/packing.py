@@ -1,8 +1,8 @@
-"""The contents of one `put`: trajectories that stay in the host until a run needs some of them.
+"""A package: the trajectories of one `put`, which stay in the host process until a run needs some of them.
 
 Experts and negatives often come from different files. So a property that differs between files would tell a program the
-label of a state. Such properties are the type, the precision and the presence of actions. A package therefore gives all
-its trajectories one type, one precision and one form of action.
+label of a state. Such properties are the type and precision of numbers, and the presence of actions. A package
+therefore gives all its trajectories one type and one precision, and shows actions only if all of them have some.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from grace_irl.states.kind import PartLayout, StateKind
 from grace_irl.states.texts import TextTable
 
 PORTION_BYTES = 16 << 20
-"""Maximum bytes of states and actions for one child. A longer run uses several children, one after the other, so that
-memory never holds a copy of the whole set."""
+"""Maximum bytes of states and actions for one child. A longer run is split into portions for several children, one
+after the other, so that memory never holds a copy of the whole set."""
 
 _CODE_BYTES = 8
-"""Approximate bytes of a state's text, besides the text itself. They limit portions whose states all have one text."""
+"""Approximate bytes of a state's reference to its text. They limit a portion even if all its states have one text."""
 
 _GLANCE = 64  # number of first states, which usually show whether numbers were recorded in double precision
-_BLOCK = 1 << 16  # number of states in one comparison, which takes memory, too
-_PLACES = 1024.0  # numbers with at most 10 binary places, such as counts and flags, do not reveal their precision
+_BLOCK = 1 << 16  # number of states to compare at once, because a comparison makes copies
+_PLACES = 1024.0  # numbers with at most 10 binary digits after the point, such as counts, do not reveal a precision
 
 
 @dataclass(frozen=True)
 class Package:
     """The trajectories of one `put`, without copies of their arrays.
 
-    A program cannot find out how wide, or in which order, a file stores its texts. A run's memory holds the texts
-    alone, in the order in which the run first uses them.
+    A program cannot find out how wide, or in which order, a file stores its texts. The memory of a run holds
+    only the texts themselves, in the order in which the run first uses them.
 
     Attributes:
         kind: kind of the states.
@@ -58,7 +58,12 @@ class Package:
     lengths: NDArray[np.int64]
 
     def portions(self, positions: NDArray[np.int64], most: int = PORTION_BYTES) -> Iterator[slice]:
-        """Split a run into slices of `positions`, one per child, of at most `most` bytes or a single trajectory."""
+        """Split a run into slices of `positions`, one per child. A slice has at most `most` bytes, or one trajectory.
+
+        Args:
+            positions: indices into `contents` of the run's trajectories, in the order of the run.
+            most: maximum bytes of a slice.
+        """
         start, taken = 0, 0
         shown: set[int] = set()
         for at, index in enumerate(positions.tolist()):
@@ -72,7 +77,7 @@ class Package:
         yield slice(start, len(positions))
 
     def parcel(self, positions: NDArray[np.int64]) -> int:
-        """The descriptor of sealed memory with these trajectories, in this order."""
+        """The descriptor of sealed memory with the trajectories at these indices, in this order."""
         return self._sealed([self.contents[index] for index in positions.tolist()])
 
     def single_states(self, places: Sequence[tuple[int, int]]) -> int:

@@ -170,7 +170,7 @@ class Views:
     """Random access to the trajectories of a parcel. The constructor maps the parcel into memory.
 
     Attributes:
-        mapped: size of the map in bytes of address space.
+        mapped: bytes of address space that the parcel takes.
     """
 
     def __init__(self, fd: int) -> None:

@@ -1,4 +1,7 @@
-"""The sandbox of the project: a pool of zygotes, one per core. A run borrows one of them."""
+"""The sandbox of the project: a pool of zygotes, one per core. A run borrows one of them.
+
+A zygote is a process that forks a locked-down child for each program.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +40,8 @@ class ZygotePool:
 
     Args:
         workers: number of zygotes; None for one per core that this process may use.
-        tier: tier that the canaries found (see `open_sandbox`).
-        layers: layers that each child applies.
+        tier: strength of the sandbox, from "A" to "E" (see `open_sandbox`).
+        layers: layers of protection that each child applies, from `LAYERS`.
         wrap: command that runs each zygote; () for none.
     """
 
@@ -53,7 +56,7 @@ class ZygotePool:
         self._workers = cores() if workers is None else workers
         if self._workers < 1:
             raise InputError(f"{workers} workers; expected at least 1")
-        # so that even a program that escapes from its child cannot get into this process
+        # so that even a program that escapes from its child cannot read the memory of this process
         kernel.set_dumpable(False)
         self.tier, self.layers, self._wrap = tier, tuple(layers), tuple(wrap)
         self._handles = itertools.count(1)
@@ -127,7 +130,8 @@ class ZygotePool:
         """See `Sandbox`. In strict mode the limits hold for each of the two passes.
 
         Args:
-            checks: whether the static checks may refuse the source. False lets canaries and tests try the layers alone.
+            checks: whether the static checks may refuse the source. Test attacks (canaries) set it to False to try the
+                layers alone.
             layers: layers that the child applies; None for those of the pool.
         """
         package = self._package(handle)
@@ -235,7 +239,7 @@ class ZygotePool:
             yield zygote
         finally:
             self._idle.put(zygote)
-            if self._closed:  # in the meantime; the zygote may have been restarted since
+            if self._closed:  # `close` ran during the block, and the zygote may have been restarted since then
                 zygote.close()
 
     def _require_open(self) -> None:
@@ -243,7 +247,9 @@ class ZygotePool:
             raise SandboxError("the sandbox is closed; expected `run` before `close`")
 
     def _second_order(self, count: int) -> NDArray[np.int64]:
-        """A random permutation without fixed points: one cycle through all positions, which no program can know.
+        """A random order in which no trajectory keeps its position. No program can know it.
+
+        It is one cycle through all positions. A single trajectory stays where it is.
 
         An honest program gives the same rewards under every permutation, so runs stay reproducible.
         """
@@ -261,7 +267,7 @@ def cores() -> int:
 
 @contextmanager
 def _held(fd: int) -> Iterator[int]:
-    """A descriptor, closed after the block."""
+    """Context that closes the descriptor after its block."""
     try:
         yield fd
     finally:

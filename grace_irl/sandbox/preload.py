@@ -1,7 +1,7 @@
 """The warm-up of a zygote before its first fork: load modules, rehearse a run, fill the gaps of the allocator.
 
-After the lock-down no file can be opened. So `LAZY` names the modules that Python loads lazily during a run. Each of
-them failed when a program first needed it after the lock-down.
+A zygote is a process that forks a locked-down child for each program. A locked-down child can open no file. So `LAZY`
+names modules that Python would otherwise load only when a program first needs them, which would fail.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from grace_irl.states import kind_of
 def forget_places() -> None:
     """Shorten all paths in modules and their code to the part below the packages folder, such as `numpy/__init__.py`.
 
-    Tracebacks and messages still name files. Call this function after all imports and before `sys.path` is emptied.
+    So a program cannot read from them where the folders of this machine are. Tracebacks still name files. Call this
+    function after all imports and before `sys.path` is emptied.
     """
     package = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     shorten = _Shortener([*sys.path, sys.prefix, sys.base_prefix, os.path.dirname(sys.executable), package])
@@ -51,7 +52,7 @@ def forget_places() -> None:
 
 
 class _Shortener:
-    """Function that removes the leading folder from paths, and returns other values unchanged."""
+    """Function that removes a known folder from the start of paths, and returns other values unchanged."""
 
     def __init__(self, folders: Iterable[str]) -> None:
         whole = {os.path.abspath(folder) for folder in folders if folder}
@@ -170,7 +171,7 @@ def _first_calls() -> None:
     "é".encode("ascii", "ignore").decode("latin-1")
     datetime(2000, 1, 1).strftime("%Y")
     _read_xml()
-    # a class and a dataclass warm up the code of the interpreter that those of programs need
+    # define a class and a dataclass, as programs do, to warm up the interpreter's code for it
     module = sys.modules[MODULE] = types.ModuleType(MODULE)
     exec(
         "from dataclasses import dataclass\n@dataclass\nclass Reward:\n    a: int = 0\nReward()",
@@ -183,7 +184,7 @@ _POOL_BYTES = 16 << 10  # obmalloc.c: POOL_SIZE of CPython 3.10 and later; a poo
 _POOL_HEADER = 48
 _ALIGNMENT = 16
 _LARGEST = 512  # beyond that, objects come from malloc
-_MOST = 1 << 17  # maximum number of objects of one class; only an allocator of another design needs more
+_MOST = 1 << 17  # maximum number of objects of one size; CPython's allocator needs fewer, another one may not
 
 _gaps: list[bytes] = []
 
@@ -191,8 +192,8 @@ _gaps: list[bytes] = []
 def fill_gaps() -> None:
     """Fill the gaps in the allocator's half-full pools permanently.
 
-    A forked child would put new objects into these gaps, and the kernel would copy each whole page with its other
-    objects of the zygote. Without gaps, new objects lie together, and the kernel copies a sixth fewer pages.
+    A forked child would put new objects into these gaps. The kernel would then copy each such page as a whole, with the
+    zygote's objects on it. Without gaps, new objects lie together, and the kernel copies a sixth fewer pages.
     """
     empty = b"".__sizeof__()
     for size in range(_ALIGNMENT * (-(-empty // _ALIGNMENT)), _LARGEST + 1, _ALIGNMENT):
@@ -208,7 +209,7 @@ def fill_gaps() -> None:
         _gaps.extend(filled[: -in_a_row - 1])
 
 
-_TIMES = 20  # CPython 3.11 rewrites a function at its 8th call, and each place in it after a few more
+_TIMES = 20  # CPython 3.11 rewrites a function at its 8th call, and each instruction after a few more
 _STATES = 16
 
 _PROGRAM = """

@@ -13,6 +13,9 @@ from grace_irl.demos.trajectory import Trajectory
 from grace_irl.programs.program import Definition, Program
 
 Mode = Literal["batch", "strict"]
+"""Way to run a program. In "batch" mode, its process holds the trajectories of the run. In "strict" mode, it gets one
+state at a time, and a second process gets the trajectories in another order (`sandbox/strict.py`)."""
+
 Status = Literal[
     "ok",  # every reward is a finite number
     "rejected",  # static checks refused the source; nothing ran
@@ -36,7 +39,7 @@ class Limits:
     Attributes:
         wall_s: seconds of wall time for the whole run.
         cpu_s: seconds of CPU time for the whole run.
-        memory_mb: address space beyond the zygote's own, MiB.
+        memory_mb: address space in MiB, beyond that of the zygote (the process that forks a child for each program).
         max_abs: largest accepted absolute value of a reward.
         debug_chars: maximum length of a debug text in characters; the rest is cut.
     """

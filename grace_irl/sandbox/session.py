@@ -34,7 +34,7 @@ turn is the one that matters."""
 _START_S, _END_S = 60.0, 10.0
 FORGED = "answered outside the protocol"
 _MOST_BYTES = 16 << 20
-"""Maximum size of an answer in bytes, which may hold the components of many rewards."""
+"""Maximum size of an answer in bytes. It is large because an answer may hold the components of many rewards."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class SessionLimits:
 
     Attributes:
         turn_s: seconds of wall time for one turn of all episodes together.
-        memory_mb: address space beyond the zygote's own, MiB.
+        memory_mb: address space in MiB, beyond that of the zygote (the process that forks the program's process).
         max_abs: largest accepted absolute value of a reward or component.
     """
 
@@ -53,7 +53,7 @@ class SessionLimits:
 
 
 class Begin(NamedTuple):
-    """The start of an episode: its slot, its first state and its instruction."""
+    """The start of an episode: its slot (a number among the running episodes), its first state and its instruction."""
 
     slot: int
     state: Any
@@ -79,7 +79,9 @@ class TurnRewards(NamedTuple):
 
 
 class RewardSession:
-    """A program in the sandbox that rewards the steps of several episodes, with one message per turn.
+    """A program in the sandbox that rewards the steps of several episodes.
+
+    A turn is at most one step of each episode. It takes one message to the program's process and one answer.
 
     Args:
         source: text of the program.
@@ -151,7 +153,7 @@ class RewardSession:
             begins: episodes to start after the steps.
 
         Raises:
-            GraceError: the program failed, or returned something that is not a finite number. The session is over.
+            GraceError: the program failed, or returned something that is not a finite number. The session is closed.
         """
         shape, acted = NO_ACTION, b""
         if self.takes_action and len(slots):

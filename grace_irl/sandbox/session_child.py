@@ -22,17 +22,18 @@ from grace_irl.sandbox.wire import CODES, read_pipe, write_pipe
 from grace_irl.states.layout import StateLayout
 
 OPEN = struct.Struct("<I")
-"""Format of the first message: the number of bytes that follow, JSON with the source and the layout of a state."""
+"""Format of the first message's header: the number of bytes that follow. These are JSON with the source, the layout of
+a state, and whether to compute components. The reply is "1" if the program takes actions, else "0"."""
 
 TURN = struct.Struct("<IIIi")
-"""Format of a turn's header: the number of steps, the number of new episodes, the bytes of JSON with the instructions,
-and the shape of an action. The shape is `NO_ACTION`, 0 for a number, or n for a vector of n numbers."""
+"""Format of a turn's header: the number of steps, the number of new episodes, the length in bytes of the instructions
+in JSON, and the form of an action. The form is `NO_ACTION`, 0 for a number, or n for a vector of n numbers."""
 
 NO_ACTION = -1
 
 REPLY = struct.Struct("<BI")
 """Format of a reply's header: a status code and the number of bytes that follow. After a successful turn, these are the
-rewards and the terms in JSON; otherwise, they are JSON."""
+rewards, and their components in JSON if the host wants them. After a failure, they are the failure in JSON."""
 
 SLOT = np.dtype("<u4")
 REWARD = np.dtype("<f8")
@@ -44,7 +45,7 @@ def run_session(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int],
     """Serve one host until it hangs up. This is the body of a forked child and never returns.
 
     Args:
-        lockdown: layers of this machine.
+        lockdown: prepared lock-down, which this process still has to apply.
         request: a dict with `layers`, `checks`, `cpu_s` and `memory_mb`.
         fds: pipe to read from, and pipe to write to.
         base_bytes: address space of the zygote in bytes.

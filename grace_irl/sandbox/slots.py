@@ -1,6 +1,6 @@
 """Rewards for several concurrent episodes from one program.
 
-Each running episode has its own object and its own random numbers. Episodes share nothing.
+Each running episode has its own `Reward` object and its own random numbers. Episodes share nothing.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _AS_IT_IS = nullcontext()
 
 
 class Generators:
-    """The states of `random` and `numpy.random` for one episode.
+    """The random generators of one episode: a state of `random` and one of `numpy.random`.
 
     Args:
-        used: whether the program draws random numbers. If not, no states are swapped, which saves time.
+        used: whether the program draws random numbers. If not, nothing is swapped, which saves time.
     """
 
     def __init__(self, *, used: bool) -> None:
@@ -35,10 +35,10 @@ class Generators:
         self._state: tuple[Any, Any] | None = None
 
     def lent(self, *, kept: bool = True) -> AbstractContextManager[None]:
-        """Context in which the process's generators have the states of this episode.
+        """Context in which the process's generators draw the numbers of this episode.
 
         Args:
-            kept: whether the episode keeps the states after the block. If not, it will draw the same numbers again.
+            kept: whether the numbers of the block are used up. If not, the episode draws them again after the block.
         """
         return self._lent(kept) if self._used else _AS_IT_IS
 
@@ -74,7 +74,7 @@ class Running:
 
 
 class Slots:
-    """The running episodes of one program, by slot number.
+    """The running episodes of one program. A slot is a number that the caller gives to an episode.
 
     An episode gets a fresh module and a fresh `Reward`, like a stored trajectory. If the program uses `random`, the
     episode also gets its own generators, which start from seed 0. Every call restores the process's generators at its
@@ -82,7 +82,7 @@ class Slots:
 
     Args:
         candidate: the program.
-        kind: kind of the states; None recognises each state by its type and dimensions.
+        kind: kind of the states. None: the kind of each state is recognised by its type and dimensions.
     """
 
     def __init__(self, candidate: Candidate, kind: StateKind | None = None) -> None:
@@ -123,8 +123,8 @@ class Slots:
             numbers: slots of the episodes.
             actions: one action per episode; None if the program takes none.
             states: one state per episode, after the step.
-            terms: whether to compute the named components of the rewards, too. Random numbers that they draw change no
-                reward, because runs on stored trajectories do not compute components.
+            terms: whether to compute the named components of the rewards, too. `terms_fn` does not advance the
+                episode's generators. So rewards equal those of stored trajectories, which are computed without it.
 
         Returns:
             The rewards, and one dict of components per reward, {} for a program without `terms_fn`. Without `terms`,

@@ -1,8 +1,9 @@
 """Strict mode: the program's child sees one state at a time and has no other data.
 
-A trusted runner forks two children before it maps any state. It then feeds the first child in the given order of
-trajectories, and the second child in another order. If a reward depends on anything but its own trajectory, the second
-order gives other numbers. Such dependencies are calls counted across trajectories, addresses or the contents of memory.
+A trusted process, the runner, forks two children before it reads any state. It then sends the states to the first child
+in the given order of trajectories, and to the second child in another order. If a reward depends on anything but its
+own trajectory, the two children give different numbers. Examples of such a dependency are a count of calls over several
+trajectories, a memory address, and what memory holds.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def run_strict(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], 
     _stay_on_one_core(request["worker"])
     source = os.pread(fds[0], request["source"], SOURCE_AT).decode("utf-8", "surrogatepass")
     budget = Allowance(request["cpu_s"], request["memory_mb"], base_bytes)
-    # Fork both before reading a state, a count or an order, because children can find all that they inherit.
+    # Fork both before reading a state, a count or an order, because a program can find all that its child inherits.
     players = _fork_players(source, lockdown, request, budget)
     answer, views = AnswerMap(fds[0]), Views(fds[1])
     second = np.array(answer.second(), dtype=np.int64)
@@ -75,7 +76,7 @@ def run_strict(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], 
 def _stay_on_one_core(worker: int) -> None:
     """Pin this process and its children to one core.
 
-    Runner and child take turns, and a question from one core to another takes 5 times as long.
+    Runner and child take turns, so one core is enough. A question from one core to another takes 5 times as long.
     """
     if hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
@@ -92,17 +93,17 @@ def _mismatch(at: int, ends: NDArray[np.int64], reward: float, again: float, num
 
 @dataclass(frozen=True)
 class Feed:
-    """Input and output of one pass.
+    """Input and output of one pass, in which one child scores all trajectories.
 
     Attributes:
         views: trajectories of the job.
         starts: index of each trajectory's first reward.
-        requests: index of each debug request, by position and step.
+        requests: index of each debug request, by the position of its trajectory and by its step.
         positions: order of the trajectories in this pass.
         rewards: output, one double per state.
         texts: output for debug texts; None in the second pass. That pass requests them, too, so that a debug_fn has the
             same side effects in both.
-        first: number of the first trajectory, for messages.
+        first: position of the job's first trajectory in the run, for messages.
     """
 
     views: Views
@@ -130,7 +131,8 @@ class Player:
         """Feed one pass to the child, and return the failure; None if every state got its reward."""
         failure: ProgramFailure | None = None
         self._child.started = time.monotonic()
-        # A timer kills the child, and the runner then reads the end of its pipe. So it reads no clock for each state.
+        # A timer kills the child at a limit, and the runner then reads the end of the child's pipe. So the runner does
+        # not have to read a clock for each state.
         signal.signal(signal.SIGALRM, lambda *_: self._tick(wall_s, cpu_s))
         self._tick(wall_s, cpu_s)
         try:
@@ -234,7 +236,10 @@ class Player:
         return data
 
     def _silence(self) -> ProgramFailure | None:
-        """Refuse bytes in the pipe after the last answer, because a forger writes ahead."""
+        """The failure of a child that wrote more than its answers, or ended early; None if it waits in silence.
+
+        A program that forges answers writes them before the questions, so some are left in the pipe.
+        """
         os.set_blocking(self._from, False)
         try:
             ahead = os.read(self._from, 1)

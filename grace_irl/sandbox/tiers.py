@@ -1,4 +1,4 @@
-"""The sandbox's tier on this machine, found by canary attacks.
+"""The sandbox's tier on this machine: its strength, from "A" to "E". Canaries, which are test attacks, find it.
 
 If the kernel refuses seccomp, a zygote runs in a box of the operating system: bubblewrap, or sandbox-exec on macOS.
 """
@@ -82,7 +82,7 @@ def _readable() -> list[str]:
         str(package),
         *(entry for entry in sys.path if os.path.isdir(entry)),
     ]
-    # links and their targets, because the interpreter is found by either name
+    # links and their targets, because the interpreter may be called by either path
     real = [os.path.realpath(folder) for folder in named]
     kept: list[str] = []
     for folder in sorted({os.path.abspath(folder) for folder in named + real}, key=len):
@@ -154,7 +154,7 @@ class Reward:
 
 @dataclass(frozen=True)
 class Finding:
-    """Findings of the canaries under one set of layers.
+    """Findings of the canaries under one set of layers, the protections that a child applies to itself.
 
     Attributes:
         layers: layers that the child applied.
@@ -273,7 +273,7 @@ def open_with_tier(workers: int | None = None) -> tuple[ZygotePool, Tier]:
 
 
 def _probe(pool: ZygotePool) -> Tier:
-    """Find the layers that hold, each alone and both together."""
+    """Find the tier of a pool without a box: attack each layer alone, then both together."""
     seccomp, landlock = release(pool, (SECCOMP,)), release(pool, (LANDLOCK,))
     if seccomp.holds(ATTACKS):
         if landlock.holds(FILE_ATTACKS):

@@ -68,7 +68,7 @@ def receive(sock: socket.socket) -> tuple[dict[str, Any], list[int]]:
 
 
 CHILD_IN, CHILD_OUT = 3, 4
-"""Descriptors of the pipes in a child that answers one question after the other."""
+"""Descriptors of a child that answers one question after the other: the pipe to read from, and the pipe to write to."""
 
 
 def read_pipe(size: int) -> bytes:
@@ -108,8 +108,9 @@ class JobLayout(NamedTuple):
 
     Attributes:
         source: length of the source in bytes. It starts at `SOURCE_AT`.
-        first: number of the first trajectory, for messages. It is 0 except in later portions of a long run.
-        positions: number of trajectories of the run, or of this portion of it.
+        first: position of the job's first trajectory in the run, for messages. It is 0 except in later portions of a
+            long run.
+        positions: number of trajectories of the job, which is a run or one portion of a long run.
         states: number of states of these trajectories.
         requests: number of debug requests.
         debug_bytes: room for one debug text in bytes.

@@ -54,7 +54,10 @@ def kinds_of(states: States) -> tuple[StateKind, ...]:
 
 
 def likeliest(kinds: Sequence[StateKind], states: States) -> StateKind:
-    """The most plausible of several kinds that recognise these states, or this state. Only byte values decide."""
+    """The most plausible of several kinds that recognise these states, or this state.
+
+    Of byte states, the values decide. Of other states, it is the first of `kinds`.
+    """
     if len(kinds) == 1:
         return kinds[0]
     values = ValueTally()

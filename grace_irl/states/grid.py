@@ -23,10 +23,11 @@ LIKELY_CODES = 16
 """Maximum number of different codes per channel in a set. Byte states with more are grids only if the user says so."""
 
 PICTURE_SIDE, BRIGHT = 32, 128
-"""Smallest side in cells and smallest value from which bytes count as pictures.
+"""Smallest side in cells and smallest value of pictures.
 
-Flat drawings have few colours, as grids have few codes. So bytes are pictures if some state has at least this side and
-some value is at least this high. The side is Minari's bound for pictures."""
+Bytes are pictures if the shorter side of some state reaches the one and some value reaches the other. The number of
+different values does not decide this alone, because flat drawings have as few colours as grids have codes. The side is
+Minari's bound for pictures."""
 
 MOST_CODES = 128
 """Maximum number of different codes per channel in a set that the user calls grids. Pictures usually have all 256
@@ -128,9 +129,9 @@ class GridKind(StateKind):
 
 
 def _may_be_grid(dtype: DTypeLike, channels: int) -> bool:
-    """Whether states with this type and number of channels may be grids, because they are no images.
+    """Whether states with this type and number of channels may be grids. Bytes of 1 or 4 channels can only be images.
 
-    `GridKind.check` refuses states that are neither.
+    The answer is also true for states that are neither. `GridKind.check` then refuses them with a message.
     """
     return channels == CHANNELS or np.dtype(dtype) != np.uint8 or channels not in (1, 4)
 
@@ -169,8 +170,8 @@ class GridCodes:
 class GridScrambler(Scrambler):
     """Scrambler that permutes the values of each channel, and flips and transposes the axes.
 
-    The change of axes is drawn at the start. The seed fixes the new value of every code, so a map also fits data with
-    codes that are not yet in it.
+    The change of axes is drawn at the start. The seed fixes the new value of every code, so a scrambler also fits
+    data with codes that are not yet in `codes`.
 
     Attributes:
         seed: seed of the permutations of codes.

@@ -25,8 +25,8 @@ Parts = Mapping[str, NDArray[Any]]
 kind whose states are one array has one part, named ""."""
 
 Allocate = Callable[[Sequence[int], DTypeLike], NDArray[Any]]
-"""A function that returns an uninitialised array of a shape and dtype: `numpy.empty`, or a memory region's
-`allocate`."""
+"""A function that returns an uninitialised array of a shape and dtype: `numpy.empty`, or `allocate` of a
+set's memory region (`grace_irl.demos.memory.Region`)."""
 
 
 class PartLayout(NamedTuple):
@@ -166,8 +166,8 @@ class StateKind(ABC):
         annotated: whether episodes may carry screenshots and descriptions of actions.
         has_parts: whether states are dicts of named parts. Programs need these names.
         named_fields: whether the features of a state may have names (`Metadata.fields`).
-        label: default label rule. It is "last" for kinds whose tasks end when the goal is reached.
-        view: default view, for files that name none.
+        label: default rule for the positive states of experts: "all", or "last" for kinds whose tasks end at the goal.
+        view: default view (the form of states in prompts), for files that name none.
         stored_as: description of the column that holds a state in a file, for messages.
     """
 

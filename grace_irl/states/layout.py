@@ -36,7 +36,7 @@ class StateLayout:
 
     @classmethod
     def of(cls, kind: StateKind, state: Any) -> StateLayout:
-        """The layout of states like this one of an environment.
+        """The layout of states like `state`, a state of an environment.
 
         Raises:
             InputError: the state is not of this kind.

@@ -108,7 +108,10 @@ class PartMap:
 
     @classmethod
     def draw(cls, name: str, part: PartLayout, kept: str, rng: np.random.Generator) -> PartMap:
-        """A new random map for numbers of the type `kept`. Integers stay integers, and bytes stay bytes."""
+        """A new random map for a numeric part that programs receive in the type `kept`.
+
+        Integers stay integers, and bytes stay bytes.
+        """
         size = math.prod(part.shape)
         order = tuple(rng.permutation(size).tolist())
         if kept == "uint8":
@@ -121,7 +124,7 @@ class PartMap:
 
     @classmethod
     def read(cls, about: Mapping[str, Any]) -> PartMap:
-        """The map whose `vars` these are.
+        """The map with these attributes, as `RecordScrambler.to_json` describes it.
 
         Raises:
             ValueError, LookupError, TypeError: an invalid map.

@@ -40,7 +40,7 @@ def coloured(image: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def enlarged(image: NDArray[Any], least: int) -> NDArray[np.uint8]:
-    """An enlarged copy, each pixel a square, whose longer side has at least half of `least` pixels."""
+    """A copy in which each pixel is a square. Its longer side has at least half of `least` pixels."""
     times = max(1, least // max(image.shape[:2]))
     return np.asarray(image, np.uint8).repeat(times, axis=0).repeat(times, axis=1)
 

@@ -265,7 +265,7 @@ def rows_of(batch: Mapping[str, Any], count: int) -> NDArray[Any]:
 
 
 def require_names(names: Sequence[str], where: str) -> None:
-    """Refuse names of parts that a file could not hold, or that would escape from their place in it.
+    """Refuse names of parts that a file could not hold, or that would lead out of their folder in it.
 
     Raises:
         InputError: too many names, one inside another, or one that is empty, too long or holds control characters,

@@ -42,7 +42,7 @@ def program(source: str) -> Program:
 
 
 def told(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
-    """The evaluations without their durations."""
+    """The evaluations without their durations, which differ from run to run."""
     return [replace(each, seconds=0.0) for each in evaluations]
 
 

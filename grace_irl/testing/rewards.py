@@ -64,7 +64,7 @@ def episodes(seed: int = 0) -> list[Trajectory]:
 
 
 def along(runner: RewardRunner, trajectories: list[Trajectory]) -> list[NDArray[np.float64]]:
-    """Rewards `(T,)` of each trajectory, if all run side by side as episodes, each in a slot of its own."""
+    """Rewards `(T,)` of each trajectory. All run as episodes at the same time, each in its own slot."""
     runner.turn((), None, (), [Begin(slot, each.states[0], each.extra_info) for slot, each in enumerate(trajectories)])
     found: list[list[float]] = [[] for _ in trajectories]
     for step in range(max(each.num_steps for each in trajectories)):

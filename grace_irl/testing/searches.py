@@ -5,7 +5,8 @@
             return MySearch(seed)
 
 The suite drives a search as a run does. It has several requests in flight, and returns the results in the order of the
-requests. Some programs fail, some are duplicates, and some evaluations stop below the bar.
+requests. Some programs fail, some are duplicates, and some evaluations stop early, because the score is below the
+search's bar (`Bar.floor`).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from grace_irl.search.protocol import Barred, Deciding, Draft, Fate, Generationa
 LIMIT = 1000
 """Number of requests after which a search counts as endless."""
 LAGS = (1, 3, 20)
+"""Maximum numbers of requests in flight, which the tests try in turn."""
 VERDICTS = {"kept", "dropped", "duplicate", "invalid", "repaired"}
 
 Reply = Callable[[Request, Bar], Result]
@@ -38,7 +40,7 @@ class Drive:
         requests: all requests, in order.
         results: results for the first of these requests, in order.
         fates: decisions of the search on its programs, in order.
-        best: ids of the best programs after each result.
+        best: for each result, the ids of the best programs after it.
         is_over: whether the search ended by itself.
     """
 
@@ -56,7 +58,7 @@ def drive(search: Search, reply: Reply, lag: int = 1, most: int = LIMIT) -> Driv
         search: search to run.
         reply: function that answers a request. It also receives the bar at the time of the request.
         lag: maximum number of requests in flight.
-        most: maximum number of results.
+        most: number of results after which to stop a search that has not ended.
     """
     found = Drive()
     flying: list[tuple[Request, Bar]] = []

@@ -43,7 +43,7 @@ class JobProcess:
     which happens at the latest when the parent ends.
 
     Args:
-        job: the job, a task.
+        job: the job; it must be a task, not a service.
     """
 
     def __init__(self, job: Job) -> None:
@@ -109,7 +109,7 @@ class JobProcess:
         with self._lock:
             if not self._ended:
                 # Nothing has reaped the process yet, so its id belongs to no other process. Once stopped, it starts
-                # no more children. It is also the parent of its orphaned descendants (a subreaper).
+                # no more children. It is a subreaper, the parent of its orphaned descendants, so the loop finds them.
                 if not self._gone():
                     _signal(self._process.pid, signal.SIGSTOP)
                     while children := descendants(self._process.pid):

@@ -36,7 +36,7 @@ class ScreenCensus:
 
     Attributes:
         packages: number of states with each app in the foreground.
-        classes: number of nodes of each class, over the different screens.
+        classes: number of nodes of each class. Equal screens count once.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The XML of a screen: a safe parser for untrusted files, and a writer with one spelling."""
+"""The XML of a screen: a safe parser for untrusted files, and a writer of canonical XML."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ MAX_DEPTH = 256
 """Maximum depth of nested elements, the root included. It is lxml's default, so every program can parse every state."""
 
 NODE_BYTES = 5_500
-"""Memory of a node from `add` in bytes, rounded up from 5,028, measured once, without a script. The texts of the source
-come on top."""
+"""Memory in bytes of a node that `add` appends, besides the texts of its source. It is rounded up from 5,028, measured
+once, without a script."""
 
 ATTRIBUTES: dict[str, str] = {
     "index": "0",
@@ -114,7 +114,7 @@ def write(root: etree._Element, where: str = "") -> str:
 
 
 def hierarchy(rotation: int = 0) -> etree._Element:
-    """The root of an empty screen, for sources without XML."""
+    """The root of an empty screen, for readers whose files hold no XML."""
     root = etree.Element("hierarchy")
     root.set("rotation", str(rotation))
     return root

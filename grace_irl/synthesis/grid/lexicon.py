@@ -1,5 +1,7 @@
 """The cost of readings of the instructions under one plan. The walks of `learn` minimise it.
 
+A reading gives meanings to words. The plan says at which words instructions are split.
+
 Costs are negative log-probabilities, so a Metropolis walk at temperature 1 visits readings in proportion to their
 probability.
 """

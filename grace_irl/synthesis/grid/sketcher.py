@@ -1,8 +1,9 @@
 """Programs for grids whose experts end at the goal: they wait for the event that the instruction describes.
 
-The posterior over readings is turned into a program by the choice with the lowest expected loss. A meaning that is
-required but wrong loses expert states, and a meaning that is left out lets negative states through. The second loss
-depends on how often negative states show the same event (`negative_pressure`).
+A reading gives meanings to words of the instructions. The posterior over readings is turned into a program by the
+choice with the lowest expected loss. A meaning that is required but wrong loses expert states, and a meaning that is
+left out lets negative states through. The second loss depends on how often negative states show the same event
+(`negative_pressure`).
 """
 
 from __future__ import annotations
@@ -176,7 +177,7 @@ class _Sketch:
 
 
 class GridSketcher:
-    """Sketcher whose sketches are readings. Variations are other plausible readings."""
+    """Sketcher for events on grids. Its sketch of a program is a reading; variations are other plausible readings."""
 
     def __init__(self, items: Sequence[Labelled], seed: int) -> None:
         self._view = view(items)

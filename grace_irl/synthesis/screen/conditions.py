@@ -1,4 +1,7 @@
-"""The candidate conditions of a search: properties that goal screens, or items on them, share."""
+"""The candidate conditions of a search: properties that goal screens, or items on them, share.
+
+An item is the part of a screen around one node with an id (`universe`). A pattern is a test of one node.
+"""
 
 from __future__ import annotations
 

@@ -158,7 +158,7 @@ CANDIDATES = 12
 
 
 class UiSketcher:
-    """Sketcher whose sketches are readings. Variations have fewer, more or other conditions.
+    """Sketcher for screens. Its sketch of a program is a reading; variations have fewer, more or other conditions.
 
     Args:
         items: training demonstrations.

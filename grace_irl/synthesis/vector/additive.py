@@ -203,7 +203,7 @@ MAX_STATES = 20_000
 
 
 class AdditiveSketcher:
-    """Sketcher whose sketches are JSON lists with the indices of the terms."""
+    """Sketcher for additive rewards. Its sketch of a program is a JSON list with the indices of the terms."""
 
     def __init__(self, items: Sequence[Labelled], numbers: Numbers) -> None:
         self.numbers = numbers
