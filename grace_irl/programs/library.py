@@ -256,7 +256,7 @@ def _module(source: str) -> _Module:
 def _bound(words: Sequence[str]) -> Iterable[str]:
     """The names that an import statement binds."""
     after = list(words[words.index("import") + 1 :])
-    for part in " ".join(word for word in after if word not in "()").split(" , "):
+    for part in " ".join(word for word in after if word not in "()").split(","):
         pieces = part.split()
         if pieces:
             yield pieces[-1] if "as" in pieces else pieces[0]

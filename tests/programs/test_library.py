@@ -174,3 +174,11 @@ def test_what_a_function_lacks_is_said() -> None:
     assert "# it also needs g\ndef f" in text
     assert "# it also needs LIMIT as in c\ndef h" in text
     ast.parse(text)
+
+
+def test_imports_in_brackets_come_along() -> None:
+    source = "from numpy import (array as arr, zeros as z,)\n\n\ndef f(x):\n    return z(x)\n"
+    programs, known = told(source, source + "\nx = 1\n")
+    uses = reusable(usages(known, programs, ["a", "b"]), programs, ["a", "b"])
+    text = library_source(uses, programs, {}, title="A library.", facts=())
+    assert "from numpy import (array as arr, zeros as z,)" in text
