@@ -103,11 +103,11 @@ class Selected:
         return max((self.selection.sample or 0) - len(self.matches), 0)
 
     def side(self, digest: str, stated: Split | None) -> Split | None:
-        """The side of a chosen trajectory in the output file.
+        """The split of a chosen trajectory in the output file.
 
         Args:
             digest: digest of the trajectory.
-            stated: side that the source states.
+            stated: split that the source states.
         """
         if self.held_out is None:
             return stated
@@ -251,8 +251,8 @@ class Selector:
     def _role(self, opened: Source, file: str | Path) -> Role | None:
         """The role that a file states, or None if each episode states its own.
 
-        If the file states none, it is the role of the first selection, provided that every selection replaces roles and
-        none has a condition on them.
+        If neither does, the role of the first selection stands in. This requires that every selection sets a role and
+        that none has a condition on roles, so nothing reads the stand-in.
 
         Raises:
             InputError: the file states no role, and a selection needs it.
@@ -266,7 +266,7 @@ class Selector:
             return given[0]
 
     def _key(self, what: str) -> Callable[[Match], tuple[bytes, int, int]]:
-        """A sort key for a random order of trajectories. Their position in files only orders equal ones."""
+        """A sort key for a random order of trajectories. Equal trajectories keep the order of their files."""
 
         def key(match: Match) -> tuple[bytes, int, int]:
             drawn = hashlib.sha256(f"{self._seed} {what} {match.digest}".encode()).digest()

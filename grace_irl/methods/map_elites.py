@@ -1,4 +1,4 @@
-"""The method MAP-Elites (Mouret and Clune 2015) on the discriminator's fitness, offline.
+"""The method MAP-Elites (Mouret and Clune 2015) with the discriminator's fitness. It trains no policy.
 
 It keeps the fittest program of each niche. A niche is a range of two properties: the program's size (nodes, by powers
 of two) and how steadily its reward rises along expert trajectories.

@@ -56,7 +56,7 @@ class Verdict:
     Attributes:
         name: a key of `VERDICTS`.
         count: number of programs. A program that gets the verdict again in a resumed run counts again.
-        reasons: pairs of reason and number of programs, the most frequent ones. "…" replaces figures in a reason.
+        reasons: pairs of reason and number of programs, the most frequent ones. "…" replaces each number in a reason.
     """
 
     name: str
@@ -113,7 +113,7 @@ def failures(store: Store) -> dict[str, int]:
 
 
 def _kind(reason: str) -> str:
-    """A reason without its figures, so that similar reasons become equal."""
+    """A reason with "…" in place of each number, so that similar reasons become equal."""
     words = _NUMBER.sub("…", " ".join(reason.split()))
     return words if len(words) <= 160 else f"{words[:159]}…"
 
@@ -144,7 +144,7 @@ class Plot:
     Attributes:
         title: title of the chart.
         drawing: the chart.
-        lines: class and name of each line, for the key.
+        lines: CSS class and name of each line, for the legend.
         note: further remark, or "".
     """
 
@@ -217,7 +217,7 @@ def searches(steps: Sequence[ScoreStep], account: Account) -> list[Plot]:
     for place, column in enumerate(account.curves):
         known = [(float(step.tried), value) for step in steps if (value := step.metrics.get(column.metric)) is not None]
         if known:
-            lines.append(ChartLine(column.title, known, f"c{place}", stairs=True))
+            lines.append(ChartLine(column.title, known, f"c{place % PALETTE}", stairs=True))
     if lines:
         drawing = chart(
             lines,

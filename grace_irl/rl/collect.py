@@ -77,7 +77,7 @@ def collect(
         max_steps: time limit in steps instead of the environment's.
         keep_successes: whether to keep negatives that reached the goal.
         task: task name; the environment's id by default.
-        kind: name of the kind of the states, if the observation space fits several; "" decides by their values.
+        kind: kind of the states, if the observation space fits several kinds. With "", the states' values decide.
         alarm_s: maximum computing time of the bot per episode, in seconds.
         tally: counter to fill with the outcomes of the episodes.
         progress: callback with the number of trajectories kept so far.

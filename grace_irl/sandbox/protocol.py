@@ -13,8 +13,9 @@ from grace_irl.demos.trajectory import Trajectory
 from grace_irl.programs.program import Definition, Program
 
 Mode = Literal["batch", "strict"]
-"""Way to run a program. In "batch" mode, its process holds the trajectories of the run. In "strict" mode, it gets one
-state at a time, and a second process gets the trajectories in another order (`sandbox/strict.py`)."""
+"""Way to run a program. In "batch" mode, its process holds all trajectories of the run. In "strict" mode, its process
+gets one state at a time. A second process runs it in another order, and the rewards must agree (see
+`sandbox/strict.py`)."""
 
 Status = Literal[
     "ok",  # every reward is a finite number
@@ -174,7 +175,7 @@ class Sandbox(Protocol):
     ) -> Outcome:
         """Compare two sets of states by the source's `debug(expert_states, negative_states)`.
 
-        The program knows the label of each state on purpose, because its text goes into a prompt. The labels cannot
+        The program may know the label of each state, because `debug` only writes text for a prompt. The labels cannot
         reach a reward: the call runs in a child of its own, and only the text comes back.
 
         Args:

@@ -36,8 +36,8 @@ class Reward:
     def terms_fn(self, state):
         return {"seen": len(SEEN), "now": float(state[0])}
 """
-"""A program that remembers all states in its module and overwrites them. If episodes shared modules or states, the
-rewards would differ."""
+"""A program that keeps past states in a global list and overwrites the array that it receives. If two episodes shared
+the list or the array, their rewards would differ from those of each episode alone."""
 DRAWS = """
 import random
 import numpy as np

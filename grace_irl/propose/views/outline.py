@@ -20,7 +20,7 @@ ANY_TEXT = " with any text"
 """End of a line that stands for a node with any text."""
 
 _PLAIN = re.compile(r"[\w$.-]{1,80}", re.ASCII)
-_INDENT = 3  # spaces before an outermost node; further lines of a state have at least two
+_INDENT = 3  # spaces before an outermost node; only the first line of a state has none
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Item:
         return self.package, self.kind, self.identity
 
     def cost(self, longest: int) -> int:
-        """Tokens of the line with its line break. Deeper indentation does not count."""
+        """Tokens of the line, with its line break. Indentation is not counted beyond that of an outermost node."""
         return self._cost if len(self.line) <= longest else estimate(f"  {self.written(longest)}\n")
 
     @cached_property
@@ -87,7 +87,7 @@ class Item:
 
     @cached_property
     def name(self) -> str:
-        """Identity by id that does not depend on the text; without an id, the same as `key`."""
+        """Package, class and id, which do not depend on the text. Without an id, it is `key`, which does."""
         return f"{self.package}\n{self.kind} {self.identity}" if self.identity else self.key
 
     @property
@@ -156,9 +156,9 @@ class ScreenOutline:
 
     @cached_property
     def told(self) -> frozenset[tuple[str, str, str]]:
-        """Package, node without texts, and line of each item.
+        """A triple for each item: its package, its line without texts, and its line.
 
-        An item with a label and an id also adds a line that stands for any text.
+        An item with a label and an id adds a second triple, which stands for the same node with any text.
         """
         lines = {(item.package, item.node, item.line) for item in self.items}
         named = (item for item in self.items if item.label and item.identity)

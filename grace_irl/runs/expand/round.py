@@ -30,8 +30,8 @@ class Round:
         fitness, accuracy: fitness and accuracy of that program on the training data of its run.
         held_out: accuracy of that program on the held-out data of its run, or None.
         changed: whether this round searched for a new reward.
-        reward: file of the expansion's reward after this round: the run's reward, or its reshaped version if policies
-            learnt better from that.
+        reward: file of the expansion's reward after this round. It is the run's reward, or the reshaped version of it
+            if policies learnt better from the reshaped version.
         shaped: file of the reshaped version that the next round trains on; "" if it trains on the run's reward.
         trained_on: file of the reward that this round's policy was trained on; "" in round 0.
         stalled: whether learning stalled although the reward separates rollouts from experts (`expanding.stalls`).
@@ -39,8 +39,8 @@ class Round:
         steps: environment steps of training in this round.
         rollouts: number of episodes that the trained policy played.
         alike: number of those rollouts that are too close to an expert's to be used as negatives.
-        new_accuracy, new_fitness: accuracy and fitness of the previous search's reward on experts and new negatives, at
-            its exported threshold and calibration; None without new negatives.
+        new_accuracy, new_fitness: accuracy and fitness of the previous search's reward on the experts and this round's
+            negatives, at the threshold and calibration that it was exported with; None without new negatives.
         mean, deviation: mean and standard deviation of the rollouts' true return, which no search uses.
         success: share of rollouts that reached the goal; None if the environment has no goal.
         components: mean total per rollout of each of the environment's own reward components.
@@ -147,7 +147,7 @@ def favourite(rounds: Sequence[Round], folder: Path, reward: Path, config: Confi
         folder: the folder of the expansion.
         reward: the file of the reward that judges the episodes.
         config: the configuration of the expansion.
-        rule: the rule for positive expert states.
+        rule: which expert states are positive; "all" for every state.
 
     Raises:
         GraceError: the reward fails on a rollout.
