@@ -16,7 +16,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 pytest_plugins = ["tests.propose.vllm"]
 
 # Helpers outside test modules say what was compared, too.
-pytest.register_assert_rewrite("tests.demos.equality", "tests.fakes", "tests.hostile", "tests.sandbox.conformance")
+pytest.register_assert_rewrite("tests.demos.equality", "tests.fakes", "tests.hostile")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -81,7 +81,7 @@ class Asking:
                 if prompter.version == version:  # otherwise another call has shortened the prompts meanwhile
                     self._bench.note(f"{overflow}; later prompts are shorter")
                     prompter.shrink(prompt, overflow.limit, overflow.prompt_tokens)
-        raise InputError(f"{last}; {SHRINKS} shorter prompts did not fit either")
+        raise InputError(f"{last}; {SHRINKS - 1} shorter prompts did not fit either")
 
     async def close(self) -> None:
         """Close the connections. Later calls open them again."""
