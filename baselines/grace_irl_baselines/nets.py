@@ -21,13 +21,14 @@ from stable_baselines3.common.torch_layers import FlattenExtractor
 from torch import Tensor, nn
 from torch.nn.functional import softplus
 
-from grace_irl.rl.networks import RecordFeatures
+from grace_irl.rl.networks import NormalisedVector, RecordFeatures
 
 
 class Reader(nn.Module):
     """Features of observations, by a new feature extractor of the same kind as the policy's.
 
-    The output of a `FlattenExtractor`, and the numbers of a record, are normalised with separate running statistics.
+    Vectors, and the numbers of a record, are normalised with running statistics of what the discriminator sees: those
+    in a `NormalisedVector` are updated by its policy alone.
 
     Args:
         policy: the policy. Its feature extractor is built again, with separate weights.
@@ -38,6 +39,8 @@ class Reader(nn.Module):
         self.extractor = policy.make_features_extractor()
         if isinstance(self.extractor, RecordFeatures):
             self.extractor.normalise(RunningNorm)
+        elif isinstance(self.extractor, NormalisedVector):
+            self.extractor = FlattenExtractor(policy.observation_space)
         self.size = int(self.extractor.features_dim)
         plain = isinstance(self.extractor, FlattenExtractor)
         self.normalise: nn.Module = RunningNorm(self.size) if plain else nn.Identity()

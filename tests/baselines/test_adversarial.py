@@ -20,7 +20,7 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule,
 from grace_irl.rl.hyperparameters import Hyperparameters
 from grace_irl.rl.learning import normalised
 from grace_irl.rl.method import PolicyProblem, load_method
-from grace_irl.rl.observers import RecordObserver
+from grace_irl.rl.observers import RecordObserver, VectorObserver
 from grace_irl.rl.trained import build_network
 from grace_irl_baselines.gail import Gail
 from grace_irl_baselines.nets import Positive, StateActionNet, shaped
@@ -182,13 +182,20 @@ def test_nets_share_no_weights_with_the_policy() -> None:
     assert not mine & {id(value) for value in shaped(policy, (8,), 0.9).parameters()}
 
 
-def test_numbers_of_records_are_normalised_by_what_the_discriminator_sees() -> None:
-    observer = RecordObserver.of({"at": np.zeros(2), "said": "go"})
+@pytest.mark.parametrize(
+    ("observer", "state_of"),
+    [
+        (RecordObserver.of({"at": np.zeros(2), "said": "go"}), lambda at: {"at": at, "said": "go"}),
+        (VectorObserver(2), lambda at: at),
+    ],
+    ids=["record", "vector"],
+)
+def test_numbers_are_normalised_by_what_the_discriminator_sees(observer: Any, state_of: Any) -> None:
     policy = build_network(observer, gymnasium.spaces.Discrete(2), Hyperparameters("test", net_arch=(8,)))
     net = StateActionNet(policy, (8,))
     rng = np.random.default_rng(0)
     for _ in range(20):
-        seen = np.stack([observer.observe({"at": at, "said": "go"}, "") for at in rng.normal(5000, 1000, (50, 2))])
+        seen = np.stack([observer.observe(state_of(at), "") for at in rng.normal(5000, 1000, (50, 2))])
         transition = net.preprocess(seen, np.zeros(50, np.int64), seen, np.zeros(50, bool))
         net.train()(*transition)
     with torch.no_grad():
