@@ -59,7 +59,7 @@ class Best:
 
     @property
     def separation(self) -> Separation:
-        """How well the reward separates expert from negative states: metrics and calibration.
+        """The separation of expert from negative states by the reward: metrics and calibration.
 
         Raises:
             GraceError: the method does not score by the discriminator.
