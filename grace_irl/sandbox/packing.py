@@ -216,7 +216,7 @@ def common_dtype(arrays: Sequence[NDArray[Any]]) -> np.dtype[Any]:
 
 
 def convert(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The array in a given type, without a copy if it has that type. Numbers beyond a float type's range are clipped."""
+    """The array in a given type, without a copy if it has this type. Numbers beyond a float's range are clipped."""
     if array.dtype == dtype:
         return array
     if dtype.kind == "f" and not np.can_cast(array.dtype, dtype, "safe"):
@@ -244,7 +244,7 @@ def action_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
 
 
 def _precision(array: NDArray[Any]) -> np.dtype[Any] | None:
-    """The float type in which an array's numbers seem to be recorded; None if too short numbers do not reveal it.
+    """The float type in which an array's numbers were recorded; None if the numbers are too short to reveal it.
 
     It is the array's own type, or float32 for a wider array whose numbers all fit into float32.
     """
