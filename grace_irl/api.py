@@ -1,4 +1,4 @@
-"""The Python interface: `fit` and `score`."""
+"""The Python interface of the package: `fit` recovers a reward, and `score` scores a reward file."""
 
 from __future__ import annotations
 
@@ -44,17 +44,19 @@ def fit(
     """Recover a reward from demonstrations, and write a report (`report.html`) into the run's folder.
 
     Args:
-        demos: files, folders or Minari ids, which state the roles; or demonstrations in memory.
-        negatives: files, folders or Minari ids of negatives. The roles that they state are ignored.
-        out: the run's folder, which must be new; None: `runs/<name of the set>-<time>`.
-        resume: the folder of a run to resume, in place of `out`.
-        proposer: a proposer's name, or a `Proposer` object.
-        config: a TOML file of settings. It must not name a server, code or trust (docs/security.md).
-        sets: `section.key=value` settings, which override the file.
-        replay: a recorded run to repeat without a model, on the same demonstrations: its folder, or an exported
-            recording.
-        listener: callback for the state of the run, after each answer and after each result.
-        note: callback for lines to the user, such as "a server went away" or "no report could be written".
+        demos: files, folders or Minari ids, or demonstrations in memory. They state which trajectories are experts and
+            which are negatives.
+        negatives: files, folders or Minari ids. All their trajectories count as negatives, whatever they state.
+        out: a new folder for the run; None: `runs/<name of the set>-<time>`.
+        resume: folder of an interrupted run, to resume it. `out` is not used then.
+        proposer: author of the programs: the name of a proposer, or a `Proposer` object.
+        config: a TOML file of settings. Settings that run code, name a server or grant trust are refused
+            (docs/security.md).
+        sets: settings of the form `section.key=value`, which override the file.
+        replay: folder or exported recording of a run to repeat on the same demonstrations. Its recorded answers replace
+            the model.
+        listener: function that is called with the state of the run, after each answer and after each result.
+        note: function that is called with each line for the user, such as "no report could be written".
         max_memory: maximum memory for demonstrations and policies, in bytes or as `4G`; None: a share of the available
             memory.
         **settings: see `FitSettings`; they override `config` and `sets`.

@@ -1,8 +1,8 @@
 """Protection against links in folders that come from somebody else.
 
 A symbolic or hard link in the folder of a run could make this program write to a file outside it. Archives can contain
-both kinds. A link in a folder of demonstrations could make it read any file of the user. But a link that the
-user names is followed.
+both kinds. A link in a folder of demonstrations could make it read any file of the user. Only a link that the user
+names directly is followed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def require_no_links(folder: Path) -> None:
     """Refuse a folder that contains a symbolic or hard link, a pipe, a socket or a device, at any depth.
 
     Raises:
-        InputError: the folder contains one.
+        InputError: the folder contains such an entry.
     """
     waiting = [str(folder)]
     while waiting:
@@ -39,10 +39,10 @@ def require_no_links(folder: Path) -> None:
 def require_plain_database(path: Path) -> None:
     """Refuse a database if it or one of SQLite's extra files is a link or not a regular file.
 
-    A rollback journal is refused, too: a run never has one, and SQLite deletes the file named in a journal.
+    A rollback journal is refused, too. Runs write none, and SQLite would delete a file that the journal names.
 
     Raises:
-        InputError: such a file, or a rollback journal.
+        InputError: one of the files is a link or not a regular file, or there is a rollback journal.
     """
     journal = path.with_name(f"{path.name}-journal")
     if os.path.lexists(journal):
@@ -52,12 +52,12 @@ def require_plain_database(path: Path) -> None:
 
 
 def require_own_file(path: Path) -> None:
-    """Refuse a path that is a link, or something other than a regular file, such as a pipe, which would block.
+    """Refuse a path that is a link, a pipe or anything else than a regular file.
 
-    A missing file is accepted.
+    Opening a pipe would block this process. A missing file is accepted.
 
     Raises:
-        InputError: a link, or not a regular file.
+        InputError: the path is a link, or not a regular file.
     """
     try:
         found = os.lstat(path)

@@ -40,4 +40,4 @@ class InputError(GraceError):
 
 
 class SandboxError(GraceError):
-    """Failure of the sandbox itself, not of a program in it, or a sandbox that is too weak on this machine."""
+    """The sandbox itself failed, or is too weak on this machine. The failure of a program in it is another error."""

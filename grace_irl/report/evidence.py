@@ -14,8 +14,9 @@ from grace_irl.report.data import Valued
 Floats = NDArray[np.float64]
 
 MOST = 4
-"""Maximum number of states shown per kind of mistake, and of trajectories shown for both roles together."""
-OF_ONE = 2  # maximum number of mistakes shown of one trajectory
+"""Maximum number of states shown for each kind of mistake. The report shows the same number of trajectories, half of
+them experts."""
+OF_ONE = 2  # maximum number of states of one trajectory shown for each kind of mistake
 
 SIDES = {"train": "training", "held_out": "held out"}
 
@@ -127,7 +128,7 @@ def split(trajectories: Sequence[Valued], side: str, *, positive: bool) -> Float
 
 
 def _threshold(trajectories: Sequence[Valued]) -> float | None:
-    """The threshold with the best accuracy on training data, computed like the evaluation's."""
+    """The threshold with the best accuracy on training data, computed as in the evaluation of programs."""
     experts, negatives = (split(trajectories, "train", positive=side) for side in (True, False))
     if not len(experts) or not len(negatives):
         return None
@@ -169,7 +170,7 @@ def _extremes(
         worth = sign * each.values[steps]
         if threshold is not None:
             wrong += int(np.sum(worth <= threshold if positive else -worth > threshold))
-        best = np.lexsort((-steps, worth))[:OF_ONE]  # among equals the later ones, as goals are at the end
+        best = np.lexsort((-steps, worth))[:OF_ONE]  # of equal rewards, the later states, because goals are at the end
         ranked += [(float(worth[n]), place, int(steps[n])) for n in best]
     chosen = sorted(ranked)[:MOST]
     shots = (

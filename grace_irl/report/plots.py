@@ -72,7 +72,7 @@ class Verdict:
 def steps(store: Store) -> list[ScoreStep]:
     """Every change of the best program, and the state at the end of the search.
 
-    Programs from reshaping are omitted, because it has another goal.
+    Programs from reshaping are omitted. They are versions of a reward that should rise steadily, not score better.
     """
     requests, records = store.requests(), store.records()
     best: Scored | None = None
@@ -123,7 +123,7 @@ def _frequent(reasons: Counter[str]) -> list[tuple[str, int]]:
 
 
 def ancestors(record: Record, records: Mapping[str, Record]) -> list[Record]:
-    """The program, its first parent, that one's first parent, and so on."""
+    """The program, followed by its first parent, the first parent of that parent, and so on."""
     found: list[Record] = []
     current: Record | None = record
     while current is not None and len(found) < ANCESTORS:

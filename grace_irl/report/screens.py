@@ -60,7 +60,7 @@ class ScreenFigure:
 
 
 def screen_view(trajectory: Trajectory, step: int) -> ScreenFigure:
-    """The figure of one state of a `ui` trajectory. If a part cannot be shown, the figure contains the reason."""
+    """The figure of one state of a trajectory of screens. If a part cannot be shown, the figure contains the reason."""
     after = ScreenOutline.of(bytes(trajectory.states[step]))
     lines = after.write(range(len(after.items))) or [after.fault or "no nodes that say anything"]
     changes = None

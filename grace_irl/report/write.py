@@ -1,4 +1,7 @@
-"""The report of a run or an expansion, as one self-contained file."""
+"""The report of a run or an expansion, as one self-contained HTML file.
+
+An expansion consists of rounds. Each round trains a policy on the reward and searches again with its rollouts.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ from grace_irl.runs.record import Record
 from grace_irl.runs.run import history, is_own, opened
 from grace_irl.runs.store import Store
 
-GENERATIONS = 200  # maximum number of generations in the report, the last ones
+GENERATIONS = 200  # maximum number of generations in the report; earlier ones are omitted
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ def report_of_fit(
 
     Args:
         folder: folder of the run or the expansion. Without a run in it there is no report.
-        note: function for one line of text about a failure.
+        note: function that is called with one line about a failure.
         demonstrations: as for `write_report`.
 
     Returns:

@@ -1,4 +1,7 @@
-"""The bytes of states that go to another process: the parts of each state, one after the other."""
+"""The byte encoding of states that one process sends to another, for example to a sandbox worker.
+
+The encoded parts of a state follow one another.
+"""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def coloured(image: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def enlarged(image: NDArray[Any], least: int) -> NDArray[np.uint8]:
-    """A copy in which each pixel is a square. Its longer side has at least half of `least` pixels."""
+    """A copy in which each pixel becomes a square of pixels. Its longer side has more than `least` / 2 pixels."""
     times = max(1, least // max(image.shape[:2]))
     return np.asarray(image, np.uint8).repeat(times, axis=0).repeat(times, axis=1)
 

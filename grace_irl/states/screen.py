@@ -111,7 +111,7 @@ class ScreenScrambler(Scrambler):
     A word is a run of letters, split before a capital that follows a lower-case letter ("alarmTab", "FrameLayout").
     Words are replaced in texts, descriptions, hints, ids, classes, packages and all other attributes with letters. The
     same replacements hold in the instruction, so equal words stay equal. Numbers, punctuation, booleans ("true",
-    "false"), bounds, attribute names and the tree stay, because their relations are what a method has to find.
+    "false"), bounds, attribute names and the tree stay, because a method must find the relations between them.
     """
 
     def states(self, states: NDArray[Any], word: Callable[[str], str], where: str) -> NDArray[np.bytes_]:
@@ -125,7 +125,7 @@ class ScreenScrambler(Scrambler):
         return in_other_words(text, word)
 
     def to_json(self) -> dict[str, Any]:
-        """See `Scrambler`. The words are stored elsewhere, so this map is empty."""
+        """See `Scrambler`. The result is empty, because `ScrambleMap` stores the words."""
         return {}
 
 
