@@ -229,7 +229,7 @@ def _gathered(sources: Iterable[tuple[Source, Role | None]], memory: Memory) -> 
 
     Args:
         sources: pairs of a source and the role of its episodes (None if each episode has its own).
-        memory: memory of the set.
+        memory: memory limit of the set.
     """
     region = Region()
     texts: set[int] = set()
