@@ -41,7 +41,8 @@ def choose_kind(
         asked: name of the kind that the user chose, or "".
 
     Returns:
-        The choice. None if the states fit one kind only, or if files state different kinds (`merge` then raises).
+        The choice. None if the states fit one kind only, or if files state different kinds, which `header.merge`
+        refuses later.
 
     Raises:
         InputError: the states do not allow the user's choice, or two files contradict each other.
