@@ -128,7 +128,7 @@ def read_elements(text: str, where: str) -> list[dict[str, object]]:
     """The attributes of each `UIElement(…)` in a text. The text has one element per line, or is a printed list.
 
     Raises:
-        InputError: the text holds anything else.
+        InputError: the text holds anything other than such elements.
     """
     if text.count("UIElement(") > markup.MAX_NODES:
         raise InputError(f"{where}: more than {markup.MAX_NODES:,} elements; expected those of one screen")
