@@ -48,14 +48,15 @@ def fit(
             which are negatives.
         negatives: files, folders or Minari ids. All their trajectories count as negatives, whatever they state.
         out: a new folder for the run; None: `runs/<name of the set>-<time>`.
-        resume: folder of an interrupted run, to resume it. `out` is not used then.
+        resume: folder of a run to continue, instead of a new run in `out`.
         proposer: author of the programs: the name of a proposer, or a `Proposer` object.
         config: a TOML file of settings. Settings that run code, name a server or grant trust are refused
             (docs/security.md).
         sets: settings of the form `section.key=value`, which override the file.
         replay: folder or exported recording of a run to repeat on the same demonstrations. Its recorded answers replace
             the model.
-        listener: function that is called with the state of the run, after each answer and after each result.
+        listener: function that is called with the state of the run, after each answer of the proposer and after the
+            result of each program.
         note: function that is called with each line for the user, such as "no report could be written".
         max_memory: maximum memory for demonstrations and policies, in bytes or as `4G`; None: a share of the available
             memory.
@@ -127,7 +128,18 @@ def score(
 ) -> Score:
     """Score a reward file on demonstrations, in the sandbox.
 
-    The arguments are as for `grace_irl.runs.score.score`, and `max_memory` as for `fit`.
+    Args:
+        reward: the reward file.
+        demos, negatives, max_memory: as for `fit`.
+        kind: kind of state, such as "grid"; "": the kind that fits the data.
+        label: rule that selects the positive expert states; None: the rule that fits the data.
+        log_pi, calibration: as the arguments `choice` and `calibration` of `grace_irl.runs.score.score`.
+        workers: number of sandbox processes; None: one per core.
+        allow_weak_sandbox: whether to run the program even if this machine cannot confine it.
+
+    Raises:
+        InputError: a file or demonstrations that cannot be used.
+        GraceError: the program fails, or returns something other than a finite number.
     """
     if not isinstance(demos, Demonstrations):
         from grace_irl.demos import load
@@ -151,7 +163,7 @@ def _report(folder: Path, note: Callable[[str], None] | None, demonstrations: De
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, stacklevel=5)  # the caller of `fit`
+    warnings.warn(text, stacklevel=5)  # The warning points to the caller of `fit`.
 
 
 def _names(paths: Paths) -> tuple[str, ...]:

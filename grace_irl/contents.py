@@ -32,7 +32,7 @@ def require_no_links(folder: Path) -> None:
                         waiting.append(entry.path)
                     elif not _plain(entry.stat(follow_symlinks=False)):
                         raise _foreign(Path(entry.path))
-        except OSError:  # deleted or unreadable: opening it later raises the error
+        except OSError:  # The folder was deleted or is unreadable. Opening its files later raises the error.
             continue
 
 
@@ -68,7 +68,7 @@ def require_own_file(path: Path) -> None:
 
 
 def _plain(found: os.stat_result) -> bool:
-    """Whether this is a regular file without further hard links."""
+    """Whether this is a regular file with only one hard link."""
     return stat.S_ISREG(found.st_mode) and found.st_nlink <= 1
 
 

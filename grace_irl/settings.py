@@ -1,5 +1,6 @@
-"""Declaration of settings. It defines a setting's flag, environment variable, Python keyword, TOML key and help text.
+"""Declaration of settings.
 
+One declaration defines a setting's flag, environment variable, Python keyword, TOML key and help text.
 A section is a class of settings, and each of its fields is declared by `setting`:
 
     class ToySettings(Section):

@@ -32,7 +32,7 @@ def harmless(text: str) -> str:
 
 
 def line(text: str) -> str:
-    """The text as from `harmless`, but in one line: a space replaces line ends and tabs."""
+    """The text as from `harmless`, but in one line. One space replaces each sequence of line ends and tabs."""
     return harmless(_BREAKS.sub(" ", text))
 
 
@@ -72,7 +72,7 @@ class HarmlessStream:
     colours.
 
     Args:
-        stream: the inner stream, which receives the escaped text. All methods except the writing ones are its own.
+        stream: the inner stream. It receives the escaped text, and all calls except `write` and `writelines`.
     """
 
     def __init__(self, stream: TextIO) -> None:

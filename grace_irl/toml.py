@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 
 MAX_BYTES = 4 * 1024 * 1024
-"""Maximum size of a file in bytes. Files of settings have a few thousand, files of goal states a few hundred thousand.
-"""
+"""Maximum size of a file in bytes. Settings need a few thousand bytes, goal states a few hundred thousand."""
 
 MAX_DEPTH = 16
 """Maximum nesting depth of tables and lists. The files of this project have a depth of three."""
@@ -72,8 +71,8 @@ def from_json(kind: type[T], text: str | bytes) -> T:
     """A dataclass object from JSON. Unknown keys are ignored.
 
     Args:
-        kind: the dataclass, or a type such as `list[Record]`.
-        text: JSON of the form that `json.dumps(asdict(record))` writes.
+        kind: the dataclass, or a container type such as `list[Record]` for a dataclass `Record`.
+        text: JSON in the form of `json.dumps(dataclasses.asdict(record))`.
 
     Raises:
         ValueError: invalid JSON, or a field of the wrong type, which the one-line message names.

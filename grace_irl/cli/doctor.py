@@ -32,7 +32,7 @@ PACKAGES = {
     "openai": "llm",
     "pillow": "llm",
 }
-"""Packages that commands may need, with the extra that installs each."""
+"""Packages that commands may need, with the pip extra that installs each of them."""
 
 
 def doctor(

@@ -27,7 +27,7 @@ from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.run import opened
 from grace_irl.text import line
 
-if TYPE_CHECKING:  # comparisons need the extra "rl", fits do not
+if TYPE_CHECKING:  # These modules need the extra "rl", and a fit must run without it.
     from grace_irl.compare.comparison import ComparisonState
     from grace_irl.compare.folder import Favourite, JobResult, TrainingOutcome
 

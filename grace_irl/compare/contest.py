@@ -92,7 +92,7 @@ def _checked(config: Config, labelling: Labelling) -> Config:
 
 @dataclass(frozen=True)
 class Contest:
-    """The settings of a comparison with their demonstrations.
+    """The settings of a comparison with their demonstrations. The label rule selects the positive expert states.
 
     Attributes:
         settings: settings of the comparison.

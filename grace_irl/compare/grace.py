@@ -103,7 +103,10 @@ class Recovered:
         return NetPay(self.reward, form or self.paid)
 
     def signal(self, method: str) -> Signal | None:
-        """The reward by which the favourite of a method is chosen; None if the method recovered no reward."""
+        """The reward that chooses the favourite of a method; None if the method recovered no reward.
+
+        For PPO on the true reward, it is the true reward.
+        """
         from grace_irl.rl.choice import Signal
         from grace_irl.rl.learning import true_pay
 

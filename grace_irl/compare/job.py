@@ -1,4 +1,4 @@
-"""One job of a comparison: one method with one seed. `work` is the task for an executor's process."""
+"""One job of a comparison: one method with one seed. An executor calls `work` in a process for each job."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def _positive(row: TrajectoryRow, rule: str, goals: Mapping[str, tuple[int, ...]
 
     Args:
         row: description of the trajectory.
-        rule: label rule of the run.
+        rule: rule that selects the positive expert states: "all", "last" or "goal".
         goals: goal states by digest, counted from 1.
     """
     marked = np.zeros(row.states, dtype=np.bool_)
@@ -137,7 +137,8 @@ class CurvePoint:
         steps: number of environment steps of training so far.
         mean: mean true return.
         success: share of episodes that reached the goal; None if the environment has no goal.
-        paid: mean return under the recovered reward, of the training since the previous evaluation; None if unknown.
+        paid: mean return of the training episodes since the previous evaluation, under the recovered reward; None if
+            no episode ended.
     """
 
     steps: float

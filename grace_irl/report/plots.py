@@ -133,7 +133,7 @@ def ancestors(record: Record, records: Mapping[str, Record]) -> list[Record]:
     return found
 
 
-PALETTE = 7  # number of colours of lines, c0 … c6
+PALETTE = 7  # number of line colours, with the CSS classes c0 … c6
 FLOOR = -5.0  # lowest score in a chart; for comparison, an uninformative reward has fitness -2 log 2
 
 

@@ -77,7 +77,7 @@ def _counts(evidence: EvidencePanel) -> bool:
 
 
 def cautions(rounds: Sequence[Round]) -> list[str]:
-    """Warnings for the reader of an expansion."""
+    """Warnings for the reader of an expansion's report."""
     found = []
     for each in rounds:
         if each.alike:

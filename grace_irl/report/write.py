@@ -1,6 +1,7 @@
 """The report of a run or an expansion, as one self-contained HTML file.
 
-An expansion consists of rounds. Each round trains a policy on the reward and searches again with its rollouts.
+An expansion consists of rounds. Each round trains a policy on the reward, and searches again with the policy's rollouts
+as negatives. Round 0 only searches.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Expansion:
 
     @property
     def complete(self) -> int:
-        """Number of complete rounds without round 0, which only searches and trains no policy."""
+        """Number of complete rounds, without round 0."""
         return sum(each.number > 0 for each in self.rounds)
 
     @property

@@ -184,7 +184,7 @@ def quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def quiet_models() -> Iterator[None]:
-    """Suppress MuJoCo's warnings about old keywords in a model. It would log them to a file in the user's folder."""
+    """Suppress MuJoCo's warnings about old keywords in a model, which it would log to a file in the user's folder."""
     try:
         mujoco: Any = importlib.import_module("mujoco")
     except ImportError:
@@ -263,9 +263,10 @@ def make(
 
 
 def registration(environment_id: str) -> str | None:
-    """The registration of an environment as JSON, so that another process can `register` it.
+    """The registration, as JSON, of an environment that the user's code registered in this process.
 
-    None for adapters, and for environments that every process knows. Others were registered by the user's code.
+    Another process can restore it by `register`. None for adapters, and for environments of Gymnasium, MiniGrid and
+    this package, which every process knows.
 
     Raises:
         InputError: the entry point is a function object of this process, which another process cannot import.

@@ -1,11 +1,12 @@
 """The fixed-horizon form: all episodes have the same length, so that a reward cannot act through their length.
 
 If episodes can end early, a reward that is positive everywhere, like GAIL's, encourages the policy to stay alive. A
-reward that is negative everywhere encourages it to end the episode. So even a wrong reward can train a good policy.
+reward that is negative everywhere encourages it to end the episode. If survival or a quick end is what the task needs,
+even a wrong reward then trains a good policy.
 
 In the fixed-horizon form, an episode with a terminal state continues in an absorbing state until the horizon
 (Kostrikov et al. 2019, "Discriminator-Actor-Critic"). There the reward is 0, and no action leaves the state. So the
-true return does not change. The similar wrapper of `seals` repeats the last observation instead.
+true return does not change. A similar wrapper of the library `seals` repeats the last observation instead.
 """
 
 from __future__ import annotations

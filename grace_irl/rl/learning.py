@@ -135,13 +135,13 @@ class NetVecEnv(VecEnvWrapper):
 def learning_venv(
     make_env: Callable[[], Any], count: int, seed: int, pay: Pay = true_pay, gamma: float = 0.99
 ) -> Iterator[VecEnv]:
-    """A vector environment in this process, with true returns in `info["episode"]`; closed when the context ends.
+    """A context with a vector environment in this process, which has true returns in `info["episode"]`.
 
     Args:
         make_env: factory of one environment.
         count: number of environments.
         seed: seed of the environments and of the global random states.
-        pay: selects the reward.
+        pay: wrapper that sets the reward.
         gamma: the learner's discount.
     """
     set_random_seed(seed)
@@ -155,7 +155,7 @@ def learning_venv(
 
 
 def normalised(venv: VecEnv, gamma: float, *, norm_reward: bool) -> VecEnv:
-    """Divide rewards by the standard deviation of their discounted returns, without a shift, if `norm_reward`."""
+    """If `norm_reward`, divide rewards by the standard deviation of their discounted returns, without a shift."""
     return VecNormalize(venv, norm_obs=False, norm_reward=True, gamma=gamma) if norm_reward else venv
 
 
@@ -194,7 +194,7 @@ def learn_on(problem: PolicyProblem, seed: int, pay: Pay, watch: Watch, log: Log
     Args:
         problem: the problem, which provides environments, learner, steps and normalisation.
         seed: seed of all random generators.
-        pay: selects the reward.
+        pay: wrapper that sets the reward.
         watch: callback that looks at the policy during training.
         log: logger for the learner; None keeps the learner's own.
 

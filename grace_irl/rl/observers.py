@@ -75,7 +75,7 @@ class Observer(Protocol):
         ...
 
     def flagged(self) -> Observer:
-        """The observer for the fixed-horizon form, whose vectors have one more component (`FixedHorizon`)."""
+        """The observer for the fixed-horizon form, in which vectors have one more component (`FixedHorizon`)."""
         ...
 
 
@@ -140,7 +140,7 @@ class GridObserver:
         return width * height * channels
 
     def observe(self, state: NDArray[Any], instruction: str) -> NDArray[np.int16]:
-        """See the class."""
+        """The flattened codes, then the word numbers, padded with 0."""
         observation = np.zeros(self.cells + MAX_WORDS, np.int16)
         observation[: self.cells] = state.reshape(-1)
         numbers = word_numbers(instruction)
@@ -202,7 +202,7 @@ class ImageObserver:
         return Box(0, 255, self.shape, np.uint8)
 
     def observe(self, state: NDArray[Any], instruction: str) -> NDArray[np.uint8]:
-        """See the class. The instruction is ignored."""
+        """The image in the shape `shape`. The instruction is ignored."""
         del instruction
         image = np.moveaxis(state, -1, 0)
         if self.part > 1:
@@ -281,7 +281,7 @@ class RecordObserver:
         return Box(-np.inf, np.inf, (size,), self._dtype)
 
     def observe(self, state: Any, instruction: str) -> NDArray[Any]:
-        """See the class."""
+        """The numbers, then the images, then the word numbers of each text, padded with 0."""
         parts = RECORD.separated(state)
         found = [np.ravel(parts[name]) for name in self.numbers]
         found += [np.moveaxis(parts[name], -1, 0).ravel() for name in self.images]
@@ -314,9 +314,10 @@ def cnn_weights(shape: tuple[int, int, int], features: int) -> int:
 
 
 def word_numbers(instruction: str) -> list[int]:
-    """A number in 1 … WORDS for each of the first MAX_WORDS words, by a hash instead of a stored vocabulary.
+    """A number from 1 to WORDS for each of the first MAX_WORDS words.
 
-    A policy cannot distinguish words with the same number. All words of BabyAI's instructions have different numbers.
+    The number is a hash of the word, so no vocabulary is stored. A policy cannot distinguish words with the same
+    number. All words of BabyAI's instructions have different numbers.
     """
     words = re.findall(r"[^\W_]+", instruction.lower())[:MAX_WORDS]
     return [1 + zlib.crc32(word.encode()) % WORDS for word in words]

@@ -37,7 +37,7 @@ VECTOR_FIELDS: dict[str, tuple[str, ...]] = {
     "HalfCheetah": _body(_CHEETAH_JOINTS),
     "Walker2d": _body(_WALKER_JOINTS),
 }
-"""Field names by the environment's name without its version."""
+"""Names of the components of a state, by the environment's name without its version."""
 
 
 def vector_fields(environment_id: str) -> tuple[str, ...]:
@@ -107,7 +107,7 @@ class MiniGridView:
         base.gen_obs = lambda: {"image": None, "direction": base.agent_dir, "mission": base.mission}
 
     def state(self, environment: Any, observation: Any) -> NDArray[np.uint8]:  # noqa: ARG002
-        """See the class."""
+        """The current grid with the agent, from `encode_grid`."""
         return encode_grid(environment.unwrapped)
 
     def instruction(self, environment: Any) -> str:

@@ -1,6 +1,9 @@
 """Compiled reward programs, their calls, and messages about their exceptions.
 
-The processes that run a program use this module. They compile a program once and run its module code anew for every
+A program defines a class `Reward` with a method reward_fn. It may also define debug_fn, which returns a text for
+prompts, and terms_fn, which returns the components of a reward (docs/contract.md).
+
+The processes that run a program use this module. They compile a program once and execute its module code anew for every
 trajectory, so trajectories share no variables.
 """
 

@@ -74,8 +74,8 @@ class Ended(NamedTuple):
 class Child:
     """A forked child process, with methods to watch and kill it.
 
-    On Linux it is named by a pidfd, a file descriptor for a process. So `kill` cannot hit a later process with the same
-    id.
+    On Linux, a pidfd (a file descriptor for a process) identifies the child. So `kill` cannot hit a later process with
+    the same id.
     """
 
     def __init__(self, pid: int) -> None:
@@ -132,7 +132,7 @@ class Child:
         poller = select.poll()
         poller.register(self._pidfd, select.POLLIN)
         if host is not None:
-            poller.register(host, 0)  # hang-up is always reported
+            poller.register(host, 0)  # even with an empty event mask, poll reports that the host closed the socket
         while True:
             left = self.remaining_s(wall_s, cpu_s)
             if self.timeout:

@@ -214,7 +214,7 @@ class AnswerMap:
         return found
 
     def finish(self, status: str, message: str = "", traceback: str = "") -> None:
-        """Write status, message and traceback. The status is written last, so a child that dies earlier leaves none."""
+        """Write status, message and traceback. The status comes last, so a child that dies earlier leaves no answer."""
         said = self._text(self.job.message_at, message, self.job.message)
         trace = self._text(self.job.traceback_at, traceback, TRACEBACK_BYTES)
         ANSWER.pack_into(self._map, self.job.answer_at, CODES[status], said, trace, self.transitions)
@@ -240,7 +240,9 @@ class AnswerMap:
 
 
 class RunTally:
-    """Sum of the outcomes of a run's portions. A portion is a slice of the run's trajectories that one child scores.
+    """The outcome of a run, summed over its portions.
+
+    A portion is a slice of the run's trajectories that one child scores.
 
     Args:
         lengths: number of states of each trajectory of the run, `(positions,)`.

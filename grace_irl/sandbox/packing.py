@@ -216,7 +216,7 @@ def common_dtype(arrays: Sequence[NDArray[Any]]) -> np.dtype[Any]:
 
 
 def convert(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The array in a given type, without a copy if it has this type. Numbers beyond a float's range are clipped."""
+    """The array in a given type, without a copy if it has this type. Numbers beyond a float type's range are cut."""
     if array.dtype == dtype:
         return array
     if dtype.kind == "f" and not np.can_cast(array.dtype, dtype, "safe"):
@@ -265,6 +265,7 @@ def _fits(block: NDArray[Any]) -> bool:
 
 
 def _short(block: NDArray[Any]) -> bool:
+    """Whether every number of the block has at most 10 binary digits after the point."""
     with np.errstate(over="ignore"):
         scaled = block * _PLACES
     return bool((np.rint(scaled) == scaled).all())

@@ -1,7 +1,8 @@
 """The warm-up of a zygote before its first fork: load modules, hide paths, rehearse a run, fill gaps in memory.
 
 A zygote is a process that forks a locked-down child for each program. The child can open no file, so the zygote must
-load all modules in advance. The rest of the warm-up makes children faster.
+load all modules in advance. Paths are hidden, because they name the user's folders. The rest of the warm-up makes
+children faster.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ class Outcome:
         rewards: one `(T+1,)` array per trajectory, in the order of the call; () unless status is "ok". A
             program that takes actions rewards transitions: entry t+1 is r(s_t, a_t, s_{t+1}) and entry 0 is NaN.
         message: one line for the user; "" if the status is "ok".
-        traceback: lines of the traceback that lie in the program, for a repair; "" if there are none.
+        traceback: the program's own lines of the traceback, for a model that repairs the program; "" if there are none.
         debug: one text per `DebugRequest`, in order, without control characters.
         cpu_s: CPU seconds of the child.
         wall_s: wall seconds of the run.
@@ -160,7 +160,7 @@ class Sandbox(Protocol):
         Args:
             source: text of the program.
             handle: handle of the trajectories, from `put`.
-            order: indices of the trajectories to score in the sequence of `put`, in this order.
+            order: indices into the sequence of `put`, one per trajectory to score, in the order of the run.
             mode: see `Mode`.
             limits: limits of the run.
             debug: requests for debug texts.

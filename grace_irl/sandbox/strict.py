@@ -3,7 +3,7 @@
 A trusted process, the runner, forks two children before it reads any state. Both run the program. The runner sends the
 states to the first child in the given order of trajectories, and to the second child in another order. If a reward
 depends on anything but its own trajectory, such as a counter over several trajectories or a memory address, the two
-children give different rewards. The outcome is then a "mismatch".
+children give different rewards. The run then has the status "mismatch".
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Feed:
 
 
 class ProtocolError(Exception):
-    """An answer of a child that has not the expected format."""
+    """An answer of a child that does not have the expected format."""
 
 
 class Player:
@@ -174,7 +174,7 @@ class Player:
         return self._child.reap()
 
     def _verdict(self, failure: ProgramFailure | None, ended: Ended, cpu_s: float) -> ProgramFailure | None:
-        """The failure of a pass. If the child died, it comes from the kernel's report instead of the child's answer."""
+        """The failure of a pass. If the child died, the kernel's report replaces the child's answer."""
         if failure is None or failure.status != "killed":
             return failure
         if not ended.timeout and ended.signal == signal.SIGKILL and ended.cpu_s < cpu_s:

@@ -275,7 +275,7 @@ def open_with_tier(workers: int | None = None) -> tuple[ZygotePool, Tier]:
 
 
 def _probe(pool: ZygotePool) -> Tier:
-    """Find the tier of a pool without a box: attack each layer alone, then both together."""
+    """Find the tier of a pool without a box. Run the canaries under each layer alone, then under both."""
     seccomp, landlock = release(pool, (SECCOMP,)), release(pool, (LANDLOCK,))
     if seccomp.holds(ATTACKS):
         if landlock.holds(FILE_ATTACKS):

@@ -34,14 +34,14 @@ SOURCE_AT = 128  # offset of the source in a job's memory, bytes
 
 
 class ClosedError(Exception):
-    """The other process has hung up."""
+    """The other process has closed the connection."""
 
 
 def send(sock: socket.socket, message: dict[str, Any], fds: tuple[int, ...] = ()) -> None:
     """Send a message with file descriptors.
 
     Raises:
-        ClosedError: the other process has hung up.
+        ClosedError: the other process has closed the connection.
     """
     data = json.dumps(message, separators=(",", ":")).encode()
     data = _LENGTH.pack(len(data)) + data
@@ -56,7 +56,7 @@ def receive(sock: socket.socket) -> tuple[dict[str, Any], list[int]]:
     """Return the next message and its file descriptors.
 
     Raises:
-        ClosedError: the other process has hung up.
+        ClosedError: the other process has closed the connection.
         TimeoutError: no message came within the socket's timeout.
     """
     try:

@@ -154,7 +154,7 @@ def in_invented_words(text: str, word: Callable[[str], str]) -> str:
 
 
 class StateKind(ABC):
-    """A kind of state. There is one object of each kind, without attributes of its own.
+    """A kind of state. There is one object of each kind, and it has only class attributes.
 
     Attributes:
         name: name in files, headers and messages.

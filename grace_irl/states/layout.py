@@ -47,7 +47,7 @@ class StateLayout:
         return cls(kind, [_layout(name, value) for name, value in kind.separated(state).items()])
 
     def to_json(self) -> list[Any]:
-        """The layout as plain values."""
+        """The layout as a list for JSON."""
         return [self.kind.name, [list(part) for part in self.parts]]
 
     @classmethod

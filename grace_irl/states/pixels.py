@@ -24,7 +24,7 @@ def png(image: NDArray[Any]) -> bytes:
     The report needs images even without Pillow, which is an optional dependency. So the encoder is here.
     """
     height, width, channels = image.shape
-    rows = np.zeros((height, 1 + width * channels), np.uint8)  # the first byte of a row is its filter type: 0, none
+    rows = np.zeros((height, 1 + width * channels), np.uint8)  # The first byte of a row is its filter type; 0 is none.
     rows[:, 1:] = image.reshape(height, -1)
     header = struct.pack(">IIBBBBB", width, height, 8, COLOUR_TYPES[channels], 0, 0, 0)
     parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 9)), (b"IEND", b""))
@@ -55,7 +55,10 @@ def reduced(image: NDArray[Any], height: int, width: int) -> NDArray[np.uint8]:
 
 
 def characters(images: Sequence[NDArray[Any]], width: int = 24, gap: int = 3) -> Text:
-    """Images side by side as text, at most `width` characters each. A character covers two rows and one column."""
+    """Images side by side as text, each at most `width` characters wide.
+
+    A character stands for two rows and one column of pixels.
+    """
     small = [reduced(image, 2 * width, width) for image in images]
     cells = [_means(image, 2, 1) for image in small]
     lines = []
