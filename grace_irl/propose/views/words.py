@@ -78,7 +78,10 @@ def words_of(text: str) -> frozenset[str]:
 
 
 def table(items: Sequence[Labelled], tokens: int) -> str:
-    """Write the result of `associations`, words with the lowest probability first; "" if it is empty or the limit is too low."""
+    """Write the result of `associations` within a token limit; "" if it is empty or the limit is too low.
+
+    Words that are least likely to go with their codes by chance come first.
+    """
     total = sum(bool(item.positive.any() and item.trajectory.extra_info) for item in items)
     lines = [
         "Words and codes, counted over all expert trajectories: codes of channel a, b or c that are near the goal "
