@@ -1,8 +1,8 @@
 """Static checks of a reward program's source, which find errors before the program runs.
 
 The checks tell the author, a person or a model, what cannot work and in which line. They give no security, because a
-hostile author can easily avoid them. The sandbox does (docs/sandbox.md). The checks run in the sandbox's child process,
-because a hostile source can attack the parser.
+hostile author can easily avoid them. Security comes from the sandbox (docs/sandbox.md). The checks run in the sandbox's
+child process, because a hostile source can attack the parser.
 """
 
 from __future__ import annotations
@@ -133,7 +133,8 @@ class SourceReading:
 
     Attributes:
         tree: the syntax tree; None if the source does not parse.
-        problems: syntax problems, or else first forbidden code by line, then violations of the contract.
+        problems: only the syntax error if there is one. Otherwise forbidden code by line, then violations of the
+            contract.
         takes_action: whether reward_fn takes (state, action, next_state) instead of (state).
     """
 

@@ -1,8 +1,8 @@
 """The contract of a reward program: the names it defines, the modules it may import, the arguments it gets.
 
 The module holds only constants and pure functions. The sandbox uses them to check a source. Code that runs an exported
-reward during a training uses them to pass the same arguments as the sandbox does. docs/contract.md explains the
-contract.
+reward, for example to train a policy, uses them to pass the same arguments as the sandbox does. docs/contract.md
+explains the contract.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class SourceProblem:
     Attributes:
         line: line number, from 1; 0 for the source as a whole.
         text: description and remedy.
-        kind: status of a sandbox run of this source, which is one of `sandbox.protocol.Status`.
+        kind: status of a run of this source in the sandbox (see `sandbox.protocol.Status`).
     """
 
     line: int

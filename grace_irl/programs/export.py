@@ -29,6 +29,7 @@ from grace_irl.programs.parsing import (
 )
 
 NAMES = ("SCALE", "OFFSET", "THRESHOLD", "discriminator_logit")
+"""Names that an export defines below a program."""
 CALIBRATION = "# The discriminator that was fitted"
 """Beginning of the part that an export adds below a program."""
 SPARE = ("CALIBRATION_SCALE", "CALIBRATION_OFFSET", "CALIBRATION_THRESHOLD", "calibrated_logit")
@@ -66,8 +67,9 @@ def export_source(
 
     The module's docstring consists of the title, the facts (one line `name: value` each) and the program's docstring.
     The end of the module defines four names: the calibration `SCALE` and `OFFSET`, the `THRESHOLD` on the uncalibrated
-    reward, and the function `discriminator_logit(reward, log_pi=0.0)`, which returns the logit of D. If the program
-    uses one of these names, the four names of `SPARE` replace them, with a number appended if necessary.
+    reward, and the function `discriminator_logit(reward, log_pi=0.0)`. It returns the logit of D, where `log_pi` is the
+    log-probability of the action under the policy. If the program uses one of these names, the four names of `SPARE`
+    replace them, with a number appended if necessary.
 
     Args:
         source: a program that compiles.

@@ -153,8 +153,8 @@ def library_source(
         uses: functions to write, best first.
         programs: programs by id, at least the first program of each function (`Known.program`).
         scores: text about the score of each program, by id.
-        title: first line of the docstring.
-        facts: further lines of the docstring.
+        title: first line of the written module's docstring.
+        facts: further lines of this docstring.
     """
     taken: dict[str, int] = {}
     written = []

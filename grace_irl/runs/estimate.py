@@ -134,7 +134,7 @@ class Estimate:
 def estimated(config: Config) -> Estimate:
     """Estimate the cost of a run with this configuration.
 
-    This loads the demonstrations. If there is a server, this requests its model's name and context length, and no more.
+    The demonstrations are loaded. The only requests to a server are for its model's name and context length.
 
     Raises:
         InputError: settings or data that cannot be used, prompts that are too long, or a proposer without a model.

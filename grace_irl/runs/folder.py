@@ -31,7 +31,7 @@ class RunPaths:
     """Paths inside a run's folder (docs/runs.md).
 
     Attributes:
-        config: the resolved configuration.
+        config: the complete configuration.
         database: the run's state.
         reward: the best program so far, as an exported module.
         report: an HTML page about the run.

@@ -104,7 +104,7 @@ class Recorded:
         return self._answers.get((index, attempt))
 
     def close(self) -> None:
-        """Do nothing, because no file is open. A `Store`, which also holds answers, needs this method."""
+        """Do nothing, because no file is open. The method exists because `Store`, which callers use alike, has it."""
 
 
 def opened_recording(path: Path) -> Store | Recorded:

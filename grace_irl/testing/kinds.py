@@ -182,4 +182,5 @@ class StateKindSuite(ABC):
                 assert isinstance(view.change(states[0], state), str)
 
 
+# the invented word that replaces a word in a scrambled text
 _word: Callable[[str], str] = "w{}".format

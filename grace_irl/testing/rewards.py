@@ -48,11 +48,13 @@ class Reward:
     def reward_fn(self, state):
         return random.random() + np.random.uniform() + float(state[0])
 """
+"""A program that draws random numbers."""
 MOVES = """
 class Reward:
     def reward_fn(self, state, action, next_state):
         return float(next_state[0] - 10 * state[0] + 100 * action[0])
 """
+"""A program that takes actions and rewards transitions."""
 PROGRAMS = {"remembers": REMEMBERS, "draws": DRAWS, "moves": MOVES}
 
 

@@ -41,6 +41,7 @@ class Reward:
     def reward_fn(self, state, action, next_state):
         return float(next_state[0] - state[0]) + 10 * float(action)
 """
+"""A program that takes actions and rewards transitions."""
 TALKS = """
 def debug(expert_states, negative_states):
     return f"{len(expert_states)} and {len(negative_states)}"
@@ -50,6 +51,7 @@ class Reward:
     def reward_fn(self, state):
         return 1.0
 """
+"""A program that compares two sets of states by a text."""
 
 
 def vectors(count: int = 3, length: int = 4) -> list[Trajectory]:

@@ -28,8 +28,10 @@ LIMIT = 1000
 LAGS = (1, 3, 20)
 """Maximum numbers of requests without a result, which the tests try one after the other."""
 VERDICTS = {"kept", "dropped", "duplicate", "invalid", "repaired"}
+"""Possible decisions of a search on a program."""
 
 Reply = Callable[[Request, Bar], Result]
+"""A function that answers a request. It also receives the search's bar."""
 
 
 @dataclass

@@ -40,7 +40,7 @@ RISE = 1.5
 
 
 def stalls(paid: Sequence[float | None], alike: int, rollouts: int) -> bool:
-    """Whether learning stalls, so that the policy does not become like the experts.
+    """Whether learning stalls: the policy does not come to behave like the experts.
 
     The environment's own reward is not used.
 
@@ -140,7 +140,8 @@ class Expanding:
             this = replace(this, shaped="")
         elif self._rule != "all" and stalls(learnt.paid, this.alike, this.rollouts):
             this = replace(this, stalled=True, shaped=this.shaped or self._reshape(this, run))
-        # The reshaped version remains the reward. It becomes the reward if this policy learnt better than the last one.
+        # A reshaped version that is the reward already remains it. A new one becomes the reward if this policy learnt
+        # better than the last policy.
         taught = shaped and not this.changed and (before.reward == this.trained_on or share(this) > share(before))
         return run, self._of_run(replace(this, reward=this.trained_on if taught else ""), run)
 

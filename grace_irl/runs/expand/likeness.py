@@ -27,8 +27,8 @@ def resemblance(experts: Sequence[NDArray[Any]], others: Sequence[NDArray[Any]],
     """Measure how well a classifier separates each trajectory's states from the experts' states.
 
     The classifier is a logistic regression on the entries of a state and their squares. It is cross-validated: the
-    trajectories of each side are split at random into two folds, and each fold is judged by the classifier that was
-    fitted to the other fold. If a side has only one trajectory, it is split by time.
+    trajectories of each side (experts and others) are split at random into two folds. The classifier that was fitted to
+    one fold judges the other fold. If a side has only one trajectory, it is split by time.
 
     Args:
         experts, others: arrays of states `(T+1, …)`, one per trajectory, with states of equal shape.
