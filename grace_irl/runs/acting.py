@@ -1,8 +1,8 @@
 """Authorisation of acting settings: those that run code on this machine, read files, or send prompts to a server.
 
 The user gives such settings with the command: as flags, `--set`, `GRACE_IRL_*` variables, or arguments in Python. A
-folder from somebody else must not choose them. So acting settings in a run's folder are valid only if this user made
-the folder on this machine (`kept`), or if the run is part of a trusted expansion or comparison (docs/security.md).
+folder from somebody else must not choose them (docs/security.md). So acting settings in a run's folder are valid in two
+cases only. This user made the folder on this machine (`kept`), or the run is part of a trusted expansion or comparison.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ class Need:
     """A condition without which a setting has no effect.
 
     Attributes:
-        met: function that returns whether the condition holds. Its arguments are a configuration and the author, which
-            is the name of the proposer, or "" for a proposer object of the caller.
+        met: function that returns whether the condition holds. Its arguments are a configuration and the author. The
+            author is the name of the proposer, or "" for a proposer object of the caller.
         lacks: name of what the run lacks if the condition does not hold, for messages.
         expected: flags with which the user can meet the condition, for messages.
         by_author: whether the condition depends on the author.

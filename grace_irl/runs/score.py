@@ -105,8 +105,8 @@ def score(
         rule: the rule for positive expert states; None to choose it by the data (`grace_irl.demos.label_rule`).
         choice: source of log pi, the log-probability of actions in the discriminator: "constant", "uniform", "recorded"
             or "cloned".
-        calibration: "file" for the scale and offset in the file, or fitted ones if the file has none; "fitted" for
-            ones fitted to these demonstrations; "none" for 1 and 0.
+        calibration: source of scale and offset: the reward "file", "fitted" to these demonstrations, or "none" for 1
+            and 0. With "file", they are fitted if the file has none.
         sandbox: open sandbox in place of a new one.
         workers, allow_weak: settings of a new sandbox.
 

@@ -135,10 +135,10 @@ def like_experts(
       (threshold `config.expand.alike`).
     - "last" and "goal": the environment terminated the rollout, and the reward of its last state is at least G. G is
       the lowest reward of an expert's final goal state.
-    - "goal", if no expert episode ended in a goal state: the environment terminated the rollout, and the reward of its
-      last state is at least H. H is the lowest among the experts' highest rewards of goal states. Otherwise, the
-      rollout passes if it has states with rewards of at least H, and the classifier cannot separate these from the
-      goal states of experts with the same instruction.
+    - "goal", if no expert episode ended in a goal state: one of two conditions. Either the environment terminated the
+      rollout, and the reward of its last state is at least H. Or the rollout has states with rewards of at least H, and
+      the classifier cannot separate them from goal states of experts with the same instruction. H is the lowest among
+      the experts' highest rewards of goal states.
 
     Args:
         reward: the file of a reward.
