@@ -37,7 +37,7 @@ class Asked:
 
 
 class Asking:
-    """A client of a model that writes a shorter prompt if a prompt is too long for the model.
+    """A client that sends prompts to a model. If a prompt is too long for the model, it sends a shorter one.
 
     Args:
         chat: the model.
@@ -61,7 +61,7 @@ class Asking:
         """Request `n` answers to a prompt.
 
         Args:
-            write: function that writes the prompt, shorter each time after `Prompter.shrink`.
+            write: function that writes the prompt with a `Prompter`. It is called again for a shorter prompt.
             name, n, schema: see `Question`.
 
         Raises:
@@ -141,7 +141,7 @@ class LlmProposer:
         """
         group = request.index - request.sample
         if group not in self._calls:
-            # A resumed run may already have the first samples of a group. Then only the others are requested.
+            # A resumed run may already have the first samples of this call. Then only the others are requested.
             work = self._answers(request, tuple(parents), request.samples - request.sample)
             self._calls[group] = _Call(request.sample, asyncio.create_task(work))
         call = self._calls[group]

@@ -63,7 +63,7 @@ class Parent:
 class Proposer(Protocol):
     """A source of programs. Answers depend only on the request, the parents and the training data, never on timing.
 
-    The argument `parents` holds the parents of the request, then its ancestors.
+    The argument `parents` holds the parents of the request, then its ancestors (`Request.ancestors`).
     """
 
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
@@ -77,8 +77,8 @@ class Step:
 
     Attributes:
         operator: name of one of the method's operators: "repair", "align", …
-        writes: whether the answer is a new version of the program. If the version can be parsed, it replaces the old
-            one. Otherwise the answer is a text, which the search and later prompts get as a note (`Parent.notes`).
+        writes: whether the answer is a new version of the program, which replaces the old one if it can be parsed. If
+            False, the answer is a text, which the search and later prompts get as a note (`Parent.notes`).
     """
 
     operator: str

@@ -8,7 +8,8 @@ _PIECES = re.compile(
     r"\d"  # tokenizers of current code models spend one token on each digit
     r"|[A-Za-z]{1,10}|[^\W\d_]"  # a letter outside ASCII seldom shares a token with others
     r"|[^\w\s]{1,3}|_+"
-    r"|\s*\n| +(?= \d)| (?=\d)|  +"  # line breaks, indentation, and spaces before digits; a word's token has its space
+    # Line breaks, indentation, and spaces before digits. The space before a word is part of the word's token.
+    r"|\s*\n| +(?= \d)| (?=\d)|  +"
 )
 
 

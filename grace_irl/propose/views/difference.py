@@ -12,12 +12,12 @@ from difflib import SequenceMatcher
 from grace_irl.propose.views.outline import Item, ScreenOutline, named, quoted
 
 MOST = 400
-"""Maximum number of nodes that only one of two screens has. With more, `difference` returns None."""
+"""Maximum number of new, removed, changed and moved nodes in two screens. With more, `difference` returns None."""
 
 MANY = 8
-"""Minimum number of distinct lines of a screen at which it must share a quarter of them with the screen before.
+"""If a screen has this number of distinct lines or more, a quarter of them must be on the screen before it.
 
-If it shares fewer, `difference` returns None."""
+Otherwise `difference` returns None."""
 NEAR = 40  # maximum characters of a label that describes the position of a node
 
 

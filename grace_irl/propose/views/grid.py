@@ -105,9 +105,10 @@ MAX_CODES = 20_000_000
 
 
 class GridView:
-    """View of grids `(h, w, 3)`: a state is the list of its cells that differ from the background of its size.
+    """View of grids `(h, w, 3)`. It lists the cells of a state that differ from the background.
 
-    The meaning of codes is unknown. The background consists of the two most frequent codes of the training data.
+    Grids of each size have their own background, made of the two most frequent codes of the training data. What the
+    codes mean is unknown.
     """
 
     modules, tokens_of, helps = "numpy", "codes", False
@@ -210,7 +211,7 @@ class GridView:
     def _moves(
         self, before: NDArray[Any], after: NDArray[Any], cells: Sequence[Place]
     ) -> tuple[list[tuple[Place, Place]], list[Place]]:
-        """Find the pairs of cells between which a thing moved. Return these pairs, and the other changed cells."""
+        """Find the pairs of cells in which a code and background changed places. Return them and the other cells."""
         moved: list[tuple[Place, Place]] = []
         left = list(cells)
         for one in cells:

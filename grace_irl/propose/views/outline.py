@@ -1,4 +1,4 @@
-"""Outlines, which are texts of screens of a user interface for prompts.
+"""Outlines: screens of a user interface as text for prompts.
 
 An outline has one line for each informative node of the screen, indented below the node that contains it.
 """
@@ -76,7 +76,7 @@ class Item:
         return self.package, self.kind, self.identity
 
     def cost(self, longest: int) -> int:
-        """Tokens of the line and its line break, without the indentation below other nodes.
+        """Tokens of the line with its line break and two spaces of indentation.
 
         Args:
             longest: maximum characters of each text.

@@ -22,7 +22,7 @@ from grace_irl.states.vector import VECTOR
 
 
 class NoStates:
-    """The view of a run without demonstrations. The method of such a run writes its own prompts."""
+    """The view for runs without demonstrations. The search method of these runs writes its own prompts."""
 
     modules, tokens_of, helps, restated, recalls = "numpy", "values", False, 0, 1
     about = "A state is what the task gives."

@@ -1,6 +1,6 @@
 """Tables for prompts about screens, counted over training data.
 
-One table has the places on goal screens whose texts share words with the instruction. The other has the nodes that
+One table has the places on positive screens whose texts share words with the instruction. The other has the nodes that
 positive screens have more often than other screens. An item is a node as a line of an outline (`outline.Item`).
 """
 
@@ -18,7 +18,7 @@ from grace_irl.propose.views.outline import ANY_TEXT, Item, ScreenOutline, named
 from grace_irl.propose.views.words import going_with, words_of
 
 MAX_TRAJECTORIES = 200
-"""Maximum number of expert trajectories for the table of words. Each instruction is compared with all goal screens."""
+"""Maximum number of expert trajectories for the table of words. Each instruction is compared with a screen of each."""
 
 MOST_PLACES = 8  # maximum number of places in the table
 LEAST_GAP = 0.25  # minimum difference between the shares of own and of other instructions with a word of the place
@@ -49,7 +49,7 @@ class Sharing:
         place: line of the node without texts and states, then "text" or "desc".
         package: package of the node.
         own: number of trajectories whose own instruction shares a word with the place.
-        other: share of the pairs of a screen and a different instruction that have a word in common here, 0 to 1.
+        other: share, 0 to 1, of the pairs of a screen and another instruction that have a word in common at the place.
         example: a text of the place, the shared words, and the instruction that shares them.
         name: `Item.name` of the node.
     """
@@ -79,7 +79,7 @@ def reached(items: Sequence[Labelled], outline: Callable[[bytes], ScreenOutline]
 
 
 def sharing(found: Sequence[Reached]) -> list[Sharing]:
-    """Find the places that often share words with their own instruction, and seldom with others, best first."""
+    """Find the places that often share words with the screen's own instruction, and seldom with others, best first."""
     said: dict[tuple[str, str], list[dict[str, str]]] = {}
     names: dict[tuple[str, str], str] = {}
     for number, each in enumerate(found):

@@ -16,7 +16,7 @@ from grace_irl.propose.views.view import View
 MAX_DEBUG = 300
 """Maximum characters of one state's debug text."""
 
-_QUICK = 60  # characters below which a change since the last state is written; older states are not tried
+_QUICK = 60  # a change with fewer characters is written without a comparison with older states
 _LINE = "\n  "  # beginning of a further line of a state
 _SHORT = 100  # maximum number of steps of a trajectory that is first tried as a whole
 _LEAST = 3  # number of steps in the shortest form of a trajectory
@@ -77,7 +77,7 @@ def write(view: View, shown: Shown, tokens: int | None = None) -> str:
     Args:
         view: the view, which writes single states.
         shown: the trajectory.
-        tokens: the limit; None for none but `Shown.limit`.
+        tokens: the limit; None if only `Shown.limit` applies.
     """
     order = _order(shown)
     limits = [limit for limit in (tokens, shown.limit) if limit is not None]

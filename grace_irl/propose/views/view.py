@@ -16,11 +16,11 @@ class View(Protocol):
     spaces.
 
     Attributes:
-        modules: modules that programs mostly import to read such states.
+        modules: modules that programs need to read these states, for prompts.
         tokens_of: name of the elements of a state that may be new in other trajectories, such as "codes" or "texts".
         helps: whether prompts include the helper function of `vector.HELPER`, which compares two sets of vectors.
         restated: maximum tokens of a goal state that is written in full in addition to its changes.
-        recalls: number of earlier states, the last one included, to which a change may refer.
+        recalls: number of written states to which a change may refer; 1 for only the state written last.
     """
 
     @property

@@ -1,6 +1,6 @@
 """Table for prompts about grids: the codes near the goal that go with words of instructions.
 
-`going_with`, which counts them, is also used for screens.
+Each cell of a grid has one code in each of three channels. `going_with`, which counts, is also used for screens.
 """
 
 from __future__ import annotations
