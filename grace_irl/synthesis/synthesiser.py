@@ -58,7 +58,7 @@ class Sketcher(Protocol):
 
 
 PATIENCE = 20
-"""Maximum number of variations in a row without a new program. Then the proposer reports that it is exhausted."""
+"""After this number of variations in a row without a new program, the proposer reports that it is exhausted."""
 EXHAUSTED = f"exhausted: {PATIENCE} variations in a row gave no new program"
 
 
@@ -243,4 +243,4 @@ SKETCHERS: dict[str, Callable[[Problem, int], Sketcher]] = {
     SCREEN.name: _screens,
     RECORD.name: _records,
 }
-"""For each kind of state that the synthesiser reads: the function from a problem and a seed to a sketcher."""
+"""For each kind of state that the synthesiser reads, the function that makes a sketcher from a problem and a seed."""

@@ -23,7 +23,7 @@ SHARE = 0.08
 RARE = 0.05
 """Maximum share of goals with a pattern, for the absence of the pattern to be a candidate."""
 MAX_PATTERNS = 1_500
-"""Maximum number of patterns in a universe, those that hold in most goals."""
+"""Maximum number of patterns in the table of one anchor or of the screens, those that hold in most goals."""
 MAX_ANCHORS = 16
 """Maximum number of anchors. If there are more, those that occur in most goals are used."""
 MAX_NEAR = 400

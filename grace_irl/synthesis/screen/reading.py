@@ -105,14 +105,14 @@ def _pattern(short: dict[str, Any]) -> NodePattern:
 
 
 CONDITION = 1.0
-"""Price of a pattern, without the prices of its parts, which are added. All prices are in nats."""
+"""Price of a pattern before the prices of its parts are added. All prices are in nats."""
 CLAUSE = 3.0
 """Price of each clause that exceeds the number of tasks."""
 AROUND = -0.1
 """Price of a condition on items. It is negative, since patterns in one item mostly belong together."""
 REPEATED = 0.1
-"""Price that replaces a pattern's negative price in a clause. Of the negative prices for each part of the instruction,
-such as times, the lowest is added once, so that a clause gains nothing by repetitions."""
+"""Price in a clause of each pattern whose own price is negative. For each part of the instruction (`Shows`) that these
+patterns show, their lowest price is added once. So a clause gains nothing if it tests one part repeatedly."""
 SPOKEN = 3.0
 """Price of a condition on words of the instruction. It is high, so that conditions on the screen are preferred."""
 OR = 0.5
@@ -130,8 +130,8 @@ WORD = 1.5
 node better than class and text do."""
 SHOWS = {"quote": 0.25, "time": 0.25, "number": 1.0, "name": 0.5, "word": 1.5}
 SHOWS_ANYWHERE = {"quote": 0.25, "time": 0.25, "number": 1.5, "name": 1.0, "word": 0.0}
-"""Prices of the part of the instruction that a node shows, and additional prices without an id. A number or a name of
-the instruction may appear anywhere by chance."""
+"""Prices of the part of the instruction that a node shows, and additional prices if the pattern has no id: a number or
+a name of the instruction may appear anywhere by chance."""
 TOLD = {"quote": -0.5, "time": -0.5, "name": -0.25, "number": 0.25}
 TOLD_ANYWHERE = 0.25
 """Prices of telling patterns in place of `CONDITION`, `NAME` and `SHOWS`, and additional price without an id. A telling
@@ -143,8 +143,8 @@ BOUND = 2.5
 """Price of a limit on a number. It is high, since among many numbers some separate the goals by chance."""
 CHOSEN = -0.5
 EACH_CHOSEN = 0.1
-"""Price of an exact set of chosen children, and of each child in the set. It is negative, as few conditions are so
-precise."""
+"""Price of an exact set of chosen children, and price of each child in the set. The first is negative, because an exact
+set is a precise condition."""
 FLAG = {"checked": -0.25, "unchecked": 0.0, "selected": -0.25, "focused": 1.0, "disabled": 0.25, "hidden": 1.0}
 """Prices of flags. Many tasks require that something is on or off. Focus and hidden nodes are mostly accidental."""
 FIGURES = 1.5

@@ -32,7 +32,7 @@ MAX_GROUPS = 24  # maximum number of groups of goals
 MORE = 3
 """Maximum number of conditions that `SearchSpace.fuller` adds to each clause."""
 SHARED = 0.95
-"""Minimum share of the goals that a clause covers in which a condition must hold, to be added to the clause."""
+"""A condition may be added to a clause only if it holds in at least this share of the goals that the clause covers."""
 
 
 class SearchSpace:
@@ -104,7 +104,7 @@ class SearchSpace:
         left = self.evidence.missed.copy()
         while clean and len(chosen) < MAX_CLAUSES:
             best = min(clean, key=lambda one: (self.parsimony.clause(one) - float(left[clean[one]].sum()), repr(one)))
-            # A clause must cover goals that are worth at least one trajectory, and that no chosen clause covers.
+            # Each chosen clause must cover the goals of at least one trajectory that the others do not cover.
             if left[clean[best]].sum() < MISSED:
                 break
             chosen.append(best)
@@ -164,9 +164,9 @@ class SearchSpace:
         return list(dict.fromkeys(looking))[:count]
 
     def fuller(self, reading: ScreenReading) -> ScreenReading:
-        """Add conditions that nearly all goals of a clause share to each clause of a reading.
+        """Add to each clause of a reading conditions that nearly all goals of the clause share.
 
-        They are conditions on parts of the instruction, and on what is checked, selected or chosen.
+        They concern parts of the instruction, and what is checked, selected or chosen.
         """
         return ScreenReading(tuple(self._fuller(clause) for clause in reading.clauses))
 

@@ -1,4 +1,4 @@
-"""Tables of the places at which conditions hold on screens, and a search for the best conjunctions of conditions.
+"""Tables of the conditions that hold at places on screens, and a search for the best conjunctions of conditions.
 
 A place is a whole screen, or one *item* on it, such as a row of a list. The item around a node is the largest part of
 the screen that contains the node and no other node with the same id.
@@ -105,7 +105,7 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class Conjunction:
-    """A conjunction of conditions, which are columns of a universe.
+    """A conjunction of conditions, given by their columns in a `Universe`.
 
     Attributes:
         columns: sorted numbers of the columns.
