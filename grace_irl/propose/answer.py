@@ -170,10 +170,13 @@ class Answer:
     Attributes:
         source: the program, which defines class Reward; "" if there is none.
         reasoning: the model's text beside the program.
-        failure: one line that begins with the kind of failure; "" if there is a program. The kinds are "length"
-            (the token limit cut the program), "refusal" (the model or a filter declined), "empty" (only white space
-            and thoughts), "unparsable" (JSON without a program, or a text longer than `MAX_CHARS`) and "no_class"
-            (no class Reward).
+        failure: one line that begins with the kind of failure; "" if there is a program. The kinds are:
+
+            - "length": the token limit cut the program.
+            - "refusal": the model or a filter declined.
+            - "empty": only white space and thoughts.
+            - "unparsable": JSON without a program, or a text longer than `MAX_CHARS`.
+            - "no_class": no class Reward.
     """
 
     source: str
@@ -216,7 +219,7 @@ def tidy(text: str) -> str:
     """Replace unusual line breaks and spaces, and remove some invisible characters.
 
     Chat windows insert such characters, and Python refuses them. Zero-width joiners stay, because they have a meaning
-    in the texts of screens. If a program contains one, the sandbox refuses it and names the escape to write instead.
+    in the texts of screens. The sandbox refuses programs with joiners, and names the escape to write instead.
     """
     text = text.encode("utf-8", "replace").decode()  # replaces lone surrogates
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u00a0", " ")

@@ -115,7 +115,7 @@ class Follower(Protocol):
             step: the follow-up call, chosen by the search method's rule (`Following`).
             request, parents: the arguments of `propose` for the first answer.
             version: the current version of the program; its evaluation says why it fails.
-            attempt: number of this follow-up call among those of the request, from 1.
+            attempt: number of this follow-up call within the request, from 1.
         """
         ...
 

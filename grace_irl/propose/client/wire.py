@@ -25,7 +25,7 @@ CONNECT = 10.0  # maximum seconds for a connection to the host
 class Wire:
     """Connections to one server, for one event loop.
 
-    Only `ChatClient` repeats requests. The library's own retries are off, because they cannot be counted, do not cover
+    Only `ChatClient` repeats requests. The library's own retries are off. They cannot be counted, do not cover
     malformed bodies, and end long before a restarted server is back.
     """
 

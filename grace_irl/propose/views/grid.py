@@ -37,7 +37,7 @@ def codes_in(cells: NDArray[Any]) -> Counter[Code]:
 
 
 def commonest(grids: Iterable[NDArray[Any]]) -> tuple[Code, ...]:
-    """Find the two most frequent codes in grids `(..., 3)`, most frequent first. Of equal ones the smaller is first."""
+    """Find the two most frequent codes in grids `(..., 3)`, most frequent first. Equally frequent codes are sorted."""
     counts: Counter[Code] = Counter()
     for grid in grids:
         counts.update(codes_in(grid))
@@ -46,7 +46,7 @@ def commonest(grids: Iterable[NDArray[Any]]) -> tuple[Code, ...]:
 
 
 def backdrop(states: Sequence[NDArray[Any]], codes: Sequence[Code]) -> NDArray[np.int64]:
-    """Make the background `(h, w, 3)` of grids of one size. Each cell has the one of `codes` that it has most often.
+    """Make the background `(h, w, 3)` of grids of one size. A cell gets the code that it has most often.
 
     Args:
         states: arrays `(n, h, w, 3)` of one size.

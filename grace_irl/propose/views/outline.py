@@ -106,7 +106,7 @@ class Item:
     def importance(self) -> int:
         """Importance of the node for a reader, from 0 to 3.
 
-        It is 3 for a node in a state of `_TELLING`, 2 for one that has a label or is unchecked, 1 for one with an id.
+        It is 3 for a node in a state of `_TELLING`, 2 for a node with a label or "unchecked", 1 for a node with an id.
         """
         if any(state in _TELLING for state in self.states):
             return 3

@@ -261,7 +261,10 @@ class UiView:
 
 
 def _kept(known: dict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
-    """Return the cached value of a key, or cache and return that of `make`. A full cache drops its oldest value."""
+    """Return the cached value of a key. If there is none, call `make` and cache its value.
+
+    A full cache drops its oldest value.
+    """
     if key not in known:
         if len(known) >= KEPT:
             del known[next(iter(known))]

@@ -17,7 +17,7 @@ from grace_irl.demos.labels import Labelled
 from grace_irl.propose.tokens import estimate
 
 CHANCE = 0.2
-"""Maximum probability that a code goes with a word by chance. Codes with a higher one are left out."""
+"""Maximum probability that a code goes with a word by chance. Codes with a higher probability are left out."""
 
 PER_WORD = 3  # maximum number of things (see `Going`) for each word
 
