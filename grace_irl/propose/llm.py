@@ -104,10 +104,10 @@ class Asking:
 
 @dataclass(frozen=True)
 class _Call:
-    """One call to the model that answers several samples of a request.
+    """One call to the model. It answers several samples, which are consecutive requests with the same prompt.
 
     Attributes:
-        first: index of the sample that gets the first answer.
+        first: `Request.sample` of the request that gets the first answer.
         answers: task that returns the answers.
     """
 
@@ -118,7 +118,8 @@ class _Call:
 class LlmProposer:
     """A proposer that writes a prompt for each request and reads the model's answers.
 
-    The samples of a request are consecutive requests with the same prompt. One call to the model answers all of them.
+    One call to the model answers all samples of a request, which are consecutive requests with the same prompt.
+
     An answer without a program becomes a proposal with a failure. The failure begins with its kind: "length",
     "refusal", "empty", "unparsable", "no_class" or "no answer".
 

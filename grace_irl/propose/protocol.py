@@ -22,8 +22,8 @@ class Proposal:
         reasoning: the proposer's explanation, for people.
         prompt: the prompt as sent; "" for proposers without prompts.
         raw: the answer as it came.
-        sketch: the synthesiser's own form of the program; "" from other proposers. The run stores it, and the
-            synthesiser gets it back if the program becomes a parent.
+        sketch: the form in which the synthesiser, a proposer without a model, builds the program; "" from others. The
+            run stores it, and the synthesiser gets it back if the program becomes a parent.
         tokens_in, tokens_out: number of tokens as counted by the server; 0 without a server.
         seconds: wall time of the call.
         prior: log-prior of the program in nats, at most 0; 0 if unknown. It is relative to the proposer's best program.
@@ -50,7 +50,7 @@ class Parent:
     Attributes:
         program: the program.
         evaluation: the program's scores.
-        sketch: the synthesiser's own form of the program (`Proposal.sketch`).
+        sketch: `Proposal.sketch` of the program.
         notes: answers in text form to follow-up calls about the program, by operator (`Step.writes`).
     """
 

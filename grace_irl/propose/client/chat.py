@@ -186,7 +186,7 @@ class ChatClient:
         Raises:
             InputError, ServerGone: as in `open`.
         """
-        model = await self.open()  # also loads the catalogue
+        model = await self.open()  # also loads the list of models
         return self._catalogue.context_length(model)
 
     async def room(self) -> int | None:

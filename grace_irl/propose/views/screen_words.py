@@ -1,7 +1,8 @@
 """Tables for prompts about screens, counted over training data.
 
-One table has the places on positive screens whose texts share words with the instruction. The other has the nodes that
-positive screens have more often than other screens. An item is a node as a line of an outline (`outline.Item`).
+A screen is positive if its label says that the task is done. One table has the places on positive screens whose texts
+share words with the instruction. The other has the nodes that positive screens have more often than others. An item is
+a node as a line of an outline (`outline.Item`).
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def write(view: View, shown: Shown, tokens: int | None = None) -> str:
     """Write a trajectory in at most `tokens` tokens (estimated), or in its shortest form if that is longer.
 
     If the trajectory is too long, the least important steps (see `_order`) are left out. A line gives the number of
-    steps in each gap. A coarser view is used if even the shortest form is too long.
+    steps in each gap. A coarser view (`View.coarser`) is used if even the shortest form is too long.
 
     Args:
         view: the view, which writes single states.
@@ -136,8 +136,9 @@ def _order(shown: Shown) -> list[int]:
 def foremost(shown: Shown) -> list[int]:
     """Find the most important steps of a trajectory. Prompts show debug texts at these steps only.
 
-    They are the first and the last step, the goals if there are at most three, the focus, the steps before goals, and
-    the steps before and after the focus. With `only_focus` they are the first step, the focus and the steps before it.
+    They are the first and the last step, and the focus (`Shown.focus`) with the steps before and after it. If at most
+    three states are positive, their steps and the steps before them are included. With `Shown.only_focus` they are
+    only the first step, the focus and the steps before it.
     """
     last = len(shown.item.positive) - 1
     goals = np.flatnonzero(shown.item.positive).tolist() if shown.item.positive.sum() <= 3 else []

@@ -39,9 +39,11 @@ def associations(items: Sequence[Labelled]) -> Going[tuple[int, int]]:
     """Find, for each word that only some instructions have, the codes that are near the goal whenever the word occurs.
 
     "Near the goal" is in or right beside a cell that the step to the first positive state changed. In a crowded grid
-    the object that the instruction names is most likely there. Let q be the share of all trajectories that have the
-    code near the goal, and n the number of trajectories with the word. All n have the code by chance with
-    probability q^n. The codes with the lowest probability come first. Words without any code are left out.
+    the object that the instruction names is most likely there.
+
+    Let q be the share of all trajectories that have the code near the goal. Let n be the number of trajectories whose
+    instruction has the word. By chance, all n of them have the code with probability q^n. The codes with the lowest
+    probability come first. Words without any code are left out.
     """
     reached = [item for item in items if item.positive.any() and item.trajectory.extra_info]
     texts = [words_of(item.trajectory.extra_info) for item in reached]
