@@ -27,7 +27,7 @@ class DataConfig(Section):
         common=True,
     )
     negatives: tuple[str, ...] = setting(
-        (), "More of them, all negative, whatever they state.", unit="path", common=True
+        (), "Further demonstrations; all count as negative, whatever role they state.", unit="path", common=True
     )
     kind: str = setting(
         "",
@@ -72,7 +72,7 @@ class SearchConfig(Section):
     )
     lag: int | None = setting(
         None,
-        "Requests in flight at most.",
+        "Maximum number of requests in flight.",
         shown="8; with a server 4 times what it writes at once",
         ge=1,
         details="Request i waits for result i - lag, so that a run's outcome does not depend on anyone's speed.",
@@ -85,7 +85,7 @@ class StopConfig(Section):
     panel: ClassVar[str] = "Stop rules"
     short: ClassVar[bool] = True
 
-    max_calls: int | None = setting(None, "Most proposals.", ge=1)
+    max_calls: int | None = setting(None, "Maximum number of proposals.", ge=1)
     max_seconds: float | None = setting(
         None, "Wall time of the search, over all sittings.", unit="seconds", common=True, gt=0
     )
@@ -147,13 +147,15 @@ class ModelConfig(Section):
         common=True,
     )
     temperature: float = setting(0.8, "Sampling temperature.", ge=0, le=10)
-    answer_tokens: int = setting(4096, "Most tokens of one answer.", unit="tokens", ge=1)
-    concurrency: int = setting(32, "Most calls in flight.", unit="calls", ge=1, le=1000)
+    answer_tokens: int = setting(4096, "Maximum number of tokens in one answer.", unit="tokens", ge=1)
+    concurrency: int = setting(32, "Maximum number of calls in flight.", unit="calls", ge=1, le=1000)
     answer_format: Literal["auto", "code", "json"] = setting(
         "auto", "code, json, or auto: the server is tried once per run.", needs="prompts"
     )
     repair: bool = setting(True, "Send a program that fails back once, with its traceback.", needs="prompts")
-    repairs: int = setting(1, "How often a program that fails is sent back, at most.", needs="prompts", ge=1, le=100)
+    repairs: int = setting(
+        1, "Maximum number of times that a failing program is sent back.", needs="prompts", ge=1, le=100
+    )
     patience: float = setting(
         600.0,
         "Time to wait for a server that went away, before the run stops.",
@@ -164,7 +166,7 @@ class ModelConfig(Section):
     timeout: float = setting(600.0, "Time of one call.", flag="model-timeout", unit="seconds", gt=0)
     prompt_tokens: int = setting(
         24_000,
-        "Most tokens of a prompt; fewer if the server's context is smaller.",
+        "Maximum number of tokens in a prompt; fewer if the server's context is smaller.",
         unit="tokens",
         needs="prompts",
         ge=500,
@@ -224,7 +226,7 @@ class ExpandConfig(Section):
         details="1 makes all rounds equal (GRACE's N / M). Above 1, holes in the reward are found early, and most "
         "steps are left for learning from the mended reward.",
     )
-    episodes: int = setting(20, "Most rollouts that a round adds.", flag="rollouts", unit="episodes", ge=1)
+    episodes: int = setting(20, "Maximum number of rollouts that a round adds.", flag="rollouts", unit="episodes", ge=1)
     enough: float = setting(
         0.99,
         "Accuracy on a round's new negatives from which the reward stays as it is.",
@@ -259,9 +261,10 @@ class ExpandConfig(Section):
     )
     carry: Literal["auto", "always", "never"] = setting(
         "auto",
-        "Whether a policy goes on with the next round's reward, if that is another one.",
-        details="The policy of all rounds that the new reward pays most goes on. `auto`: if actions are continuous; a "
-        "policy of discrete actions is sure of itself by then, and no longer explores.",
+        "Whether training under a new reward starts from an earlier policy.",
+        details="It starts from the last policy or, if all expert states are positive, from the policy of all rounds "
+        "that the new reward pays most. `auto`: if actions are continuous; a policy of discrete actions is sure of "
+        "itself by then, and no longer explores.",
     )
     trust: bool = setting(
         False, "Run the reward in this process while PPO learns, not in the sandbox: faster.", flag="trust-reward"

@@ -62,8 +62,8 @@ class Adversarial(ABC):
     pays: Literal["auto", "reward", "centred", "positive"] = "auto"
 
     reads_length: ClassVar[str] = (
-        "what its learner is paid has a sign unless it is shifted, so that long episodes, or short ones, pay whatever "
-        "is done in them"
+        "its reward has the same sign in most states unless it is shifted, so long or short episodes earn more, "
+        "whatever the policy does in them"
     )
     name: ClassVar[str]
     trainer: ClassVar[type[AdversarialTrainer]]

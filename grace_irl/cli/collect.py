@@ -28,7 +28,7 @@ def collect(
     episodes: Annotated[int, typer.Option(help="Trajectories to keep.")] = 100,
     role: Annotated[str | None, typer.Option(help="expert or negative.")] = None,
     out: Annotated[Path | None, typer.Option(help="File to write: .parquet, .npz, or a Minari id.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the first episode.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the first episode.")] = 0,
     max_steps: Annotated[int | None, typer.Option(help="Time limit in steps; by default the environment's.")] = None,
     keep_successes: Annotated[
         bool, typer.Option("--keep-successes", help="Keep negatives that reach the goal.")

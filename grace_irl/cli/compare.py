@@ -47,7 +47,9 @@ def compare(
     given: Given,
     workers: Annotated[
         int | None,
-        typer.Option("--workers", help="Runs at once.", show_default="one per core", min=1, rich_help_panel="Run"),
+        typer.Option(
+            "--workers", help="Number of runs in parallel.", show_default="one per core", min=1, rich_help_panel="Run"
+        ),
     ] = None,
     max_memory: MaxMemory = None,  # noqa: ARG001 - its callback sets the limit
     out: Annotated[

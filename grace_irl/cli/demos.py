@@ -116,8 +116,10 @@ def convert(
 
 @app.command()
 def scramble(
-    paths: Annotated[list[str], typer.Argument(metavar="SRC... DST", help="Files or folders, then where they go.")],
-    seed: Annotated[int, typer.Option(help="Of the map.")] = 0,
+    paths: Annotated[
+        list[str], typer.Argument(metavar="SRC... DST", help="Files or folders, then the target file or folder.")
+    ],
+    seed: Annotated[int, typer.Option(help="Seed of the map.")] = 0,
     map_: Annotated[Path | None, typer.Option("--map", help="Use this map again instead of a new one.")] = None,
     kind: Kind = None,
     max_memory: MaxMemory = None,  # noqa: ARG001 - its callback sets the limit
@@ -129,7 +131,7 @@ def scramble(
     Example: grace-irl demos scramble datasets/babyai-go-to-obj /tmp/scrambled --seed 1
     """
     if len(paths) < 2:
-        raise InputError(f"scramble {paths[0]}: no DST; expected SRC... DST: name where the copies go")
+        raise InputError(f"scramble {paths[0]}: no DST; expected SRC... DST: name the target file or folder")
     copied, place = scramble_files(paths[:-1], paths[-1], seed, map_, kind or "")
     _report(copied, place, json_)
 

@@ -29,13 +29,15 @@ def select(
     sources: Annotated[list[str] | None, typer.Option("--from", help="Files, folders or Minari ids.")] = None,
     out: Annotated[str | None, typer.Option(help="File to write; the folder of a recipe's files.")] = None,
     goal: Annotated[str | None, typer.Option(help=f"{PATTERN}.")] = None,
-    not_goal: Annotated[str | None, typer.Option(help="The same, which must not be found.")] = None,
+    not_goal: Annotated[
+        str | None, typer.Option(help="Pattern, as for --goal, that the instruction must not contain.")
+    ] = None,
     package: Annotated[
         list[str] | None, typer.Option(help="App of at least one screen, such as '*.deskclock'; several: any of them.")
     ] = None,
     not_package: Annotated[list[str] | None, typer.Option(help="App that no screen may show.")] = None,
-    min_states: Annotated[int | None, typer.Option(help="Fewest states.")] = None,
-    max_states: Annotated[int | None, typer.Option(help="Most states.")] = None,
+    min_states: Annotated[int | None, typer.Option(help="Minimum number of states.")] = None,
+    max_states: Annotated[int | None, typer.Option(help="Maximum number of states.")] = None,
     success: Annotated[
         bool | None,
         typer.Option("--success/--failure", help="Rewards above 0 in sum, or, without rewards, ended by itself."),
@@ -46,9 +48,11 @@ def select(
     task: Annotated[str | None, typer.Option(help="Task name to give.")] = None,
     label: Annotated[str | None, typer.Option(help="Rule that fits what is chosen: all, last or goal.")] = None,
     kind: Kind = None,
-    sample: Annotated[int | None, typer.Option(help="Take at most so many, by the seed.")] = None,
+    sample: Annotated[int | None, typer.Option(help="Maximum number of trajectories, drawn by the seed.")] = None,
     held_out: Annotated[float | None, typer.Option(help="Share to hold out, by the seed, such as 0.2.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of --sample and --held-out.  [default: 0, or the recipe's]")] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of --sample and --held-out.  [default: 0, or the recipe's]")
+    ] = None,
     recipe: Annotated[Path | None, typer.Option(help="A TOML file that says all this for several files.")] = None,
     format_: Annotated[str | None, typer.Option("--format", help=f"{', '.join(get_args(Format))}.")] = None,
     screenshots: Annotated[str, typer.Option(help=SCREENSHOTS)] = "embed",

@@ -79,7 +79,7 @@ class Comparison(Section):
     )
     episodes: int = setting(100, "Episodes of the evaluation at the end of a run.", unit="episodes", ge=1)
     looks: int = setting(10, "Evaluations on the way, evenly spread: points of a learning curve.", ge=1)
-    look_episodes: int = setting(20, "Episodes of each of these.", unit="episodes", ge=1)
+    look_episodes: int = setting(20, "Episodes of each evaluation on the way.", unit="episodes", ge=1)
     keep: int = setting(
         0,
         "Policies to keep along each training.",
@@ -89,7 +89,9 @@ class Comparison(Section):
         ge=0,
         le=MOST_KEPT,
     )
-    choice_episodes: int = setting(10, "Episodes that each of them plays for this choice.", unit="episodes", ge=1)
+    choice_episodes: int = setting(
+        10, "Episodes that each kept policy plays to choose the favourite.", unit="episodes", ge=1
+    )
     device: Literal["auto", "cpu", "cuda"] = setting("auto", "Device of torch: auto, cpu or cuda.")
     draw_demos: int = setting(
         0,
@@ -286,8 +288,8 @@ def authorised_settings(
         missing.insert(0, f"--env {shlex.quote(comparison.env)}")
     if missing:
         raise InputError(
-            f"{folder}: this user did not make it on this machine, or not with these settings, so that what it names "
-            f"does not count; expected it on the command line: {', '.join(missing)} (docs/security.md)"
+            f"{folder}: this user did not make it on this machine, or not with these settings, so its settings "
+            f"are not trusted; expected on the command line: {', '.join(missing)} (docs/security.md)"
         )
     if comparison.reward:  # Use the copy in the folder.
         comparison = comparison.model_copy(update={"reward": str((folder / "reward.py").absolute())})

@@ -209,7 +209,8 @@ class Funnel:
         before = self.seen
         for name, count in self.left.items():
             if count == 0:
-                return f"{name}: met by none of the {before} that came to it, of {self.seen} in all"
+                of_all = f" that met the earlier conditions ({self.seen} in all)" if before < self.seen else ""
+                return f"{name}: met by none of the {before} demonstrations{of_all}"
             before = count
         return ""
 

@@ -140,14 +140,14 @@ class RuleEvidence:
         kind = kind_named(self.kind)
         if kind.label == "last":
             return RuleChoice("last", f"tasks on {kind.plural} end where a goal is reached")
-        return RuleChoice("all", "no goal is known of, so every state of an expert counts as a good one")
+        return RuleChoice("all", "no goal is known, so every expert state is positive")
 
     def _of_environments(self, votes: Sequence[_Vote]) -> str:
         names = list(dict.fromkeys(vote.name for vote in votes))
         if votes[0].rule == "all":
             return f"{_listed(names)} {'have' if len(names) > 1 else 'has'} no goal at which an episode ends"
         ended = f"{self.ended} of {self.experts} expert trajectories"
-        return f"episodes of {_listed(names)} are for reaching a goal; the environment ended {ended}"
+        return f"episodes of {_listed(names)} end when a goal is reached; the environment ended {ended}"
 
     def _by_endings(self) -> RuleChoice | None:
         """The rule from the way the episodes ended, or None if the endings do not decide.

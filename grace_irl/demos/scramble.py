@@ -80,7 +80,7 @@ class ScrambleMap:
         if trajectory.kind != self.kind:
             raise InputError(
                 f"{trajectory.source}: {trajectory.state_kind.plural}; expected {kind_named(self.kind).plural}, "
-                "as the map was made for: scramble it with a map of its own"
+                "for which the map was made: use another map"
             )
         states = self.scrambler.states(trajectory.states, self._word, trajectory.source)
         text = self.scrambler.text(trajectory.extra_info, self._word)

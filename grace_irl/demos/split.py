@@ -104,7 +104,7 @@ def _require_two_sides(members: Group, task: str, role: Role) -> None:
         other: Split = "train" if side == "held_out" else "held_out"
         raise InputError(
             f"{task}: all {len(members)} {role} trajectories state the split {side!r}; expected some of {other!r} "
-            f"or without a split: mark some, or fit with what the data state (--held-out 0)"
+            f"or without a split: mark some, or use only the splits that the data state (--held-out 0)"
         )
     if len(stated) == 1 and len(_digests(members)) == 1:
         found = "one" if len(members) == 1 else f"{len(members)} equal"

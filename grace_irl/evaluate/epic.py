@@ -51,7 +51,7 @@ class Transitions:
         lengths = {field.name: len(getattr(self, field.name)) for field in fields(self)}
         if len(set(lengths.values())) != 1 or len(self.states) < 2:
             told = ", ".join(f"{count} {name}" for name, count in lengths.items())
-            raise InputError(f"transitions with {told}; expected as many of each, and at least 2")
+            raise InputError(f"transitions with {told}; expected columns of equal length, at least 2 transitions")
 
     def __len__(self) -> int:
         return len(self.states)

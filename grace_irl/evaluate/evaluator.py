@@ -111,7 +111,8 @@ class DiscriminatorEvaluator:
         rows = train.columns(takes_action)
         if rows is None:
             message = (
-                "the program rewards transitions, and no task has transitions into positive and into negative states"
+                "the program rewards transitions, and no task has both transitions into positive states and "
+                "transitions into negative ones"
             )
             return Evaluation("contract", message)
         values = flatten(train.items, rewards, takes_action=takes_action)

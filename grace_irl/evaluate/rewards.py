@@ -151,7 +151,8 @@ class RewardSource:
         outcome = self._sandbox.run(program.source, self._handle, order, mode=mode, limits=limits)
         if outcome.status == "timeout":  # the model that repairs the program needs the time limit
             allowed = (
-                f"{limits.cpu_s:.0f} s of CPU are allowed for {states} states, {cpu_s / states:.2g} s for one more"
+                f"{limits.cpu_s:.0f} s of CPU are allowed for {states} states; each additional state adds "
+                f"{cpu_s / states:.2g} s"
             )
             return replace(outcome, message=f"{outcome.message}; {allowed}"), {}
         if outcome.status != "ok":

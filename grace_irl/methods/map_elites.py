@@ -28,8 +28,8 @@ class MapElitesSettings(Section):
     panel: ClassVar[str] = "Search"
 
     programs: int = setting(400, "Programs to ask for.", flag="programs", ge=1)
-    first: int = setting(20, "Of these, new ones before mutation begins.", flag="first-programs", ge=1)
-    steps: int = setting(5, "Niches by how steadily a reward rises.", flag="niches", ge=1, le=100)
+    first: int = setting(20, "New programs before mutation begins.", flag="first-programs", ge=1)
+    steps: int = setting(5, "Number of niches by how steadily the reward rises.", flag="niches", ge=1, le=100)
 
 
 class MapElites:

@@ -123,7 +123,7 @@ class SeparationAccount(Account):
             return []
         lines = [("calibration", f"scale {found.scale:.6g}, offset {found.offset:.6g}")]
         if found.threshold is not None:
-            lines.append(("threshold", f"{found.threshold:.6g}, best on training data (accuracies are at it)"))
+            lines.append(("threshold", f"{found.threshold:.6g}, best on training data (accuracies are measured at it)"))
         return lines
 
     def calibrated(self, evaluation: Evaluation) -> Calibrated | None:

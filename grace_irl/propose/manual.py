@@ -118,7 +118,9 @@ class Manual:
                 f"put the answer to each beside it, such as {first}{ANSWER}"
             )
         most = max(self._asked[name] for name in names)
-        self._note(said + (f", and further ones into {first}-2{ANSWER} to {first}-{most}{ANSWER}" if most > 1 else ""))
+        self._note(
+            said + (f", and further answers into {first}-2{ANSWER} to {first}-{most}{ANSWER}" if most > 1 else "")
+        )
 
     def _look_for_foreign_files(self) -> None:
         """Report each file that belongs to no prompt, once. Most often its name has a typing error."""
@@ -130,7 +132,10 @@ class Manual:
                 continue
             self._foreign.add(name)
             example = min(self._waiting, default="0000")
-            self._note(f"{entry.path} answers no prompt here; expected a name such as {example}{ANSWER}: rename it")
+            self._note(
+                f"{entry.path} is not the answer to any prompt here; expected a name such as "
+                f"{example}{ANSWER}: rename it"
+            )
 
     def _is_answer(self, stem: str) -> bool:
         """Whether a prompt has requested the answer with this file name, given without its ending.

@@ -104,7 +104,7 @@ def layout(environment_id: str, width: int) -> tuple[str, dict[str, Any]]:
             f"{environment_id}: states of {width} numbers are of {body.refused[width]} ({newest} has {known})"
         )
     said = f" of {environment_id}" if version else ""
-    raise InputError(f"{name}: states of {width} numbers{said}; expected {known}, as {newest} gives them")
+    raise InputError(f"{name}: states of {width} numbers{said}; expected a width of {known}, as in {newest}")
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def environment_for(demonstrations: Demonstrations, name: str = "", *, max_steps
             f"registered Gymnasium id there, or, if you trust that code, --env {shlex.quote(chosen)}"
         )
     if not demonstrations.items:
-        raise InputError("no demonstrations; expected at least one, whose states tell what the environment must show")
+        raise InputError("no demonstrations; expected at least one, because its states determine the environment")
     first = demonstrations.items[0].trajectory
     options: dict[str, Any] = {}
     if metadata.state_kind.named_fields and not is_adapter(chosen):

@@ -109,8 +109,8 @@ def length_warnings(problem: PolicyProblem, methods: tuple[PolicyMethod, ...]) -
     concerned = [method for method in methods if method.reads_length]
     why = ends_early(problem) if concerned else ""
     return tuple(
-        f"{method.name}: episodes vary in length ({why}) and {method.reads_length}: its result may tell more of that "
-        "than of the reward; --horizon gives all episodes one length"
+        f"{method.name}: episodes vary in length ({why}) and {method.reads_length}: its result may depend more on "
+        "the length than on the reward; --horizon gives all episodes the same length"
         for method in concerned
         if why
     )

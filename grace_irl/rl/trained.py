@@ -89,11 +89,10 @@ def load_policy(path: str | Path, device: str = "cpu") -> TrainedPolicy:
         action_space = about["action_space"]
         numbers = sum(tensor.numel() for tensor in weights.values())
         least = max(observer.least_weights, action_space.get("n", 1))
-        if least > numbers or settings.activation not in (
-            "Tanh",
-            "ReLU",
-        ):
-            raise ValueError(f"a network larger than its {numbers:,} weights")
+        if least > numbers:
+            raise ValueError(f"layers that need more than its {numbers:,} weights")
+        if settings.activation not in ("Tanh", "ReLU"):
+            raise ValueError(f"activation {reprlib.repr(settings.activation)}, which is neither Tanh nor ReLU")
         require_layers(weights, settings.net_arch, 1)
         network = build_network(observer, _space(action_space), settings)
         policy = TrainedPolicy(network, observer, settings, about["environment"])

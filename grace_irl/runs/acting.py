@@ -86,7 +86,7 @@ def worded(
         for key in WORDS_ONLY:
             if key in said and key not in own:
                 raise InputError(
-                    f"{file}: {key} = {_shown(said[key])}, which a file cannot say for you; "
+                    f"{file}: {key} = {_shown(said[key])}, which a settings file must not give; "
                     f"expected {_flag(key, said[key])} on the command line, or the file without it"
                 )
     return config
@@ -136,8 +136,8 @@ def authorised(
             missing.append(_flag(key, value))
     if missing:
         raise InputError(
-            f"{name}: this user did not make it on this machine, or not with these settings, so that what it names "
-            f"does not count; expected it on the command line: {', '.join(missing)} (docs/security.md)"
+            f"{name}: this user did not make it on this machine, or not with these settings, so its settings "
+            f"are not trusted; expected on the command line: {', '.join(missing)} (docs/security.md)"
         )
     return with_settings(config, changes)
 

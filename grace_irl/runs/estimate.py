@@ -150,14 +150,14 @@ def estimated(config: Config) -> Estimate:
     course = method(config.method).course(config)
     if course is None:
         raise InputError(
-            f"--estimate with method {config.method!r}, which does not say how many programs it asks for; "
+            f"--estimate with method {config.method!r}, which gives no number of programs; "
             "expected --max-calls to bound the run instead"
         )
     labelling = new_labelling(config)
     notes: list[str] = []
     if labelling.silent:
         count = len(labelling.silent)
-        notes.append(f"goal states of {count} expert trajectories are asked for first: that is not counted here")
+        notes.append(f"goal states of {count} expert trajectories are requested first; this is not included")
     served, context = _server(config.model, notes) if name == "llm" else ("", None)
     room = None if context is None else max(1, context - model.answer_tokens)
     if model.answer_format == "auto":
@@ -202,7 +202,7 @@ def _server(model: ModelConfig, notes: list[str]) -> tuple[str, int | None]:
         notes.append(f"the server was not reached, the model's context is not known: {error}")
         return "", None
     if context is None:
-        notes.append("the server does not tell the model's context")
+        notes.append("the server does not report the model's context length")
     return name, context
 
 
@@ -314,7 +314,7 @@ def _caps(stop: StopConfig, typical: Total, most: Total) -> tuple[Cap, ...]:
 def _assumptions(config: Config, course: Course) -> tuple[str, ...]:
     lines = [
         f"typical: {course.typically}; answers of {min(ANSWER, config.model.answer_tokens)} tokens",
-        "a run that reaches its target accuracy ends sooner, one that improves on its way later",
+        "a run that reaches its target accuracy ends sooner; one that keeps improving ends later",
         f"at most: {course.at_most}, every prompt and every answer as long as allowed",
         "the prompt of a call counts once; a server that gives one answer at a time counts it for each",
     ]

@@ -438,7 +438,8 @@ def _require_compatible(began: Config, config: Config, store: Store) -> None:
         if value != before[key] and reshaping and key in ENDS_SEARCH:
             raise InputError(
                 f"setting {key!r} was {before[key]!r} and is {value!r} now, but the search has ended and its best "
-                "program is being reshaped; expected no change to when it ends: start a new run"
+                "program is being reshaped; expected no change of settings that decide when the search ends: start "
+                "a new run"
             )
         if value != before[key] and not key.startswith(CHANGEABLE):
             raise InputError(

@@ -210,7 +210,7 @@ def ask(
     try:
         failures = run_to_end(Cleaner(asking, keep, in_flight).clean(labelling.silent, said))
     except KeyboardInterrupt:
-        store.add_event("interrupted", "while goal states were asked for")
+        store.add_event("interrupted", "while a model was asked for goal states")
         raise Interrupted(folder, None) from None
     except GraceError as error:
         store.add_event("failed", str(error))

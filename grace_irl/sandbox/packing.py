@@ -102,7 +102,7 @@ class Package:
         for position, step in places:
             if not 0 <= position < len(self.contents) or not 0 <= step < self.lengths[position]:
                 raise ValueError(
-                    f"no state {step} of trajectory {position}; expected a position and a step of what `put` was given"
+                    f"no state {step} of trajectory {position}; expected the index of a trajectory and one of its steps"
                 )
             parts = tuple(part[step : step + 1] for part in self.contents[position].parts)
             contents.append(Content(parts, None, ""))
@@ -153,7 +153,7 @@ def pack(trajectories: Sequence[Trajectory]) -> Package:
     kinds = {trajectory.kind: trajectory.state_kind for trajectory in trajectories}
     kind = next(iter(kinds.values()), next(iter(KINDS.values())))
     if len(kinds) > 1:
-        raise InputError(f"states of kinds {', '.join(sorted(kinds))}; expected one kind: score them apart")
+        raise InputError(f"states of kinds {', '.join(sorted(kinds))}; expected one kind: score each kind separately")
     acted = kind.shows_actions and all(trajectory.actions is not None for trajectory in trajectories)
     actions = [_actions(trajectory) if acted else None for trajectory in trajectories]
     shape = action_shape([each.shape[1:] for each in actions if each is not None])

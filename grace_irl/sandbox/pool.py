@@ -192,7 +192,7 @@ class ZygotePool:
         self._require_open()
         with self._lock:
             if handle not in self._packages:
-                raise ValueError(f"handle {handle} is not there; expected one that `put` gave and nobody dropped")
+                raise ValueError(f"handle {handle} is unknown; expected a handle from `put` that was not dropped")
             return self._packages[handle]
 
     def lone_zygote(self) -> ZygoteHandle:
@@ -288,10 +288,11 @@ def _bounds(limits: Limits) -> dict[str, Any]:
 def _lengths(package: Package, positions: NDArray[np.int64], debug: Sequence[DebugRequest]) -> NDArray[np.int64]:
     """Check the positions and debug requests of a run, and return the number of states of each trajectory."""
     count = len(package.lengths)
-    if len(positions) and (positions.min() < 0 or positions.max() >= count):
-        raise ValueError(f"order reaches to {positions.max()}; expected indices of the {count} trajectories put")
+    invalid = positions[(positions < 0) | (positions >= count)]
+    if len(invalid):
+        raise ValueError(f"order contains index {invalid[0]}; expected indices of at least 0 and below {count}")
     lengths = package.lengths[positions]
     for request in debug:
         if not 0 <= request.position < len(positions) or not 0 <= request.step < lengths[request.position]:
-            raise ValueError(f"{request} is not part of the run; expected a position and a step of it")
+            raise ValueError(f"{request} is not part of the run; expected a position and a step within the run")
     return lengths

@@ -225,7 +225,9 @@ class RewardSession:
     def _exchange(self, data: bytes, within_s: float) -> bytes:
         """Send a message, and return the payload of the answer."""
         if not self._finalize.alive:
-            raise GraceError(f"{self._name}: the sandbox session is over; expected no step after a failure or close()")
+            raise GraceError(
+                f"{self._name}: the sandbox session is closed; it accepts no step after a failure or close()"
+            )
         deadline = time.monotonic() + within_s
         with contextlib.suppress(BlockingIOError):
             if os.read(self._from, 1):
@@ -277,7 +279,7 @@ class RewardSession:
 
     def _ended(self) -> GraceError:
         """The error for a child that has died, from the kernel's report of its end."""
-        status, message = "killed", "ended before it was told to"
+        status, message = "killed", "ended before the session was over"
         with contextlib.suppress(wire.ClosedError):
             status, message = Ended(*self._zygote.reply(_END_S)["ended"]).verdict(_ENDLESS_S) or (status, message)
         return self._over(status, message)

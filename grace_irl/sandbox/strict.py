@@ -258,7 +258,7 @@ class Player:
             ahead = os.read(self._from, 1)
         except BlockingIOError:
             return None
-        return ProgramFailure("killed", "answered outside the protocol" if ahead else "ended before it was told to")
+        return ProgramFailure("killed", "answered outside the protocol" if ahead else "ended before the run was over")
 
 
 def _fork_players(source: str, lockdown: Lockdown, request: dict[str, Any], budget: Allowance) -> list[Player]:

@@ -198,7 +198,7 @@ MEANING: dict[Letter, str] = {
     "C": "bubblewrap: seccomp is refused here, so a program is kept in namespaces, together with its zygote",
     "D": "sandbox-exec: advisory; macOS documents no guarantee, and memory is only watched",
     "E": "limits on time and memory only: generated code can read and change your files, use the network and "
-    "start programs, as you can",
+    "start programs with your rights",
 }
 
 

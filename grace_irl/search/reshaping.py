@@ -171,9 +171,9 @@ def compared(old: Evaluation, new: Evaluation) -> tuple[str, str]:
             continue
         changes.append(_change(words, was[accuracy], now.get(accuracy)))
         if now.get(accuracy, 0.0) < was[accuracy] - EQUAL:
-            problems.append(f"{changes[-1]}: it falls")
+            problems.append(f"{changes[-1]}: lower")
         if was.get(separated) and not now.get(separated):
-            problems.append(f"{words.removesuffix('accuracy') or 'train '}states are separated no more")
+            problems.append(f"{words.removesuffix('accuracy') or 'train '}states are no longer separated")
     return "; ".join(problems), ", ".join(changes)
 
 

@@ -210,8 +210,8 @@ class GridScrambler(Scrambler):
         """See `Scrambler`."""
         if states.shape[3] != len(self.codes):
             raise InputError(
-                f"{where}: states of {states.shape[3]} channels; expected {len(self.codes)}, as the map was made for: "
-                "scramble it with a map of its own"
+                f"{where}: states of {states.shape[3]} channels; expected {len(self.codes)}, for which the map was "
+                "made: use another map"
             )
         low, high = int(states.min()), int(states.max())
         if low < 0 or high >= VALUES:

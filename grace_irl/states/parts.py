@@ -140,7 +140,9 @@ class PartMap:
         """The scrambled copy of a numeric part."""
         flat = array.reshape(len(array), -1)
         if flat.shape[1] != len(self.order) or bool(self.codes) != (array.dtype == np.uint8):
-            raise InputError(f"{where}; expected {len(self.order)} numbers, as the map was made for: make a new map")
+            raise InputError(
+                f"{where}; expected {len(self.order)} numbers, for which the map was made: use another map"
+            )
         flat = flat[:, list(self.order)]
         if self.codes:
             changed: NDArray[Any] = np.array(self.codes, np.uint8)[flat]
@@ -189,8 +191,7 @@ class RecordScrambler(Scrambler):
         parts = self.kind.parts(states)
         if set(parts) != set(self.parts):
             raise InputError(
-                f"{where}: {self.kind.describe(states)}; expected the parts that the map was made for: scramble it "
-                "with a map of its own"
+                f"{where}: {self.kind.describe(states)}; expected the parts for which the map was made: use another map"
             )
         found: dict[str, NDArray[Any]] = {}
         for old, array in parts.items():

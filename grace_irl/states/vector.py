@@ -194,8 +194,8 @@ class VectorScrambler(Scrambler):
         """See `Scrambler`."""
         if states.shape[1] != len(self.order):
             raise InputError(
-                f"{where}: vectors of {states.shape[1]}; expected vectors of {len(self.order)}, as the map was made "
-                "for: scramble it with a map of its own"
+                f"{where}: vectors of {states.shape[1]}; expected vectors of {len(self.order)}, for which the map "
+                "was made: use another map"
             )
         dtype = states.dtype if states.dtype.kind == "f" else np.dtype(np.float64)
         scaled: NDArray[Any] = states[:, list(self.order)] * np.array(self.scale)

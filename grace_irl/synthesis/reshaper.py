@@ -142,7 +142,7 @@ def _table(node: ast.expr | None) -> ByFeature:
     return table
 
 
-FOREIGN = "cannot reshape: the program is not one that the synthesiser writes for what happens on grids"
+FOREIGN = "cannot reshape: the program is not a synthesised program over grids"
 RESHAPED = (GRID.name,)
 """State kinds whose programs can be reshaped."""
 
@@ -192,7 +192,7 @@ class Reshaper:
             return Proposal("", failure=UNSEEN)
         known = [one for one in shapings(headed=agent.heading_channel is not None) if one != found.shaping]
         if version >= len(known):
-            return Proposal("", failure=f"cannot reshape further: {len(known)} versions are all there are")
+            return Proposal("", failure=f"cannot reshape further: there are only {len(known)} versions")
         shaping = known[version]
         about = f"{shaping.near:g} at most for progress, by {shaping.form}; 1.0 where {found.happens}."
         return Proposal(write_program(outline, found.happens, shaping), reasoning=about)

@@ -98,7 +98,7 @@ class Synthesiser:
                 found = self._reshaper.reshape(parents[0].program.source, request.version)
                 return replace(found, seconds=time.perf_counter() - start)
             if not self._initial:
-                return Proposal("", failure="nothing tells the expert states from the others")
+                return Proposal("", failure="nothing distinguishes the expert states from the others")
             sketch = self._sketch(request, parents)
             if sketch is None:
                 return Proposal("", failure=EXHAUSTED, seconds=time.perf_counter() - start, exhausted=True)
@@ -219,7 +219,7 @@ def require_words(problem: Problem) -> None:
     kind = problem.metadata.state_kind
     if kind.name not in SKETCHERS:
         raise InputError(
-            f"the synthesiser has no words for {kind.plural}; expected a model or a person to write programs: give "
+            f"the synthesiser cannot read {kind.plural}; expected a model or a person to write programs: give "
             "--llm-url, with --images if the model sees, or --proposer manual"
         )
 
@@ -231,7 +231,7 @@ def unread(problem: Problem) -> str:
     parts = RecordNumbers.left_out(problem.train[0].trajectory.states)
     named = ", ".join(map(repr, parts[:5])) + (", …" if len(parts) > 5 else "")
     return (
-        f"the synthesiser reads no texts and no parts of over {MOST_NUMBERS} numbers: it leaves {named}"
+        f"the synthesiser reads no texts and no parts of over {MOST_NUMBERS} numbers: it leaves out {named}"
         if parts
         else ""
     )

@@ -221,7 +221,7 @@ def test_a_recording_has_the_goal_states_of_all_rounds(tmp_path: Path, capsys: p
     replay = ["fit", "--replay", str(recording), "--demos", demos, "--env", f"{corridor.__file__}:ends"]
     assert main([*replay, "--out", str(tmp_path / "again"), "--trust-reward", "--json"]) == 0
     said = capsys.readouterr()
-    assert "round 1: the recording has no answers for new rollouts: synthesis goes on" in said.err
+    assert "round 1: the recording has no answers for new rollouts: the searches continue with synthesis" in said.err
     rounds = json.loads(said.out.strip().splitlines()[-1])["rounds"]
     assert rounds[0]["program"] == rounds_of(folder)[0].program
     assert rounds[1]["new_accuracy"] == rounds_of(folder)[1].new_accuracy

@@ -79,7 +79,10 @@ def test_a_recipe_says_it_for_several_files(capsys: pytest.CaptureFixture[str], 
     [
         ((), "no --from; expected files"),
         (("--from", SHIPPED), "no --out; expected the file to write"),
-        (("--from", SHIPPED, "--out", "x.parquet", "--goal", "no such"), "goal 'no such': met by none of the 60"),
+        (
+            ("--from", SHIPPED, "--out", "x.parquet", "--goal", "no such"),
+            "goal 'no such': met by none of the 60 demonstrations)",
+        ),
         (("--from", SHIPPED, "--out", "x.parquet", "--role", "boss"), "--role boss; expected one of expert, negative"),
         (("--from", SHIPPED, "--out", "x.parquet", "--from-role", "boss"), "--from-role boss; expected one of"),
         (("--from", SHIPPED, "--out", "x.parquet", "--package", "a"), "grid states show no app"),

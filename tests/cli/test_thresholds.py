@@ -81,7 +81,7 @@ def test_fit_and_show_say_which_threshold(tmp_path: Path, capsys: Capture) -> No
     assert main(fitted(tmp_path, ("default", 0.5))) == 0
     out = capsys.readouterr().out
     assert said in out
-    assert "threshold: 0.5, best on training data (accuracies are at it)" in " ".join(out.split())
+    assert "threshold: 0.5, best on training data (accuracies are measured at it)" in " ".join(out.split())
     assert main(["show", str(tmp_path / "run"), "--json"]) == 0
     best = last_object(capsys)["best"]
     assert main(["show", str(tmp_path / "run"), "--program", best]) == 0

@@ -145,10 +145,10 @@ ENDED, CUT, SILENT = (True, False), (False, True), (False, False)
         (vectors("Hopper-v5"), "all", "Hopper-v5 has no goal"),
         (vectors("FetchReach-v4", ends={"expert": CUT}), "last", "the environment ended 0 of 4 expert"),
         (vectors(ends={"expert": ENDED, "negative": CUT}), "last", "a time limit all 4 negative ones"),
-        (vectors(ends={"expert": ENDED, "negative": SILENT}), "all", "no goal is known of"),  # marks of a time limit
-        (vectors(ends={"expert": ENDED, "negative": ENDED}), "all", "no goal is known of"),  # falls
+        (vectors(ends={"expert": ENDED, "negative": SILENT}), "all", "no goal is known,"),  # marks of a time limit
+        (vectors(ends={"expert": ENDED, "negative": ENDED}), "all", "no goal is known,"),  # falls
         (vectors(ends={"expert": CUT, "negative": ENDED}), "all", "a time limit ended all 4 expert"),
-        (vectors(), "all", "no goal is known of"),
+        (vectors(), "all", "no goal is known,"),
         (vectors("Hopper-v5", label="last"), "last", "the data state it"),
         (vectors(fields=("achieved_goal_0", "desired_goal_0")), "last", "desired_goal"),
     ],

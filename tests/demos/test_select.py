@@ -139,7 +139,10 @@ def test_nothing_met_a_condition(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         selector.write(selector.choose())
     said = str(error.value)
-    assert "out.parquet: nothing is chosen (goal 'alarm': met by none of the 4 that came to it, of 6 in all)" in said
+    assert (
+        "out.parquet: nothing is chosen (goal 'alarm': met by none of the 4 demonstrations that met the earlier "
+        "conditions (6 in all))" in said
+    )
     assert "\n" not in said
 
 

@@ -136,5 +136,5 @@ def test_what_cannot_be_compared_is_refused() -> None:
     one = np.zeros(1)
     with pytest.raises(InputError, match="at least 2"):
         Transitions(one, one, one, one.astype(bool))
-    with pytest.raises(InputError, match="as many of each"):
+    with pytest.raises(InputError, match="columns of equal length"):
         Transitions(np.zeros(3), one, np.zeros(3), np.zeros(3, bool))

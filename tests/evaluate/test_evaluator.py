@@ -242,7 +242,9 @@ def test_transitions_into_one_side_only() -> None:
     with InProcessSandbox() as sandbox:
         found = DiscriminatorEvaluator(problem, sandbox).evaluate([rising])[0]
     assert found.status == "contract"
-    assert found.message.endswith("no task has transitions into positive and into negative states")
+    assert found.message.endswith(
+        "no task has both transitions into positive states and transitions into negative ones"
+    )
 
 
 @pytest.mark.parametrize("role", ["expert", "negative"])
@@ -273,7 +275,9 @@ def test_a_program_that_is_too_slow_is_told_what_is_allowed() -> None:
     trajectories = [Trajectory(np.full((2000, 1), n)) for n in range(3)]
     source = RewardSource(trajectories, sandbox, MemoryCache(), Limits(wall_s=10, cpu_s=10))
     outcome, _ = source.run(Program("p", "", 1), source.digests)
-    assert outcome.message.endswith("the limit; 16 s of CPU are allowed for 6000 states, 0.001 s for one more")
+    assert outcome.message.endswith(
+        "the limit; 16 s of CPU are allowed for 6000 states; each additional state adds 0.001 s"
+    )
     assert (sandbox.limits.cpu_s, sandbox.limits.wall_s) == (16.0, 40.0)
 
 

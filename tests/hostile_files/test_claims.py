@@ -58,7 +58,7 @@ def test_an_npz_in_another_compression(method: int, tmp_path: Path, capsys: pyte
             buffer = io.BytesIO()
             np.save(buffer, array)
             archive.writestr(f"{name}.npy", buffer.getvalue())
-    refused(capsys, ["demos", "inspect", str(path)], "compressed in another way than numpy does")
+    refused(capsys, ["demos", "inspect", str(path)], "compressed by a method that numpy does not use")
 
 
 def test_a_parquet_file_that_lies_of_its_pages(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

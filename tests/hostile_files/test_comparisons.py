@@ -78,9 +78,9 @@ def test_a_strangers_comparison_runs_no_code_and_is_not_trusted(
     stranger(monkeypatch, tmp_path)
     resume = ["compare", "--resume", str(folder)]
     assert main(resume) == 2
-    assert f"expected it on the command line: --env {evil.name}, --transfer-env {HEAVY}, --tr" in line(capsys)
+    assert f"expected on the command line: --env {evil.name}, --transfer-env {HEAVY}, --tr" in line(capsys)
     assert main([*resume, "--env", HEAVY, "--transfer-env", evil.name]) == 2
-    assert f"expected it on the command line: --transfer-env {HEAVY}" in line(capsys)
+    assert f"expected on the command line: --transfer-env {HEAVY}" in line(capsys)
     assert not evil.sprung
     folder = written(tmp_path / "c", data, fit, env=HEAVY)
     stranger(monkeypatch, tmp_path)
@@ -162,7 +162,7 @@ def test_a_strangers_comparison_expands_without_its_trust(
     stranger(monkeypatch, tmp_path)
     resume = ["compare", "--resume", str(folder)]
     assert main(resume) == 2
-    assert f"expected it on the command line: --demos {data}" in line(capsys)
+    assert f"expected on the command line: --demos {data}" in line(capsys)
     assert not (folder / "jobs").exists()
     assert main([*resume, "--demos", str(data)]) == 0
     job = folder / "jobs" / "grace-0"

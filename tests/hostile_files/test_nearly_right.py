@@ -144,7 +144,7 @@ def dataset(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     ("change", "said"),
     [
         ({"total_episodes": "many"}, "total_episodes is 'many'"),
-        ({"total_episodes": 2**70}, "expected how many there are"),
+        ({"total_episodes": 2**70}, "expected a whole number from 0 to 1,099,511,627,775"),
         ({"observation_space": None}, "no observation_space"),
         ({"grace_irl": '{"kind": "vector", "shape": [-2]}'}, "a shape with a side below 0"),
         ({"grace_irl": '{"kind": "vector", "view": "\\ud800"}'}, "is not usable"),
@@ -275,7 +275,7 @@ def test_statistics_of_another_column(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "grace_irl", "demos", "inspect", str(file)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2, done
-    assert "statistics of sizes that are of another column" in done.stderr
+    assert "size statistics that do not fit the column" in done.stderr
 
 
 def test_names_of_columns_that_are_no_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,7 +63,7 @@ def test_what_was_changed_in_ones_own_folder_does_not_count(
         changed(folder, **{name: value or evil.url for name, value in changes.items()})
         asked = len(server.payloads)
         assert main(["fit", "--resume", str(folder), *MORE]) == 2
-        assert "does not count; expected it on the command line: --" in line(capsys)
+        assert "are not trusted; expected on the command line: --" in line(capsys)
         assert not evil.authorizations
         assert len(server.payloads) == asked
 
@@ -167,7 +167,7 @@ def test_ones_own_folder_needs_no_naming_and_may_move(tmp_path: Path, capsys: py
     assert main(["fit", "--resume", str(tmp_path / "moved"), "--max-calls", "8"]) == 0
     shutil.copytree(tmp_path / "moved", tmp_path / "copy")  # somebody may have changed it on the way
     assert main(["fit", "--resume", str(tmp_path / "copy"), "--max-calls", "9"]) == 2
-    assert "expected it on the command line: --demos" in line(capsys)
+    assert "expected on the command line: --demos" in line(capsys)
 
 
 def test_without_a_state_directory_runs_work_and_are_named_again(
@@ -272,7 +272,7 @@ def test_a_redirect_takes_neither_key_nor_prompt_elsewhere(
         server.rule = lambda _: Behaviour(status=307, headers={"Location": f"{evil.url}/v1/chat/completions"}, body=b"")
         out = ("--out", str(tmp_path / "run"), "--llm-url", server.url, "--answer-format", "code", *SMALL)
         assert main(["fit", "--demos", str(demos(tmp_path)), *out]) == 2
-        assert "sends its callers elsewhere (HTTP 307" in line(capsys)
+        assert "redirects requests (HTTP 307" in line(capsys)
         assert not evil.payloads
         assert not evil.authorizations
 
@@ -293,7 +293,7 @@ def test_the_settings_of_a_file_say_nothing_that_only_the_user_says(
         path.write_text(text)
         for command in (["fit"], ["compare", "--methods", "bc"]):
             assert main([*command, "--demos", str(data), "--config", str(path), "--out", str(tmp_path / "x")]) == 2
-            assert f"which a file cannot say for you; expected {flag} on the command line" in line(capsys)
+            assert f"which a settings file must not give; expected {flag} on the command line" in line(capsys)
     assert not evil.sprung
     assert not server.authorizations
     assert not (tmp_path / "x").exists()

@@ -64,7 +64,7 @@ def test_the_synthesiser_needs_demonstrations(
 def test_an_estimate_needs_its_course(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setitem(METHODS, "toy", TOYS.METHOD)
     assert main(["fit", "--method", "toy", "--estimate", "--proposer", "llm"]) == 2
-    assert "--estimate with method 'toy', which does not say how many programs" in capsys.readouterr().err
+    assert "--estimate with method 'toy', which gives no number of programs" in capsys.readouterr().err
 
 
 class TestPairs(SearchSuite):

@@ -171,7 +171,9 @@ def test_foreign_files_are_noted_once(tmp_path: Path) -> None:
         asked = table.ask()
         await looks()
         await looks()
-        noted = sorted(Path(note.split(" answers no prompt")[0]).name for note in table.notes if "rename it" in note)
+        noted = sorted(
+            Path(note.split(" is not the answer to any prompt")[0]).name for note in table.notes if "rename it" in note
+        )
         # One answer is wanted to 0000, so that nobody would read 0000-2.
         assert noted == ["0000-2.answer.md", "0000.answer.md.txt", "0007.answer.md", "notes.txt"]
         assert all("0000.answer.md" in note for note in table.notes if "rename it" in note)

@@ -67,7 +67,7 @@ def test_what_is_said_of_older_versions_is_so(environment_id: str, width: int) -
         ("Humanoid-v2", 376, "keep the first 45 numbers"),
         ("Reacher-v4", 11, "leave it out"),
         ("InvertedDoublePendulum-v2", 11, "leave them out"),
-        ("Hopper-v4", 13, "states of 13 numbers of Hopper-v4; expected 11, 12, as Hopper-v5 gives them"),
+        ("Hopper-v4", 13, "states of 13 numbers of Hopper-v4; expected a width of 11, 12, as in Hopper-v5"),
     ],
 )
 def test_layouts_that_cannot_be_had_are_refused_with_advice(environment: str, width: int, message: str) -> None:

@@ -45,7 +45,7 @@ def test_the_best_program_is_reshaped(tmp_path: Path) -> None:
     asked = told(run)
     assert [operator for operator, _ in asked[-11:]] == ["reshape"] * 11
     assert [failure for _, failure in asked[-11:]] == [""] * 9 + [
-        "cannot reshape further: 9 versions are all there are"
+        "cannot reshape further: there are only 9 versions"
     ] * 2
     assert run.best.program.operator == "reshape"
     with opened(run.folder) as (store, _):
@@ -79,7 +79,7 @@ def test_a_program_that_somebody_wrote_is_left_as_it_is(tmp_path: Path) -> None:
         "    def reward_fn(self, state):\n        self.n += 1\n        return float(self.n == 3)\n"
     )
     run = run_in(tmp_path / "run", {**ONLY, "proposer.start_from": (str(tmp_path / "mine.py"),)})
-    said = "cannot reshape: the program is not one that the synthesiser writes for what happens on grids"
+    said = "cannot reshape: the program is not a synthesised program over grids"
     assert told(run) == [("initialise", ""), *[("reshape", said)] * 2]  # in a row: no more are asked for
     assert run.best.program.operator == "initialise"
 

@@ -85,10 +85,9 @@ def test_cpu_time_is_limited(sandbox: Sandbox) -> None:
 
 def test_wrong_calls_are_refused(sandbox: Sandbox) -> None:
     handle = sandbox.put(vectors())
-    with pytest.raises(ValueError, match="order"):
-        sandbox.run(COUNTER, handle, [3])
-    with pytest.raises(ValueError, match="order"):
-        sandbox.run(COUNTER, handle, [-1])
+    for order, invalid in (([3], 3), ([-1], -1), ([0, 2, -1], -1), ([0, 7, 5], 7)):
+        with pytest.raises(ValueError, match=f"order contains index {invalid}; expected indices .* below 3"):
+            sandbox.run(COUNTER, handle, order)
     with pytest.raises(ValueError, match="DebugRequest"):
         sandbox.run(COUNTER, handle, [0], debug=[DebugRequest(0, 4)])
     sandbox.drop(handle)

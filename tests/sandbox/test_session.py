@@ -134,7 +134,7 @@ def play(session: RewardSession, turns: int) -> None:
         ("while True: pass", "timeout: no answer within 1 s"),
         ("import time\ntime.sleep(60)", "timeout: no answer within 1 s"),
         ("import os\nos._exit(3)", "killed: left with exit code 3"),
-        ("import os\nos._exit(0)", "killed: ended before it was told to"),
+        ("import os\nos._exit(0)", "killed: ended before the session was over"),
         ("raise SystemExit", "killed: SystemExit"),
         ("import ctypes\nctypes.string_at(0)", "killed: died by signal SIGSEGV"),
         ("return float(len(' ' * 10**10))", "memory: MemoryError"),
@@ -161,7 +161,7 @@ def test_whatever_a_program_does_is_one_line(pool: ZygotePool, body: str, messag
     assert "\n" not in str(caught.value)
     assert "\x1b" not in str(caught.value)
     assert time.monotonic() - start < 60
-    with pytest.raises(GraceError, match="the sandbox session is over"):
+    with pytest.raises(GraceError, match="the sandbox session is closed"):
         session.turn((0,), None, np.ones((1, 2)))
 
 

@@ -98,7 +98,7 @@ def test_fates_say_what_became_of_the_scores() -> None:
             "reshaped: monotonicity 0.2 -> 0.7, accuracy 1 stays, held-out accuracy 1 stays",
         ),
         "r7": ("dropped", "reshaped: monotonicity 0.2 -> 0.1: not higher"),
-        "r8": ("dropped", "reshaped: accuracy 1 -> 0.8: it falls; train states are separated no more"),
+        "r8": ("dropped", "reshaped: accuracy 1 -> 0.8: lower; train states are no longer separated"),
         "r10": ("dropped", "reshaped: monotonicity 0.2 -> none: not higher"),
     }
 

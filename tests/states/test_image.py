@@ -166,7 +166,7 @@ def test_a_scrambled_copy_keeps_what_is_equal(tmp_path: Path, capsys: pytest.Cap
     capsys.readouterr()
     grey = ["demos", "scramble", str(tmp_path / "grey.parquet"), str(tmp_path / "no.parquet")]
     assert main([*grey, "--map", str(tmp_path / "copy.scramble.json")]) == 2
-    assert "states of 1 channels; expected 3, as the map was made for" in capsys.readouterr().err
+    assert "states of 1 channels; expected 3, for which the map was made" in capsys.readouterr().err
     assert not (tmp_path / "no.parquet").exists()
 
 
@@ -202,7 +202,7 @@ def test_the_synthesiser_has_no_words_for_pixels(tmp_path: Path, capsys: pytest.
     for more in ([], ["--proposer", "manual", "--seed-synthesis", "2"]):
         assert main([*command, *more]) == 2
         said = capsys.readouterr().err
-        assert "the synthesiser has no words for images" in said
+        assert "the synthesiser cannot read images" in said
         assert "--llm-url" in said
         assert len(said.strip().splitlines()) == 1
         assert not (tmp_path / "run").exists()

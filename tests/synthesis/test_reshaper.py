@@ -56,7 +56,7 @@ def test_every_version_is_another_and_the_last_says_so() -> None:
     assert all(read(answer.source).problems == () for answer in answers[:count])
     assert all(answer.reasoning.endswith(".") for answer in answers[:count])
     assert {(answer.source, answer.failure) for answer in answers[count:]} == {
-        ("", f"cannot reshape further: {count} versions are all there are")
+        ("", f"cannot reshape further: there are only {count} versions")
     }
     # Nothing but the program and the version matter.
     assert [reshaped(grids(), source, version, seed=8) for version in range(count)] == answers[:count]

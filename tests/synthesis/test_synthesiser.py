@@ -233,7 +233,7 @@ def test_meagre_vectors(experts: Any, others: Any, best: float) -> None:
 def test_vectors_that_never_change_are_a_failure_with_a_reason() -> None:
     synthesiser = Synthesiser(vector_problem([[[0.1, 2.0]] * 4], [[[0.1, 2.0]] * 4]), 0)
     answer = initial(synthesiser, 0)
-    assert (answer.source, answer.failure) == ("", "nothing tells the expert states from the others")
+    assert (answer.source, answer.failure) == ("", "nothing distinguishes the expert states from the others")
     assert initial(synthesiser, 7).failure == answer.failure
 
 

@@ -211,7 +211,9 @@ def box_of(space: Mapping[str, Any], where: str) -> Box:
         dtype = np.dtype(object)
     counts = isinstance(sides, list) and len(sides) <= 32 and all(type(side) is int and side >= 0 for side in sides)
     if not counts or dtype.kind not in "biuf":
-        raise InputError(f"{where}: a Box of {name} and shape {str(sides)[:80]}; expected numbers and their counts")
+        raise InputError(
+            f"{where}: a Box of {name} and shape {str(sides)[:80]}; expected a numeric dtype and a list of side lengths"
+        )
     shape = tuple(sides or ())
     # Minari's criterion for an image: at least 32 by 32 bytes, from 0 to 255.
     image = len(shape) in (2, 3) and min(shape[:2]) >= 32 and dtype == np.uint8

@@ -289,7 +289,9 @@ def _whole(where: str) -> Iterator[None]:
 
 def _count(value: object, what: str) -> int:
     if type(value) is not int or not 0 <= value < MOST:
-        raise InputError(f"{what} is {reprlib.repr(value)}; expected how many there are: write the dataset again")
+        raise InputError(
+            f"{what} is {reprlib.repr(value)}; expected a whole number from 0 to {MOST - 1:,}: write the dataset again"
+        )
     return value
 
 

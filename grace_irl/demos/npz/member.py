@@ -57,7 +57,7 @@ class Member:
         try:
             about = archive.getinfo(f"{name}.npy")
             if about.compress_type not in PACKED:
-                raise ValueError("compressed in another way than numpy does")
+                raise ValueError("compressed by a method that numpy does not use")
             if about.file_size > MAX_DEFLATE * (about.compress_size + 1):
                 raise ValueError(f"{about.file_size:,} bytes cannot be packed into {about.compress_size:,}")
             self._stream: IO[bytes] = archive.open(about)

@@ -187,7 +187,7 @@ class Pages:
         levels = ((2, kind.max_repetition_level), (3, kind.max_definition_level))
         wrong = any(len(sizes.get(field) or range(most + 1)) != most + 1 for field, most in levels)
         if wrong or (1 in sizes and kind.physical_type != "BYTE_ARRAY"):
-            raise InputError(f"{where}: statistics of sizes that are of another column; {_AGAIN}")
+            raise InputError(f"{where}: size statistics that do not fit the column; {_AGAIN}")
 
     def _headers(self, file: BinaryIO, about: Any, where: str) -> Iterator[tuple[dict[int, Any], int]]:
         """Pairs of page header and offset of the page's data, for each page of a chunk.

@@ -124,7 +124,10 @@ class SetPictures:
             raise InputError(f"{where}: no screenshot at {path}; expected the file there: was the set moved alone?")
         numbers = (place.start, place.length or 0, place.record or 0, place.step or 0)
         if any(not 0 <= number < 1 << 62 for number in numbers) or (place.step is not None and place.record is None):
-            raise InputError(f"{where}: {', '.join(map(str, numbers))}; expected which bytes of {path} are the picture")
+            raise InputError(
+                f"{where}: a screenshot at {', '.join(map(str, numbers))}; expected the offset and length of the "
+                f"picture in {path}, or its record and step"
+            )
         if place.record is None:
             return FileScreenshot(path, place.start, place.length)
         if place.step is not None:

@@ -54,7 +54,7 @@ from grace_irl.states.vector import VECTOR
 BATCH_ROWS = 16_384
 """Number of rows per decoded batch and per row group. More rows take more memory; fewer rows take more time per row."""
 
-UNEVEN = "columns of different numbers of rows"
+UNEVEN = "columns with different numbers of rows"
 
 HEAVY_ROWS = 512
 """Maximum number of rows per batch for kinds with large states (`StateKind.heavy`)."""

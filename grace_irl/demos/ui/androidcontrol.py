@@ -106,7 +106,7 @@ def _texts(record: EpisodeRecord, about: About, where: str, memory: Memory) -> l
     beside = about.screens or (None,) * len(record.trees)
     if len(beside) != len(record.trees):
         raise InputError(
-            f"{where}: {len(beside)} screens kept beside {len(record.trees)} trees; expected one each: write it again"
+            f"{where}: {len(beside)} residues for {len(record.trees)} trees; expected one each: write it again"
         )
     texts, nbytes = [], 0
     for step, (tree, kept) in enumerate(zip(record.trees, beside, strict=True)):

@@ -266,8 +266,8 @@ class About:
         except (LookupError, TypeError, ValueError, OverflowError) as error:
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:160]
             raise InputError(
-                f"{where}: what grace-irl keeps beside its screens cannot be used ({reason}); expected what it "
-                "wrote: write the file again"
+                f"{where}: grace-irl's own feature (`{ABOUT}`) cannot be used ({reason}); expected it as grace-irl "
+                "wrote it: write the file again"
             ) from None
 
 

@@ -73,7 +73,7 @@ def restore(plain: etree._Element, residue: Residue, where: str) -> etree._Eleme
             _set(node, {name: said[name] for name in layouts[place]})
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         raise InputError(
-            f"{where}: what is kept beside its tree does not fit it ({type(error).__name__}); expected what was "
+            f"{where}: the stored residue does not fit its tree ({type(error).__name__}); expected the one that was "
             "written with it: write the file again"
         ) from None
     return plain

@@ -93,14 +93,14 @@ class Dialect:
         news: list[str] = []
         if self.system_role and payload["messages"][0]["role"] == "system" and refuses_system_role(failure):
             self.system_role = False
-            news.append("the model has no place for a system text: it goes before the question from now on")
+            news.append("the model accepts no system message: its text opens the user message from now on")
         named = rejected_parameters(failure, DROPPABLE & set(payload))
         if payload.get("response_format", {}).get("type") == "json_schema" and not self.schema_works:
             # llama.cpp refuses OpenAI's form with status 500. A single error 500 may have another cause.
             refused = "response_format" in named or (failure.kind == "server error" and times > 1)
             if refused and self.schema_form == "json_schema":  # otherwise another call has already changed it
                 self.schema_form = "json_object"
-                news.append("the server does not take a schema in OpenAI's form: llama.cpp's is tried")
+                news.append("the server does not accept a schema in OpenAI's form: llama.cpp's form is tried")
             named.discard("response_format")
         for name in sorted(named - self.left_out):
             news += self._without(name)
@@ -111,14 +111,14 @@ class Dialect:
             if self.most_choices == 1:
                 return []
             self.most_choices = 1
-            return ["the server gives one answer a request: several are asked for one by one from now on"]
+            return ["the server returns one answer per request: several answers take several requests from now on"]
         if name == "max_tokens":
             if self.tokens_name != name:
                 return []
             self.tokens_name = "max_completion_tokens"
-            return ["the server does not take max_tokens: max_completion_tokens is sent from now on"]
+            return ["the server does not accept max_tokens: max_completion_tokens is sent from now on"]
         self.left_out.add(name)
-        return [f"the server does not take {name}: it is left out from now on"]
+        return [f"the server does not accept {name}: it is left out from now on"]
 
     def messages(self, prompt: Prompt) -> list[dict[str, Any]]:
         """The messages of a request. Images follow the text as data URLs."""

@@ -60,7 +60,7 @@ def check_port(host: str, port: int) -> None:
         try:
             probe.bind((host, port))
         except OSError as error:
-            raise InputError(f"{host}:{port} cannot be listened on ({error.strerror}); choose another --port") from None
+            raise InputError(f"cannot listen on {host}:{port} ({error.strerror}); choose another --port") from None
 
 
 class LocalServer:

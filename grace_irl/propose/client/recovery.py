@@ -121,7 +121,7 @@ class Judge:
         if 300 <= failure.status < 400:
             return self._elsewhere(failure)
         if failure.status == 402 or "insufficient_quota" in failure.code:
-            return ServerGone(f"the server says that the account has nothing left ({self.quote(failure)})")
+            return ServerGone(f"the server says that the account has no credit left ({self.quote(failure)})")
         if unknown_model(failure):
             return catalogue.unknown(model)
         if failure.status in (404, 405):
@@ -139,7 +139,7 @@ class Judge:
 
     def _elsewhere(self, failure: CallFailure) -> InputError:
         return InputError(
-            f"the server at {self.url} sends its callers elsewhere ({self.quote(failure)}); prompts and keys go to the "
+            f"the server at {self.url} redirects requests ({self.quote(failure)}); prompts and keys go to the "
             "server that you name and to no other: expected the other's address with --llm-url"
         )
 

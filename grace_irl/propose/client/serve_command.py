@@ -279,7 +279,7 @@ def _on_cards(machine: Machine, size: ModelWeights) -> _Place:
             "a smaller model, or one that is stored in 4 bits, will do better"
         )
     if size.gib is None:
-        notes.append("neither a folder nor the model's name tells how large it is: nothing is quantised")
+        notes.append("the model's size is unknown, so its weights are not quantised")
     left = usable * cards - needed
     fits = next((tokens for gib, tokens in CONTEXTS if left >= gib), CONTEXTS[-1][1])
     # The maximum context of a model that is not downloaded yet is unknown: "auto" lets vLLM find what fits.

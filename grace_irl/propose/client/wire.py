@@ -68,7 +68,7 @@ class Wire:
             listed = json.loads(body)["data"]
             return [dict(one) for one in listed if isinstance(one["id"], str)]
         except (ValueError, TypeError, KeyError, RecursionError):
-            raise CallFailure("malformed body", "a list of models that is none", status=200) from None
+            raise CallFailure("malformed body", "a body that is not a list of models", status=200) from None
 
     async def close(self) -> None:
         """Close the connections."""
@@ -96,7 +96,7 @@ class Wire:
             raise
         except Exception as error:  # while a body is read, OpenAI's library does not wrap HTTP errors
             raise CallFailure(
-                "connection", f"the connection broke in the middle ({type(error).__name__})", 200
+                "connection", f"the connection broke while the answer was read ({type(error).__name__})", 200
             ) from None
         return b"".join(parts)
 
@@ -118,9 +118,7 @@ def openai_library() -> Any:
     try:
         import openai
     except ModuleNotFoundError as error:
-        raise InputError(
-            f"{error.name} is not installed; models are asked with: pip install 'grace-irl[llm]'"
-        ) from None
+        raise InputError(f"{error.name} is not installed; to use a model: pip install 'grace-irl[llm]'") from None
     return openai
 
 

@@ -234,7 +234,9 @@ class Expanding:
             return fits.resume(folder, parts=parts, vouched=config)
         if self._config.proposer.name == "replay":
             who = proposers.settled(config).proposer.name
-            self._note(f"round {number}: the recording has no answers for new rollouts: {who} goes on")
+            self._note(
+                f"round {number}: the recording has no answers for new rollouts: the searches continue with {who}"
+            )
         return fits.start(config, folder, parts)
 
     def _vouched(self, number: int) -> Config:

@@ -226,7 +226,7 @@ class ConditionSpace:
 
     def _bound(self) -> dict[Condition, NDArray[np.bool_]]:
         """Limits on the numbers in nodes with one id: the strictest lower and upper limit that hold in all goals."""
-        values = [self._largest(row) for row in range(len(self.evidence.pairs))]
+        values = [self._numbers(row) for row in range(len(self.evidence.pairs))]
         goals = [values[row] for row in self._goals.tolist()]
         always = set.intersection(*(set(value) for value in goals)) if goals else set()
         offered: dict[Condition, NDArray[np.bool_]] = {}
@@ -239,7 +239,7 @@ class ConditionSpace:
             offered[Test(NodePattern(name=name, bound="<=", limit=most))] = np.array(below)
         return offered
 
-    def _largest(self, row: int) -> dict[str, set[float]]:
+    def _numbers(self, row: int) -> dict[str, set[float]]:
         """The numbers that the nodes with each id show, by id."""
         shown: dict[str, set[float]] = {}
         for number in set(self._places(row, "")[0]):

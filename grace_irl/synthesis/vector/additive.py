@@ -80,7 +80,7 @@ def _row(weight: float, name: str, shape: Shape, other: str) -> list[str]:
 
 RIDGE = 1e-2
 """Ridge penalty on squared weights, per 100 states."""
-LEAST_FINE = -0.5
+MOST_OUTSIDE = -0.5
 """Maximum weight of the term "outside", the distance of numbers from the experts' range. Each standard deviation of
 distance costs at least 0.5, whatever the demonstrations say: policies visit states that no demonstration contains."""
 NEWTON_STEPS = 25  # maximum number of Newton steps of a fit
@@ -128,7 +128,7 @@ class TermTable:
         self.positive = positive
         count = len(positive)
         fines = np.array([term.shape == "outside" for term in terms], dtype=bool)
-        self._most = np.where(fines, LEAST_FINE * self.deviation, np.inf)
+        self._most = np.where(fines, MOST_OUTSIDE * self.deviation, np.inf)
         self.weight = np.where(positive, 0.5 * count / positive.sum(), 0.5 * count / (~positive).sum())
 
     def fit(

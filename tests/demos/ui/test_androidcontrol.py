@@ -360,7 +360,7 @@ def test_what_is_kept_beside_is_checked(tmp_path: Path) -> None:
         ({"split": "test"}, "split: Input should be 'train'"),
         ({"goals": 3}, "cannot be used"),
         ({"goals": ["x"]}, "cannot be used"),
-        ({"screens": [None]}, "1 screens kept beside 3 trees"),
+        ({"screens": [None]}, "1 residues for 3 trees"),
         ({"screens": [1, 2, 3]}, "screens.0"),
         ({"screens": 3}, "cannot be used"),
         ({"arrays": {"rewards": {**numbers, "shape": [3]}}}, "cannot be used"),

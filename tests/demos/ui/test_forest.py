@@ -241,7 +241,7 @@ def test_what_is_no_forest(data: bytes) -> None:
     ],
 )
 def test_a_residue_of_another_screen(kept: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="step 4: what is kept beside its tree does not fit it"):
+    with pytest.raises(InputError, match="step 4: the stored residue does not fit its tree"):
         residue.restore(forest.hierarchy(forest_with({0: []}), "screen"), kept, "step 4")
 
 

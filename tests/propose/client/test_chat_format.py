@@ -65,7 +65,7 @@ def test_llama_cpps_form_is_found(server: ChatServer) -> None:
     server.rule = rule
     talk = Talk(server, answer_format="auto")
     assert talk.run(lambda client: client.answer_format()) == "json"
-    assert talk.notes[0].startswith("the server does not take a schema in OpenAI's form")
+    assert talk.notes[0].startswith("the server does not accept a schema in OpenAI's form")
 
 
 def test_a_forced_format_asks_nobody(server: ChatServer) -> None:

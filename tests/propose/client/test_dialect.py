@@ -57,7 +57,7 @@ def test_a_refused_parameter_is_left_out_with_one_note() -> None:
     dialect, name = Dialect(), "temperature"
     said = refusal(f"Unknown parameter: '{name}'")
     sent = payload(dialect)
-    assert dialect.learn(said, sent, 1) == [f"the server does not take {name}: it is left out from now on"]
+    assert dialect.learn(said, sent, 1) == [f"the server does not accept {name}: it is left out from now on"]
     assert dialect.learn(said, sent, 1) == []  # another request that was under way
     assert set(payload(dialect)) == set(sent) - {name}
 

@@ -63,7 +63,7 @@ def test_flags(machine: Machine, size: ModelWeights, expected: dict[str, str], a
     ("machine", "size", "words"),
     [
         (cards(1, 80), ModelWeights(200, True, None), "will do better"),
-        (cards(1, 80), ModelWeights(None, False, None), "how large it is"),
+        (cards(1, 80), ModelWeights(None, False, None), "the model's size is unknown"),
         (cards(1, 16), ModelWeights(14, False, None), "kept in 8 bits"),
         (CPU, ModelWeights(3, False, None), "no GPU found"),
         (CPU, ModelWeights(60, False, None), "a smaller model"),

@@ -106,7 +106,7 @@ def test_the_order_of_demonstrations_does_not_matter() -> None:
 def test_nothing_to_say_is_said() -> None:
     same = screen(node(text="a"))
     synthesiser = Synthesiser(problem_of([("t", ("go", [same]))], [("t", ("go", [same]))] * 20), 0)
-    assert initial(synthesiser, 0).failure == "nothing tells the expert states from the others"
+    assert initial(synthesiser, 0).failure == "nothing distinguishes the expert states from the others"
 
 
 def test_goals_in_the_systems_own_windows_are_found() -> None:

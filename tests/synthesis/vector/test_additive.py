@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
-from grace_irl.synthesis.vector.additive import LEAST_FINE, RIDGE, Additive, TermTable
+from grace_irl.synthesis.vector.additive import MOST_OUTSIDE, RIDGE, Additive, TermTable
 from grace_irl.synthesis.vector.terms import Term, vocabulary
 
 
@@ -77,9 +77,9 @@ def test_leaving_the_range_always_costs(seed: int, others: list[int], tame: bool
     assert one.terms[0].shape == "outside"
     chosen = [0, *others]
     beta, likelihood = one.fit(chosen)
-    assert one.reward(chosen).weights[0] <= LEAST_FINE + 1e-9
+    assert one.reward(chosen).weights[0] <= MOST_OUTSIDE + 1e-9
     slope = gradient(one, chosen, beta)
-    at_bound = beta[1] / one.deviation[0] > LEAST_FINE - 1e-9
+    at_bound = beta[1] / one.deviation[0] > MOST_OUTSIDE - 1e-9
     assert np.abs(np.delete(slope, 1)).max() < 1e-3
     assert slope[1] > -1e-3 if at_bound else abs(slope[1]) < 1e-3
     if tame:
