@@ -80,8 +80,8 @@ def test_a_server_that_wants_more_patience_than_there_is(server: ChatServer) -> 
     assert len(server.payloads) == 1
 
 
-def test_an_account_with_nothing_left_stops_the_run(server: ChatServer) -> None:
+def test_an_account_with_no_credit_left_stops_the_run(server: ChatServer) -> None:
     server.rule = lambda payload: says.error(429, "You exceeded your current quota", code="insufficient_quota")
-    with pytest.raises(ServerGone, match="nothing left"):
+    with pytest.raises(ServerGone, match="no credit left"):
         Talk(server).texts()
     assert len(server.payloads) == 1
