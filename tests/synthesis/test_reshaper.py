@@ -78,7 +78,7 @@ def test_the_data_say_which_way_the_agent_heads() -> None:
     assert ["AHEAD" in version for version in versions] == [False, True, False]
     other = source.replace("AGENT = (0, 21)", "AGENT = (0, 22)")
     assert ["AHEAD" in reshaped(grids(), other, version).source for version in range(3)] == [False] * 3
-    assert reshaped(grids(), other, 6).failure.startswith("cannot reshape further: 6 versions")
+    assert reshaped(grids(), other, 6).failure.startswith("cannot reshape further: there are only 6 versions")
 
 
 def test_what_cannot_be_reshaped() -> None:
