@@ -258,8 +258,9 @@ def test_a_model_that_sees_recovers_the_reward(rule: str, tmp_path: Path, capsys
 
 
 def test_a_model_sees_the_scrambled_pictures(tmp_path: Path) -> None:
+    paths = [str(tmp_path / name) for name in ("set.parquet", "copy.parquet")]
     save(balls(), tmp_path / "set.parquet")
-    assert main(["demos", "scramble", str(tmp_path / "set.parquet"), str(tmp_path / "copy.parquet"), "--seed", "3"]) == 0
+    assert main(["demos", "scramble", *paths, "--seed", "3"]) == 0
     copy = load([tmp_path / "copy.parquet"])
     ends = [item.trajectory.states[-1] for item in copy.select(role="expert")]
     others = np.concatenate([item.trajectory.states for item in copy.select(role="negative")])
