@@ -1,4 +1,4 @@
-"""The command line as `python -m grace_irl`."""
+"""Entry point of `python -m grace_irl`, which runs the command line."""
 
 import sys
 

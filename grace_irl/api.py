@@ -1,4 +1,4 @@
-"""The Python interface: `fit` and `score`."""
+"""The Python interface of the package: `fit` recovers a reward, and `score` scores a reward file."""
 
 from __future__ import annotations
 
@@ -44,17 +44,20 @@ def fit(
     """Recover a reward from demonstrations, and write a report (`report.html`) into the run's folder.
 
     Args:
-        demos: files, folders or Minari ids, which state the roles; or demonstrations in memory.
-        negatives: files, folders or Minari ids of negatives. The roles that they state are ignored.
-        out: the run's folder, which must be new; None: `runs/<name of the set>-<time>`.
-        resume: the folder of a run to resume, in place of `out`.
-        proposer: a proposer's name, or a `Proposer` object.
-        config: a TOML file of settings. It must not name a server, code or trust (docs/security.md).
-        sets: `section.key=value` settings, which override the file.
-        replay: a recorded run to repeat without a model, on the same demonstrations: its folder, or an exported
-            recording.
-        listener: callback for the state of the run, after each answer and after each result.
-        note: callback for lines to the user, such as "a server went away" or "no report could be written".
+        demos: files, folders or Minari ids, or demonstrations in memory. They state which trajectories are experts and
+            which are negatives.
+        negatives: files, folders or Minari ids. All their trajectories count as negatives, whatever they state.
+        out: a new folder for the run; None: `runs/<name of the set>-<time>`.
+        resume: folder of a run to continue, instead of a new run in `out`.
+        proposer: author of the programs: the name of a proposer, or a `Proposer` object.
+        config: a TOML file of settings. Settings that run code, name a server or grant trust are refused
+            (docs/security.md).
+        sets: settings of the form `section.key=value`, which override the file.
+        replay: folder or exported recording of a run to repeat on the same demonstrations. Its recorded answers replace
+            the model.
+        listener: function that is called with the state of the run, after each answer of the proposer and after the
+            result of each program.
+        note: function that is called with each line for the user, such as "no report could be written".
         max_memory: maximum memory for demonstrations and policies, in bytes or as `4G`; None: a share of the available
             memory.
         **settings: see `FitSettings`; they override `config` and `sets`.
@@ -125,7 +128,18 @@ def score(
 ) -> Score:
     """Score a reward file on demonstrations, in the sandbox.
 
-    The arguments are as for `grace_irl.runs.score.score`, and `max_memory` as for `fit`.
+    Args:
+        reward: the reward file.
+        demos, negatives, max_memory: as for `fit`.
+        kind: kind of state, such as "grid"; "": the kind that fits the data.
+        label: rule that selects the positive expert states; None: the rule that fits the data.
+        log_pi, calibration: as the arguments `choice` and `calibration` of `grace_irl.runs.score.score`.
+        workers: number of sandbox processes; None: one per core.
+        allow_weak_sandbox: whether to run the program even if this machine cannot confine it.
+
+    Raises:
+        InputError: a file or demonstrations that cannot be used.
+        GraceError: the program fails, or returns something other than a finite number.
     """
     if not isinstance(demos, Demonstrations):
         from grace_irl.demos import load
@@ -149,7 +163,7 @@ def _report(folder: Path, note: Callable[[str], None] | None, demonstrations: De
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, stacklevel=5)  # the caller of `fit`
+    warnings.warn(text, stacklevel=5)  # The warning points to the caller of `fit`.
 
 
 def _names(paths: Paths) -> tuple[str, ...]:

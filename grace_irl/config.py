@@ -8,7 +8,7 @@ from grace_irl.settings import Section, setting
 
 METHOD = "grace"
 """The default method."""
-MOST_STEPS = 10**12  # maximum number of environment steps; a larger one must be a typing error
+MOST_STEPS = 10**12  # Maximum number of environment steps. A larger number must be a mistake of the user.
 
 
 Own = TypeVar("Own", bound=Section)
@@ -304,5 +304,5 @@ class Config(Section):
     sandbox: SandboxConfig = SandboxConfig()
 
     def own(self, kind: type[Own]) -> Own:
-        """The values of one of the method's own sections."""
+        """The section of the class `kind`, which the method added."""
         return next(value for _, value in self if isinstance(value, kind))

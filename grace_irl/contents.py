@@ -1,8 +1,8 @@
 """Protection against links in folders that come from somebody else.
 
 A symbolic or hard link in the folder of a run could make this program write to a file outside it. Archives can contain
-both kinds. A link in a folder of demonstrations could make it read any file of the user. But a link that the
-user names is followed.
+both kinds. A link in a folder of demonstrations could make it read any file of the user. Only a link that the user
+names directly is followed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def require_no_links(folder: Path) -> None:
     """Refuse a folder that contains a symbolic or hard link, a pipe, a socket or a device, at any depth.
 
     Raises:
-        InputError: the folder contains one.
+        InputError: the folder contains such an entry.
     """
     waiting = [str(folder)]
     while waiting:
@@ -32,17 +32,17 @@ def require_no_links(folder: Path) -> None:
                         waiting.append(entry.path)
                     elif not _plain(entry.stat(follow_symlinks=False)):
                         raise _foreign(Path(entry.path))
-        except OSError:  # deleted or unreadable: opening it later raises the error
+        except OSError:  # The folder was deleted or is unreadable. Opening its files later raises the error.
             continue
 
 
 def require_plain_database(path: Path) -> None:
     """Refuse a database if it or one of SQLite's extra files is a link or not a regular file.
 
-    A rollback journal is refused, too: a run never has one, and SQLite deletes the file named in a journal.
+    A rollback journal is refused, too. Runs write none, and SQLite would delete a file that the journal names.
 
     Raises:
-        InputError: such a file, or a rollback journal.
+        InputError: one of the files is a link or not a regular file, or there is a rollback journal.
     """
     journal = path.with_name(f"{path.name}-journal")
     if os.path.lexists(journal):
@@ -52,12 +52,12 @@ def require_plain_database(path: Path) -> None:
 
 
 def require_own_file(path: Path) -> None:
-    """Refuse a path that is a link, or something other than a regular file, such as a pipe, which would block.
+    """Refuse a path that is a link, a pipe or anything else than a regular file.
 
-    A missing file is accepted.
+    Opening a pipe would block this process. A missing file is accepted.
 
     Raises:
-        InputError: a link, or not a regular file.
+        InputError: the path is a link, or not a regular file.
     """
     try:
         found = os.lstat(path)
@@ -68,7 +68,7 @@ def require_own_file(path: Path) -> None:
 
 
 def _plain(found: os.stat_result) -> bool:
-    """Whether this is a regular file without further hard links."""
+    """Whether this is a regular file with only one hard link."""
     return stat.S_ISREG(found.st_mode) and found.st_nlink <= 1
 
 

@@ -8,7 +8,7 @@ from grace_irl.text import line
 class GraceError(Exception):
     """A failure that is shown to the user as one line. The command line exits with `exit_code`.
 
-    The message is a single line with control characters escaped, also in quoted input.
+    The message is a single line. Control characters are escaped, also in input that the message quotes.
 
     Attributes:
         exit_code: exit code of the command line.
@@ -40,4 +40,4 @@ class InputError(GraceError):
 
 
 class SandboxError(GraceError):
-    """Failure of the sandbox itself, not of a program in it, or a sandbox that is too weak on this machine."""
+    """The sandbox itself failed, or is too weak on this machine. The failure of a program in it is another error."""

@@ -1,5 +1,6 @@
-"""Settings. One declaration defines the flag, the environment variable, the Python keyword, the TOML key and the help.
+"""Declaration of settings.
 
+One declaration defines a setting's flag, environment variable, Python keyword, TOML key and help text.
 A section is a class of settings, and each of its fields is declared by `setting`:
 
     class ToySettings(Section):
@@ -16,12 +17,13 @@ If the section's name is `toy`, this setting has
 - the environment variable `GRACE_IRL_TRIES`;
 - the keyword `tries` of `grace_irl.fit`.
 
-Without `flag`, the last three are `--toy-tries`, `GRACE_IRL_TOY_TRIES` and `toy_tries`. In a section with `short` set,
-they omit the section's name.
+Without the argument `flag`, the last three would be `--toy-tries`, `GRACE_IRL_TOY_TRIES` and `toy_tries`. If the class
+sets `short = True`, these default names omit the name of the section.
 
-A method (`grace_irl.methods.method.Method`) defines its own settings in such classes, and its `sections` maps names to
-them. Only runs with that method have these settings; `config.own(ToySettings)` gives their values. The method's `reads`
-lists the optional common settings that it reads. A run refuses settings that its method does not read.
+A search method (`grace_irl.methods.method.Method`) defines its own settings in such classes, and its `sections` maps
+section names to the classes. Only runs with this method have these settings; `config.own(ToySettings)` returns their
+values. Some settings of `grace_irl.config` are optional. `Method.reads` lists those that the method reads, and its runs
+refuse the others.
 
 `python docs/settings_page.py` generates two files from the declarations: docs/settings.md, and `grace_irl/keywords.py`
 with the types of the keywords. A test checks that both are up to date.
@@ -50,7 +52,7 @@ class Section(BaseModel):
     Attributes:
         panel: heading of the flags in `--help`.
         short: whether default flags consist of the field's name only, without the section's name.
-        needs: default of the settings' `needs`, see `setting`.
+        needs: default of the argument `needs` of `setting`, for all settings of the section.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -77,13 +79,13 @@ def setting(
     Args:
         default: the default value.
         help: help text in one line.
-        flag: flag without dashes; None: made of the names of section and field (`Section.short`); "": no flag.
+        flag: flag without leading dashes; None: a flag made of the names of section and field; "": no flag.
         shown: the default in words, if the value alone is not clear.
         unit: unit of a number, such as "seconds", or the kind of a text, such as "file".
-        panel: heading of the flag in `--help`; "": that of the section.
+        panel: heading of the flag in `--help`; "": the section's heading.
         common: whether `fit --help` shows the flag. `--help-all` shows every flag.
-        needs: condition without which the setting has no effect, a key of `grace_irl.runs.effects.NEEDS`; "": none;
-            None: the section's.
+        needs: name of a condition in `grace_irl.runs.effects.NEEDS`, such as "goals". The setting has no effect without
+            it. "": no condition; None: as in the section.
         details: further text for docs/settings.md.
         **limits: limits of the value, as for `pydantic.Field`.
     """
@@ -99,7 +101,7 @@ class Setting:
         key: `section.field`, as in TOML.
         kind: type of the value (or of each item, if `many`): bool, int, float or str.
         many: whether the value is a list.
-        mirrored: whether an environment variable also sets it; never for lists.
+        mirrored: whether an environment variable can set it, too. Lists never have one.
         choices: allowed values of a text; () if any text is allowed.
         default, help, flag, panel, shown, unit, common, needs, details: as declared, see `setting`.
     """
@@ -137,7 +139,12 @@ def mirror(flag: str) -> str:
 
 @cache
 def declared(section: type[BaseModel], name: str = "") -> Mapping[str, Setting]:
-    """All settings of a class and its sections, by key. If the class is itself a section, `name` starts the keys."""
+    """All settings of a configuration class and its sections, by key.
+
+    Args:
+        section: the configuration class, or a single section.
+        name: first part of all keys: the section's name, or "" for a configuration class.
+    """
     found: dict[str, Setting] = {}
     for field, info in section.model_fields.items():
         kind: Any = info.annotation
@@ -165,7 +172,7 @@ Whole = TypeVar("Whole", bound=BaseModel)
 
 @cache
 def with_sections(base: type[Whole], sections: tuple[tuple[str, type[Section]], ...]) -> type[Whole]:
-    """A configuration class with further sections, all of whose settings have defaults."""
+    """A configuration class with additional sections. All settings of these sections need defaults."""
     if not sections:
         return base
     fields: dict[str, Any] = {name: (section, section()) for name, section in sections}
@@ -173,7 +180,7 @@ def with_sections(base: type[Whole], sections: tuple[tuple[str, type[Section]], 
 
 
 def by_keyword(known: Mapping[str, Setting], values: Mapping[str, object]) -> dict[str, object]:
-    """Convert values by Python keyword to values by key.
+    """Replace the Python keywords of values by keys, such as `held_out` by `data.held_out`.
 
     Raises:
         InputError: an unknown keyword. The message suggests the nearest one.

@@ -1,4 +1,4 @@
-"""Parts of SVG drawings: text, axis ticks, and the frame of a plot."""
+"""Parts of the SVG plots in reports and comparisons: text, axis ticks, and the frame of a plot."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def points(places: Sequence[Place]) -> str:
 
 
 def marks(low: float, high: float, about: int = 5) -> list[float]:
-    """Roughly `about` round numbers between `low` and `high`, which must differ."""
+    """Positions of axis ticks: roughly `about` round numbers between `low` and `high`, which must differ."""
     rough = (high - low) / about
     power = 10.0 ** np.floor(np.log10(rough))
     step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= rough)

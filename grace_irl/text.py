@@ -23,8 +23,8 @@ SELECTORS = re.compile("[\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]"
 def harmless(text: str) -> str:
     """The text with all invisible characters escaped as in a Python literal. Line feeds and tabs stay.
 
-    A character is visible if `str.isprintable` accepts it and it is not in `FILLERS`. So control, format, private and
-    unassigned characters, lone surrogates, and all spaces but the plain one are escaped.
+    A character is visible if `str.isprintable` accepts it and it is not in `FILLERS`. Control, format, private and
+    unassigned characters, lone surrogates, and all spaces except U+0020 count as invisible.
     """
     if text.isprintable() and FILLERS.isdisjoint(text):
         return text
@@ -32,7 +32,7 @@ def harmless(text: str) -> str:
 
 
 def line(text: str) -> str:
-    """The text as for `harmless`, in one line: a space replaces line ends and tabs."""
+    """The text as from `harmless`, but in one line. One space replaces each sequence of line ends and tabs."""
     return harmless(_BREAKS.sub(" ", text))
 
 
@@ -55,7 +55,7 @@ def quoted(text: str) -> str:
 
 
 def packed(entries: Sequence[str], width: int, indent: str = "    ") -> list[str]:
-    """Lines of entries, each followed by a comma, with as many entries per line as fit."""
+    """Lay out entries in lines of at most `width` characters, with a comma after each entry."""
     lines: list[str] = []
     for entry in entries:
         if lines and len(lines[-1]) + len(entry) + 2 <= width:
@@ -66,12 +66,13 @@ def packed(entries: Sequence[str], width: int, indent: str = "    ") -> list[str
 
 
 class HarmlessStream:
-    """A text stream that escapes invisible characters in all output, including warnings, logs and libraries.
+    """A text stream that escapes invisible characters in all output, also of warnings, logs and libraries.
 
-    A console of Rich (`grace_irl.cli.console`) bypasses it, since it escapes text itself and then adds colours.
+    The Rich console (`grace_irl.cli.console`) writes to the inner stream, because it escapes text before it adds
+    colours.
 
     Args:
-        stream: the stream for the escaped text. It handles all calls except writing.
+        stream: the inner stream. It receives the escaped text, and all calls except `write` and `writelines`.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -88,7 +89,7 @@ class HarmlessStream:
             self.write(each)
 
     def __getattr__(self, name: str) -> Any:
-        if name == "stream":  # copying accesses it before `__init__`
+        if name == "stream":  # `copy` reads this attribute before `__init__` has set it.
             raise AttributeError(name)
         return getattr(self.stream, name)
 

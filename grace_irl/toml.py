@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 MAX_BYTES = 4 * 1024 * 1024
-"""Maximum size of a file in bytes. Recipes have a few thousand, files of goal states a few hundred thousand."""
+"""Maximum size of a file in bytes. Settings need a few thousand bytes, goal states a few hundred thousand."""
 
 MAX_DEPTH = 16
 """Maximum nesting depth of tables and lists. The files of this project have a depth of three."""
@@ -46,7 +46,7 @@ def read_toml(path: str | Path, expected: str) -> dict[str, Any]:
         raise InputError(f"{path}: nested too deep; expected {expected}") from None
     except ValueError as error:  # invalid TOML, or a number with more digits than Python accepts
         raise InputError(f"{path}: not TOML ({str(error)[:200]}); expected {expected}") from None
-    if deeper(tree, MAX_DEPTH):  # dotted keys can nest without limit, and later readers recurse
+    if deeper(tree, MAX_DEPTH):  # `tomllib` does not limit the nesting of dotted keys, and later code is recursive.
         raise InputError(f"{path}: nested too deep; expected {expected}")
     return tree
 
@@ -68,11 +68,11 @@ T = TypeVar("T")
 
 
 def from_json(kind: type[T], text: str | bytes) -> T:
-    """A dataclass from the JSON text of `json.dumps(asdict(record))`. Unknown keys are ignored.
+    """A dataclass object from JSON. Unknown keys are ignored.
 
     Args:
-        kind: the dataclass, or a container of dataclasses.
-        text: the JSON text.
+        kind: the dataclass, or a container type such as `list[Record]` for a dataclass `Record`.
+        text: JSON in the form of `json.dumps(dataclasses.asdict(record))`.
 
     Raises:
         ValueError: invalid JSON, or a field of the wrong type, which the one-line message names.

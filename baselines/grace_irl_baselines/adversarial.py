@@ -28,27 +28,27 @@ from grace_irl_baselines.plumbing import as_transitions, logger
 
 @dataclass(frozen=True)
 class Adversarial(ABC):
-    """Settings of the discriminator. Those of the learner are part of the problem.
+    """The base of GAIL and AIRL, with the settings of the discriminator. Those of the learner are part of the problem.
 
     `pays` selects the learner's reward:
 
     - "reward": the method's own reward.
     - "centred": the method's own reward, shifted to a running mean of 0 and scaled to a standard deviation of 1.
-    - "positive": -log(1 - D), which is GAIL's own reward and positive everywhere.
-    - "auto": "centred" for the label rules "last" and "goal", else "positive". Under these rules an episode can end
-      with success, and a positive reward would be an incentive not to finish. Under the rule "all", experts do not end
-      episodes early.
+    - "positive": -log(1 - D), where D is the discriminator. It is positive everywhere, and is GAIL's own reward.
+    - "auto": "centred" for the label rules "last" and "goal", else "positive". A label rule says which expert states
+      are positive examples. Under "last" and "goal" an episode can end with success, so a positive reward would be an
+      incentive not to finish. Under "all", experts do not end episodes early.
 
-    All forms but "centred" are scaled like the rewards of the other methods.
+    All forms are then scaled like the rewards of the other methods (`PolicyProblem.norm_reward`).
 
     Attributes:
-        steps_per_disc_update: environment steps for each gradient step of the discriminator. The gradient steps of a
-            rollout follow after it.
-        demo_batch_size: number of experts' transitions, and of the learner's, in each gradient step.
+        steps_per_disc_update: environment steps for each gradient step of the discriminator. All gradient steps for a
+            rollout follow after the rollout.
+        demo_batch_size: number of experts' transitions in each gradient step, and also of the learner's transitions.
         disc_learning_rate: learning rate of Adam for the discriminator.
         disc_weight_decay: weight decay of Adam for the discriminator.
-        buffer_steps: number of the learner's last steps from which the discriminator draws. A longer rollout is used
-            whole.
+        buffer_steps: number of the learner's latest steps from which the discriminator's batches are drawn. If a
+            rollout is longer, they are drawn from the whole rollout.
         hidden: units of each hidden layer of the discriminator.
         pays: form of the learner's reward.
     """
@@ -72,7 +72,7 @@ class Adversarial(ABC):
 
     @abstractmethod
     def net(self, policy: ActorCriticPolicy, discount: float) -> RewardNet:
-        """The reward net for a policy and the learner's discount."""
+        """Make the reward network, for the learner's policy and discount."""
 
     def check(self, problem: PolicyProblem) -> None:
         """See `PolicyMethod.check`. The method needs experts with actions."""
@@ -92,7 +92,7 @@ class Adversarial(ABC):
                 reward_net=self.net(learner.policy, learner.gamma),
                 disc_opt_kwargs={"lr": self.disc_learning_rate, "weight_decay": self.disc_weight_decay},
                 custom_logger=log,
-                allow_variable_horizon=True,  # see `reads_length`; the problem's horizon avoids it
+                allow_variable_horizon=True,  # by default `imitation` raises an error; here `reads_length` is a warning
             )
             pays = self._pays(problem)
             if pays != "reward":
@@ -118,13 +118,14 @@ class Adversarial(ABC):
 
 
 class Rounds(BaseCallback):
-    """A callback that trains the discriminator on each rollout, after the learner's own update on it.
+    """A callback that trains the discriminator on each rollout, after the learner's own update on the rollout.
 
-    `imitation` instead calls `learn` once for every round, so the learner's schedules would end in each round.
+    A round is one rollout with both updates. The trainers of `imitation` instead call `learn` again in every round.
+    A schedule of the learner, such as a falling learning rate, would then end in each round.
 
     Args:
         trainer: the trainer of the discriminator.
-        updates: gradient steps in each round.
+        updates: gradient steps of the discriminator in each round.
         capacity: maximum number of the learner's transitions in the buffer.
     """
 
@@ -137,7 +138,7 @@ class Rounds(BaseCallback):
         return True
 
     def _on_rollout_start(self) -> None:
-        """Train on the previous rollout, from which the learner has just learnt, if there is one."""
+        """Train the discriminator on the previous rollout, if there is one. The learner's update on it is complete."""
         found, _ = self._trainer.venv_buffering.pop_trajectories()
         if found:
             self._buffer.store(flatten_trajectories_with_rew(found))

@@ -72,10 +72,10 @@ class Bc:
 def _acquaint(policy: ActorCriticPolicy, observations: Any) -> None:
     """Set the statistics of a policy that normalises its observations, from the experts' observations.
 
-    Such a policy collects statistics while it acts in rollouts, but cloning has no rollouts.
+    A normalising policy collects its statistics in rollouts, but behaviour cloning has no rollouts.
     """
     seen, _ = policy.obs_to_tensor(observations)
     with torch.no_grad():
-        for _ in range(2):
+        for _ in range(2):  # the first call collects the observations, the second adds them to the statistics
             policy.set_training_mode(True)
             policy(seen)

@@ -1,4 +1,4 @@
-"""GAIL: the reward is high for transitions that the discriminator takes for an expert's."""
+"""GAIL: the reward is high for transitions that the discriminator classifies as an expert's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from grace_irl_baselines.nets import StateActionNet
 
 @dataclass(frozen=True)
 class Gail(Adversarial):
-    """GAIL of `imitation` (Ho and Ermon 2016). The reward is r(s, a) = -log(1 - D(s, a)), with the discriminator D."""
+    """GAIL of `imitation` (Ho and Ermon 2016), with the reward r(s, a) = -log(1 - D(s, a)).
+
+    The discriminator D(s, a) is the probability that action a in state s is an expert's.
+    """
 
     name: ClassVar[str] = "gail"
     trainer: ClassVar[type[GAIL]] = GAIL

@@ -27,8 +27,8 @@ from grace_irl.rl.networks import NormalisedVector, RecordFeatures
 class Reader(nn.Module):
     """Features of observations, by a new feature extractor of the same kind as the policy's.
 
-    Vectors, and the numbers of a record, are normalised with running statistics of what the discriminator sees: those
-    in a `NormalisedVector` are updated by its policy alone.
+    Vectors, and the numbers of a record, are normalised by running statistics of the discriminator's own inputs. The
+    policy's `NormalisedVector` cannot serve here, because only the policy updates its statistics.
 
     Args:
         policy: the policy. Its feature extractor is built again, with separate weights.
@@ -97,7 +97,7 @@ def reward_of(trainer: AdversarialTrainer, pays: Literal["centred", "positive"])
     """A trainer's reward of transitions, in one of two forms (`Adversarial.pays`)."""
     if pays == "positive":
         return Positive(trainer)
-    # The normalisation is outermost: imitation's GAIL bypasses one inside its reward net.
+    # The normalisation wraps the complete reward, because imitation's GAIL bypasses one inside its reward net.
     centred = NormalizedRewardNet(trainer.reward_train, RunningNorm).to(trainer.gen_algo.device)
     return centred.predict_processed
 

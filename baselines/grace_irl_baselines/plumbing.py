@@ -16,7 +16,7 @@ from grace_irl.rl.method import PolicyProblem
 
 
 def as_trajectories(episodes: Sequence[ExpertEpisode]) -> list[Trajectory]:
-    """One trajectory per episode.
+    """One trajectory of `imitation` per episode.
 
     `terminal` is also true for an episode that ended by a time limit. A vector environment returns `done` for both
     kinds of end, and a discriminator must get the same `done` from experts and learner.

@@ -18,7 +18,7 @@ class PpoTrue:
     reads_length: ClassVar[str] = ""
 
     def check(self, problem: PolicyProblem) -> None:
-        """See `PolicyMethod.check`. All problems are accepted."""
+        """See `PolicyMethod.check`. The method accepts all problems."""
 
     def train(self, problem: PolicyProblem, seed: int, watch: Watch = unwatched) -> Trained:
         """See `PolicyMethod.train`."""

@@ -36,7 +36,7 @@ def _called(given: Sequence[str]) -> int:
         called = next((word for word in given if not word.startswith("-")), None)
         try:
             command = build((called,) if called else (), method_of(given))
-            # In a copy of the context, so that values set by options hold for this command only.
+            # Options set context variables. The copy of the context limits them to this command.
             code = copy_context().run(command, args=spread(given), prog_name="grace-irl", standalone_mode=False)
         except Exception as error:
             said = misused(error)
@@ -51,7 +51,7 @@ def _called(given: Sequence[str]) -> int:
     except KeyboardInterrupt as error:
         return _say(str(error) or "interrupted", 130)
     except BrokenPipeError:
-        # The reader of the output has closed the pipe, so nothing may be flushed into it at exit.
+        # The reader of the output has closed the pipe. Python must not flush the rest into it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
@@ -72,9 +72,9 @@ def _say(text: str, code: int) -> int:
 
 
 def spread(arguments: Sequence[str]) -> list[str]:
-    """Expand `--demos a b`, as from a shell's wildcard, to `--demos a --demos b`.
+    """Expand `--demos a b` to `--demos a --demos b`, for the flags in `MANY`.
 
-    A .py file gets no flag, since it is the reward file of `score`.
+    A shell's wildcard gives the first form. A .py file gets no flag, because it is the reward file of `score`.
     """
     result: list[str] = []
     flag = ""

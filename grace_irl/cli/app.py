@@ -1,4 +1,4 @@
-"""The application: its commands, each loaded from its module on use."""
+"""The application of the command line. It imports the module of a command only if that command is called."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COMMANDS = {
     "serve": "Start a vLLM server with flags for this work.",
     "doctor": "Probe the sandbox with canary attacks, and list what is installed.",
 }
-"""Commands with their lines in help. Each is in the module of the same name."""
+"""Commands with their lines in help. Each command is in the module of the same name."""
 
 GROUPS = {"demos": "Look at demonstrations, choose, convert and scramble them."}
 HELP = "Recover a reward function from demonstrations, as one readable Python file."
@@ -40,11 +40,11 @@ Version = Annotated[bool, typer.Option("--version", callback=_version, is_eager=
 
 
 def misused(error: Exception) -> str | None:
-    """The error line for a wrong option, argument or value; "" if help was shown since no command was given.
+    """The error line for a wrong option, argument or value; None for any other error.
 
-    Other errors give None.
+    If the user gave no command, this prints the help and returns "".
     """
-    # Typer's public BadParameter is a UsageError, of click or (in later versions) of a copy of click inside typer.
+    # `UsageError`, the base of `BadParameter`, is in click. Later versions of typer have their own copy of click.
     usage_error: type = typer.BadParameter.__mro__[1]
     if not isinstance(error, usage_error):
         return None
@@ -82,7 +82,7 @@ def build(loaded: Collection[str] = (), method: str = "") -> typer.Typer:
 
     @app.callback()
     def options(version: Version = False) -> None:
-        del version  # answered by its callback
+        del version  # The callback `_version` has already printed it.
 
     options.__doc__ = HELP
     for name, line in {**COMMANDS, **GROUPS}.items():
@@ -107,7 +107,7 @@ def build(loaded: Collection[str] = (), method: str = "") -> typer.Typer:
 def method_of(arguments: Sequence[str]) -> str:
     """The method selected by a command line, found before parsing; "" for the default.
 
-    It must be known first, since the method's settings are flags of `fit`.
+    The parser needs it, because the settings of the method are flags of `fit`.
     """
     words: dict[str, str] = {}
     for flag, after in pairwise([*arguments, ""]):

@@ -49,7 +49,7 @@ def compare(
         int | None,
         typer.Option("--workers", help="Runs at once.", show_default="one per core", min=1, rich_help_panel="Run"),
     ] = None,
-    max_memory: MaxMemory = None,  # noqa: ARG001 - stated by its callback
+    max_memory: MaxMemory = None,  # noqa: ARG001 - its callback sets the limit
     out: Annotated[
         Path | None,
         typer.Option("--out", help="A new folder.", show_default="comparisons/<time>", rich_help_panel="Run"),
@@ -67,7 +67,7 @@ def compare(
     config: ConfigFile = None,
     set_: Sets = None,
     as_json: AsJson = False,
-    help_all: HelpAll = False,  # noqa: ARG001 - answered by its callback
+    help_all: HelpAll = False,  # noqa: ARG001 - its callback prints the help
 ) -> None:
     """Compare GRACE with GAIL, AIRL, BC and PPO on the true reward: same PPO, networks, steps and evaluation.
 
@@ -158,7 +158,7 @@ def _print(compared: Compared, *, as_json: bool) -> None:
 
 
 def _leave(folder: Path) -> NoReturn:
-    """Print how to resume, then exit at once, since threads of stopped runs may hang."""
+    """Print how to resume, then exit at once. A normal exit could wait forever for threads of stopped runs."""
     from grace_irl.cli.console import say
 
     if (folder / "compare.toml").exists():

@@ -25,8 +25,7 @@ class PlainConsole(Console):
     """A console that escapes control characters in all text, and does not interpret Rich's markup.
 
     Plain strings are escaped before Rich measures them, so that columns stay aligned. Other text is escaped when it is
-    written.
-    Only Rich's own control sequences, for colours and a live line, reach the terminal unchanged.
+    written. Only Rich's own control sequences, for colours and a live line, reach the terminal unchanged.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -55,7 +54,7 @@ class PlainConsole(Console):
 
 
 def console() -> PlainConsole:
-    """A console on standard output. Without a terminal its width is 200, so that log lines are rarely wrapped."""
+    """A console on standard output. Without a terminal it is 200 characters wide, so that lines are rarely wrapped."""
     terminal = PlainConsole()
     return terminal if terminal.is_terminal else PlainConsole(width=200)
 
@@ -84,7 +83,7 @@ def print_json(answer: Mapping[str, object]) -> None:
 
 
 def plain_table(*columns: str, title: str = "", numbers: bool = False) -> Table:
-    """A table without lines. With `numbers`, all columns but the first are right-aligned."""
+    """A table without lines. If `numbers` is true, all columns except the first are right-aligned."""
     table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
     for place, name in enumerate(columns):
         table.add_column(name, justify="right" if numbers and place else "left")
@@ -92,7 +91,7 @@ def plain_table(*columns: str, title: str = "", numbers: bool = False) -> Table:
 
 
 def table_of(figures: Figures) -> Table:
-    """A table of a method's figures."""
+    """A table of the figures that a search method shows for a program, such as its fitness."""
     table = plain_table(*figures.head, title=figures.title, numbers=True)
     for row in figures.rows:
         table.add_row(*row)

@@ -38,7 +38,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the
 def inspect(
     path: Annotated[str, typer.Argument(help="File, folder or Minari id.")],
     kind: Kind = None,
-    max_memory: MaxMemory = None,  # noqa: ARG001 - stated by its callback
+    max_memory: MaxMemory = None,  # noqa: ARG001 - its callback sets the limit
     json_: Json = False,
     no_picture: Annotated[bool, typer.Option("--no-picture", help="Leave pictures of states out.")] = False,
     images: Annotated[Path | None, typer.Option(help="Folder for pictures of some states.")] = None,
@@ -92,7 +92,7 @@ def convert(
     kind: Kind = None,
     screenshots: Annotated[str, typer.Option(help=SCREENSHOTS)] = "embed",
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
-    max_memory: MaxMemory = None,  # noqa: ARG001 - stated by its callback
+    max_memory: MaxMemory = None,  # noqa: ARG001 - its callback sets the limit
     json_: Json = False,
 ) -> None:
     """Write demonstrations in another format, and state what the source does not say.
@@ -120,7 +120,7 @@ def scramble(
     seed: Annotated[int, typer.Option(help="Of the map.")] = 0,
     map_: Annotated[Path | None, typer.Option("--map", help="Use this map again instead of a new one.")] = None,
     kind: Kind = None,
-    max_memory: MaxMemory = None,  # noqa: ARG001 - stated by its callback
+    max_memory: MaxMemory = None,  # noqa: ARG001 - its callback sets the limit
     json_: Json = False,
 ) -> None:
     """Write copies in which codes, axes, fields and words mean nothing, all by one map, kept beside them as

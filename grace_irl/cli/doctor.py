@@ -32,7 +32,7 @@ PACKAGES = {
     "openai": "llm",
     "pillow": "llm",
 }
-"""Packages that commands may need, with the extra that installs each."""
+"""Packages that commands may need, with the pip extra that installs each of them."""
 
 
 def doctor(
@@ -90,7 +90,7 @@ def _print(tier: Tier, versions: dict[str, str | None]) -> None:
 
 
 def _canaries(tier: Tier) -> Table:
-    """A table of attacks, with a column per tested set of layers. Programs run under the layers of the last column."""
+    """A table of attacks, with a column for each tested set of protection layers. Programs run under the last set."""
     table = plain_table("canary attack", *(" + ".join(each.layers) or "limits only" for each in tier.findings))
     for attack in ATTACKS:
         words = [_word(finding, attack) for finding in tier.findings]

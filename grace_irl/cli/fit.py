@@ -26,7 +26,7 @@ def settings(method: str) -> Sequence[Setting]:
 
 def fit(
     given: Given,
-    max_memory: MaxMemory = None,  # noqa: ARG001 - stated by its callback
+    max_memory: MaxMemory = None,  # noqa: ARG001 - its callback sets the limit
     out: Annotated[
         Path | None,
         typer.Option(
@@ -64,7 +64,7 @@ def fit(
     config: ConfigFile = None,
     set_: Sets = None,
     as_json: AsJson = False,
-    help_all: HelpAll = False,  # noqa: ARG001 - answered by its callback
+    help_all: HelpAll = False,  # noqa: ARG001 - its callback prints the help
 ) -> None:
     """Recover a reward function from demonstrations.
 

@@ -116,7 +116,7 @@ def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
 
 
 def leave(interrupted: Interrupted) -> NoReturn:
-    """Print how to resume, then exit at once, since a thread that still computes would delay the exit."""
+    """Print how to resume, then exit at once. A normal exit would wait for threads that still compute."""
     resume = RunPaths(interrupted.folder).resume
     say(f"grace-irl: interrupted; saved. Go on with: grace-irl fit {resume}", err=True)
     if interrupted.best is not None:

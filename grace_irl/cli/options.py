@@ -18,7 +18,7 @@ from grace_irl.settings import Setting, declared, mirror
 PANELS = ("Data", "Search", "Model", "Expansion", "Training", "Stop rules", "Run", "Options")
 """Order of the headings in help. A method's own headings come before `Run`."""
 
-ALL = "grace_irl.help_all"  # set in the metadata of the command's context if `--help-all` is given
+ALL = "grace_irl.help_all"  # key in the metadata of the command's context, set if `--help-all` is given
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 Given = dict[str, object]
@@ -26,12 +26,12 @@ Given = dict[str, object]
 
 
 def mirrored(name: str, value: object) -> bool:
-    """Whether a value equals the option's environment variable, which may be meant for other commands."""
+    """Whether an option has the value of its environment variable, which the user may have set for other commands."""
     return value is not None and os.environ.get(mirror(name)) == str(value)
 
 
 def with_settings(command: Callable[..., None], settings: Iterable[Setting]) -> Callable[..., None]:
-    """A command with settings as options. Its parameter `given` receives their values by key."""
+    """A command with an option for each of `settings`. Its parameter `given` receives their values by key."""
     own = [each for name, each in inspect.signature(command, eval_str=True).parameters.items() if name != "given"]
     flags = {each.keyword: each for each in settings if each.flag}
 
@@ -48,7 +48,7 @@ def with_settings(command: Callable[..., None], settings: Iterable[Setting]) -> 
 
 
 def _option(declared: Setting) -> Any:
-    """The annotated type of a setting's option. Help shows the setting's default; the value None means not given."""
+    """The annotated type of a setting's option. Help shows the setting's default, but an option not given is None."""
     shown = declared.shown or ("none" if declared.default in (None, "", ()) else str(declared.default))
     flag = f"--{declared.flag}"
     if declared.kind is bool:
@@ -71,7 +71,7 @@ class Command(TyperCommand):
     """A command whose help groups options by panel.
 
     Attributes:
-        common: flags shown by `--help`; empty: all.
+        common: flags that `--help` shows; empty: all flags.
     """
 
     common: frozenset[str] = frozenset()
@@ -122,7 +122,7 @@ HelpAll = Annotated[
 
 
 def _state(value: str | None) -> str | None:
-    """Set the memory limit for this command. It depends on the machine, so a run does not record it."""
+    """Set the memory limit for this command. A run does not record the limit, because it depends on the machine."""
     if value is not None:
         from grace_irl.demos.memory import state_limit
 

@@ -1,4 +1,4 @@
-"""Progress displays of fits and comparisons: a live line on a terminal, else lines of a log."""
+"""Progress displays of fits and comparisons: a live line on a terminal, or log lines without a terminal."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.run import opened
 from grace_irl.text import line
 
-if TYPE_CHECKING:  # comparisons need the extra "rl", fits do not
+if TYPE_CHECKING:  # These modules need the extra "rl", and a fit must run without it.
     from grace_irl.compare.comparison import ComparisonState
     from grace_irl.compare.folder import Favourite, JobResult, TrainingOutcome
 
 
 class LiveLine:
-    """A live line on stderr if that is a terminal. Only the result goes to stdout.
+    """A live line on stderr, if stderr is a terminal. Only the result goes to stdout.
 
     Args:
         columns: columns of the line, before the elapsed time.
@@ -107,7 +107,7 @@ COLUMNS = (
 
 
 def show_rounds(folder: Path, *, as_json: bool) -> None:
-    """Print the output of `show` for an expansion."""
+    """Print the output of `show` for an expansion: one line per round of search and training."""
     rounds = rounds_of(folder)
     if as_json:
         print_json({"expansion": str(folder), "rounds": rounds})
@@ -123,7 +123,7 @@ def show_rounds(folder: Path, *, as_json: bool) -> None:
 
 
 def rounds_table(rounds: Sequence[Round]) -> Table:
-    """A table with one row per round. Return and success are the environment's own, which no search uses."""
+    """A table with one row per round. Returns and success rates come from the environment, and no search uses them."""
     table = plain_table(*COLUMNS)
     for each in rounds:
         told = each.number > 0

@@ -27,7 +27,7 @@ def report(
         ),
     ] = None,
     kind: Kind = None,
-    max_memory: MaxMemory = None,  # noqa: ARG001 - stated by its callback
+    max_memory: MaxMemory = None,  # noqa: ARG001 - its callback sets the limit
 ) -> None:
     """Write the report of a run: one HTML file with its reward, evidence, progress and curves. Prints its path."""
     from grace_irl.demos import load
@@ -37,7 +37,7 @@ def report(
 
 
 def report_of_fit(folder: Path) -> Path | None:
-    """Write the report at the end of a fit, and return its path. A failure is one line of warning, and gives None."""
+    """Write the report at the end of a fit, and return its path. A failure prints a warning and returns None."""
     from grace_irl.report import write
 
     return write.report_of_fit(folder, lambda text: say(f"grace-irl: warning: {text}", err=True))

@@ -40,7 +40,7 @@ def score(
         str,
         typer.Option(help="Scale and offset: the file's own (file), fitted to these demonstrations (fitted), none."),
     ] = "file",
-    max_memory: MaxMemory = None,  # noqa: ARG001 - stated by its callback
+    max_memory: MaxMemory = None,  # noqa: ARG001 - its callback sets the limit
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object as the last line.")] = False,
 ) -> None:
     """Score a reward file on demonstrations, in the sandbox."""

@@ -54,7 +54,7 @@ def select(
     screenshots: Annotated[str, typer.Option(help=SCREENSHOTS)] = "embed",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what is chosen, and write nothing.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
-    max_memory: MaxMemory = None,  # noqa: ARG001 - stated by its callback
+    max_memory: MaxMemory = None,  # noqa: ARG001 - its callback sets the limit
     json_: Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")] = False,
 ) -> None:
     """Choose trajectories by goal, app, length, success, task and role, and write them.

@@ -1,4 +1,4 @@
-"""`grace-irl show`: the programs and progress of a run, and the fate of each candidate."""
+"""`grace-irl show`: the programs and progress of a run, and what happened to each candidate program."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def find(store: Store, folder: Path, prefix: str) -> Record:
     """The program whose id starts with a prefix.
 
     Raises:
-        InputError: no such program, or several.
+        InputError: no id or several ids start with the prefix.
     """
     found = [record for name, record in store.records().items() if name.startswith(prefix)]
     if len(found) != 1:
@@ -280,7 +280,7 @@ def _fate_object(row: FateRow) -> dict[str, Any]:
 
 
 def goals_found(answers: Sequence[GoalAnswer]) -> dict[str, Any]:
-    """Figures about the goal states of a run, as a JSON object; {} if the run did not need them."""
+    """Numbers of goal states, calls and tokens in a run, as a JSON object; {} if the run needed no goal states."""
     if not answers:
         return {}
     last = {answer.digest: answer for answer in answers if answer.indices is not None}

@@ -1,4 +1,7 @@
-"""Start and resumption of a comparison of methods, and its tables."""
+"""Start or resume a comparison of methods: run its jobs in parallel, and write its tables and plots.
+
+A job is one method with one seed.
+"""
 
 from __future__ import annotations
 
@@ -41,8 +44,8 @@ MAY_CHANGE = (
     *("data.demos", "data.negatives", "proposer.start_from", "proposer.recording", "model.url", "model.context"),
     *(key for key in DROPPED if key != "data.goals"),
 )
-"""Settings that may change on resume: paths, and settings without effect on results. If a path changes, its
-demonstrations must still be the same."""
+"""Settings that may change on resume: paths, and settings without effect on results. The demonstrations at a new path
+must be the same as before."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Compared:
     Attributes:
         folder: the folder of the comparison.
         results: results of all jobs, including failed ones.
-        standings: standings of the methods, by environment.
+        standings: scores over all seeds, for each method and environment.
         notes: remarks for readers of the tables.
         label: the label rule, which selects the positive expert states, and the reason for its choice.
     """
@@ -77,9 +80,9 @@ def start(
         settings: settings of the comparison.
         out: the folder to create.
         workers: number of jobs in parallel; None: one per core.
-        listener: callback with the state of the comparison when it changes.
-        note: callback with single lines for the user, such as the label rule and the server that receives prompts and
-            key.
+        listener: function that is called with the state of the comparison, repeatedly while it runs.
+        note: function that is called with each line for the user. Such a line names, for example, the server that
+            receives the prompts and the API key.
 
     Raises:
         InputError: settings, data, methods or environments are invalid; no file is written then.
@@ -120,14 +123,14 @@ def resume(
 ) -> Compared:
     """Resume a comparison. Failed jobs are repeated.
 
-    If another user or another machine started the comparison, its paths, addresses, code and trust are not used. The
-    arguments must then name them again.
+    If another user or another machine started the comparison, some of its settings are not used, because they act for
+    the user: paths, server addresses, code and trust. The arguments must then name them again.
 
     Args:
         folder: folder of the comparison.
         methods, seeds: new methods and new number of seeds; None: unchanged.
         transfer: further environments for training on the recovered rewards. A recovered program is reused. A network
-            is trained again, because loading its file would run code from it.
+            is trained again, because loading its file could run code.
         env: the environment of the comparison, if it must be named again.
         sets, flags: other settings that must be named again, as for `grace_irl.runs.config.resolve`.
         workers, listener, note: as for `start`.
@@ -283,8 +286,8 @@ class ComparisonState:
 
     Attributes:
         total, done, failed: numbers of all jobs, of those that ended, and of those that failed.
-        running: method, seed and environment steps of each running job. The steps are those of its learning curves.
-        ended: result of the job that has just ended; None otherwise.
+        running: method, seed and environment steps of each running job. The steps come from its learning curves.
+        ended: result of the job that has just ended; None if none has.
     """
 
     total: int
@@ -300,14 +303,14 @@ Listener = Callable[[ComparisonState], None]
 def run_jobs(
     folder: Path, jobs: Sequence[Entry], transfer: Sequence[str], workers: int, listener: Listener, settings: str = ""
 ) -> None:
-    """Run jobs in parallel processes. Each writes a result to its folder, even if it fails.
+    """Run jobs in parallel processes. Each job writes a result to its folder, even if it fails.
 
     Args:
         folder: folder of the comparison.
         jobs: the jobs to run, in this order.
         transfer: environments for training on the recovered rewards.
         workers: number of processes.
-        listener: callback with the state after each job, and repeatedly in between.
+        listener: function that is called with the state after each job, and repeatedly in between.
         settings: digest of the settings that the user confirmed (`Settings.digest`). A job with other settings fails.
 
     Raises:
@@ -345,7 +348,7 @@ def _submitted(executor: Executor, folder: Path, job: Entry, share: int, setting
 
 
 def _ended(place: JobFolder, job: Entry, transfer: Sequence[str], error: BaseException | None) -> JobResult:
-    """The result of a job. If the job wrote none, a result with the reason is written."""
+    """The result of a job that has ended. If its process wrote none, write one with the reason of the failure."""
     found = read_result(place.result) or JobResult(*job)
     if found.failure or found.ended(transfer):
         return found

@@ -1,4 +1,7 @@
-"""The problem and the methods of a comparison, and the goal states of its demonstrations."""
+"""The contest of a comparison: its settings and demonstrations, from which each job makes its problem and its method.
+
+The module also marks the goal states of the demonstrations, once for all jobs.
+"""
 
 from __future__ import annotations
 
@@ -50,10 +53,11 @@ def clean(
 
     Args:
         config: configuration of the runs that share the goal states. Its search settings have no effect.
-        folder: folder of the run that stores the goal states. If it exists, they come from it and not from a file.
+        folder: folder of the run that stores the goal states. If the run exists, its goal states are used instead of a
+            file.
         demonstrations: the demonstrations as loaded.
-        parts: listeners, and the command to resume.
-        checked: result of `require_cleanable`; None: the check is made here.
+        parts: callbacks, and the folder that the user resumes after an interruption.
+        checked: result of `require_cleanable`; None: this function makes the check.
 
     Raises:
         InputError: as in `require_cleanable`, or no expert has a goal state.
@@ -74,7 +78,7 @@ def clean(
 
 
 def _checked(config: Config, labelling: Labelling) -> Config:
-    """The configuration, with the facts that the proposer found out if goal states are missing.
+    """The completed configuration. If goal states are missing, it includes facts that the model's server returned.
 
     Raises:
         InputError: goal states are missing and no model is available.
@@ -88,7 +92,7 @@ def _checked(config: Config, labelling: Labelling) -> Config:
 
 @dataclass(frozen=True)
 class Contest:
-    """The settings of a comparison with their demonstrations.
+    """The settings of a comparison with their demonstrations. The label rule selects the positive expert states.
 
     Attributes:
         settings: settings of the comparison.
@@ -108,8 +112,8 @@ class Contest:
         Args:
             settings: settings of the comparison.
             workers: number of sandbox processes of each search, if the settings have no number.
-            new: whether the comparison starts now. An older one without a label rule in its settings comes from an
-                earlier version, and keeps the rule of that version.
+            new: whether the comparison starts now. Stored settings without a label rule come from an earlier version of
+                grace-irl. They keep the rule of that version.
 
         Raises:
             InputError: the demonstrations cannot be read.
@@ -143,7 +147,7 @@ class Contest:
 
         Args:
             folder: folder of the comparison. Goal states found there are reused.
-            note: callback with a line for each question and answer.
+            note: function that is called with a line for each question to the model and each answer.
             checked: as for `clean` in this module.
 
         Raises:
@@ -171,9 +175,9 @@ class Contest:
         return replace(self, demonstrations=draw(self.demonstrations, count, seed)) if count else self
 
     def problem(self, seed: int, environment: str = "") -> PolicyProblem:
-        """The problem for all methods.
+        """The learning problem, which is the same for all methods.
 
-        All methods learn from the same training side, under the split of GRACE's search.
+        All methods learn from the same training trajectories, which are split as in GRACE's search.
 
         Args:
             seed: seed of the split, if some demonstrations are held out.
@@ -207,7 +211,7 @@ class Contest:
         Args:
             name: `grace`, or one of `offered()`.
             folder: folder of `grace`'s search.
-            note: callback with lines about the search.
+            note: function that is called with each line about the search.
 
         Raises:
             InputError: the method is unknown, its settings are invalid, or a package is missing.
@@ -226,7 +230,7 @@ class Contest:
             return load_method(name, **settings)
         comparison, fit = self.settings.comparison, self.settings.fit
         expand: ExpandConfig = fit.expand.model_copy(update={"steps": comparison.steps, "env": comparison.env})
-        data = fit.data.model_copy(update={"goals": ""})  # already marked in the demonstrations
+        data = fit.data.model_copy(update={"goals": ""})  # The demonstrations already have the marks.
         return Grace(
             fit.model_copy(update={"expand": expand, "data": data}),
             folder,
@@ -236,19 +240,19 @@ class Contest:
         )
 
     def label(self, problem: PolicyProblem, environment: str = "") -> str:
-        """The name of a problem's environment in tables: its id, or `file.py:function` for a user's adapter."""
+        """The name of a problem's environment in tables: its id, or `file.py:function` if the user wrote it."""
         asked = environment or self.settings.comparison.env
         return Path(asked).name if is_adapter(asked) else str(_metadata(problem).environment)
 
     def deterministic(self, problem: PolicyProblem) -> bool:
-        """Whether evaluations of a problem's policies use the most probable actions."""
+        """Whether policies take their most probable action in evaluations, instead of a random draw."""
         from grace_irl.rl.hyperparameters import hyperparameters
 
         metadata = _metadata(problem)
         return hyperparameters(metadata.environment, metadata.kind).deterministic
 
     def interface(self, problem: PolicyProblem) -> str:
-        """The interface of a reward network, as text: the shape of observations, and the action space."""
+        """The inputs that a reward network has in this problem, as text: observation shape and action space."""
         with closing(problem.make_env()) as environment:
             return f"observations of shape {environment.observation_space.shape} and {environment.action_space}"
 

@@ -1,4 +1,7 @@
-"""The EPIC distance between a recovered reward and the true one, on the same transitions for all methods of a seed."""
+"""The EPIC distance between a recovered reward and the true one. It is one of the results of a comparison.
+
+For one seed, the distances of all methods are computed on the same transitions.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from grace_irl.rl.method import PolicyProblem, TransitionReward
 
 Floats = NDArray[np.float64]
 StateReward = Callable[[Floats, Floats, Floats], Floats]
-"""Rewards `(n,)` of states `(n, k)`, actions `(n, m)` and next states `(n, k)`."""
+"""A function from states `(n, k)`, actions `(n, m)` and next states `(n, k)` to rewards `(n,)`."""
 
 
 @dataclass(frozen=True)
@@ -26,12 +29,12 @@ class Locomotion:
     """The true reward of a MuJoCo body: forward velocity, minus the cost of control, plus a bonus of 1 if healthy.
 
     Attributes:
-        size: number of components of a state, without positions.
+        size: number of components of a state. The horizontal position is not one of them.
         velocity: index of the forward velocity in a state.
-        control: cost per squared action component.
+        control: factor of the cost of control, which is multiplied by the sum of the squared action components.
         heights: limits of the torso's height in a healthy state, in metres; None: there is no bonus.
         angles: limits of the torso's angle in a healthy state, in radians.
-        largest: limit of the absolute value of all components but the height, in a healthy state.
+        largest: limit of the absolute value of each other component in a healthy state, the angle included.
     """
 
     size: int
@@ -61,7 +64,7 @@ TABLE: dict[str, Locomotion] = {
     "HalfCheetah-v5": Locomotion(17, 8, 0.1),
     "Walker2d-v5": Locomotion(17, 8, 1e-3, (0.8, 2.0), (-1.0, 1.0)),
 }
-"""True rewards by Gymnasium id, with the defaults in Gymnasium's documentation."""
+"""True rewards by Gymnasium id, with the default parameters in Gymnasium's documentation."""
 
 
 def true_reward(environment: str, size: int) -> StateReward | None:
@@ -72,7 +75,7 @@ def true_reward(environment: str, size: int) -> StateReward | None:
 
 
 TRANSITIONS, DRAWS = 512, 64
-"""Number of transitions on which rewards are compared, and number of samples for each mean."""
+"""Number of transitions on which rewards are compared, and number of samples for each mean in EPIC's shaping."""
 DISCOUNT = 0.99
 
 
@@ -82,7 +85,7 @@ def distance(problem: PolicyProblem, reward: TransitionReward) -> float | None:
     Half of the transitions come from experts, and half from random actions, so they do not depend on the methods.
 
     Args:
-        problem: the problem, for its environment and experts.
+        problem: the learning problem of the comparison. Its environment and its experts are used.
         reward: a reward on the problem's observations, or a `ProgramReward` on states.
 
     Raises:
@@ -180,5 +183,5 @@ def _random(problem: PolicyProblem, steps: int) -> list[tuple[NDArray[Any], NDAr
 
 
 def _is_flagged(problem: PolicyProblem, observation: NDArray[Any]) -> bool:
-    """Whether a vector is the observation of the absorbing state in the fixed-horizon form."""
+    """Whether an observation is that of the absorbing state, which fills up episodes of a fixed horizon."""
     return bool(problem.horizon and observation[-1] == 1)

@@ -22,7 +22,7 @@ class ComparisonFolder:
         csv: CSV file with one row for each job and environment.
         table: Markdown file with the tables and their notes.
         lock: lock file of the process that works on the comparison.
-        goals: folder of the run that stores the goal states for all jobs, under the label rule "goal".
+        goals: folder of the run that stores the goal states for all jobs, if only goal states are positive.
     """
 
     def __init__(self, path: Path) -> None:
@@ -37,7 +37,7 @@ class ComparisonFolder:
         return JobFolder(self.path / "jobs" / f"{method}-{seed}")
 
     def curves(self, environment: str) -> Path:
-        """The plot of learning curves in one environment."""
+        """The file with the plot of learning curves in one environment."""
         return self.path / f"curves-{slug(environment)}.svg"
 
 
@@ -48,7 +48,7 @@ class JobFolder:
         result: result of the job so far.
         log: output of the job's process.
         fit: folder of the run or expansion that recovers `grace`'s reward.
-        program, net: the recovered reward, as a program or as a network.
+        program, net: file of the recovered reward, if it is a program or if it is a network.
     """
 
     def __init__(self, path: Path) -> None:
@@ -60,15 +60,18 @@ class JobFolder:
         self.net = path / "reward.pt"
 
     def curve(self, environment: str) -> Path:
-        """The learning curve in one environment."""
+        """The file with the learning curve in one environment."""
         return self.path / f"curve-{slug(environment)}.json"
 
     def policy(self, environment: str) -> Path:
-        """The last policy of the training in one environment."""
+        """The file with the last policy of the training in one environment."""
         return self.path / f"policy-{slug(environment)}.pt"
 
     def favourite(self, environment: str) -> Path:
-        """The favourite of the training in one environment (`grace_irl.rl.choice`), if it is not the last policy."""
+        """The file with the favourite of the training in one environment, if it is not the last policy.
+
+        The favourite is the kept policy that the training's own reward rates best (`grace_irl.rl.choice`).
+        """
         return self.path / f"favourite-{slug(environment)}.pt"
 
 
@@ -90,7 +93,7 @@ def read_curve(path: Path) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class _Look:
-    """Fields of a point that the plot needs."""
+    """Fields of a learning curve's point that the plot needs."""
 
     steps: float
     mean: float
@@ -103,14 +106,14 @@ PLAYED = ("mean", "deviation", "success", "length", "components")
 
 @dataclass(frozen=True)
 class Favourite:
-    """The favourite: the policy of a training with the highest mean reward by the training's signal.
+    """The favourite of a training: the policy with the highest mean return under the training's own reward.
 
-    The candidates are the kept policies and the last one (`grace_irl.rl.choice`).
+    The candidates are the policies kept during training and the last one (`grace_irl.rl.choice`).
 
     Attributes:
-        trained: environment steps of training of the favourite.
-        paid: mean signal of an episode of each candidate, in order, the last policy at the end; () if there was only
-            one candidate, or no signal.
+        trained: number of environment steps of training before the favourite was kept.
+        paid: mean return of each candidate under the training's own reward, in order of training; () if there was only
+            one candidate, or no such reward.
         choosing: environment steps of the choice, which do not count as training.
         mean, deviation, success, length, components: as in `TrainingOutcome`, with the same episode seeds.
     """
@@ -127,21 +130,21 @@ class Favourite:
 
 @dataclass(frozen=True)
 class TrainingOutcome:
-    """The final evaluation of a training's last policy, on the environment's own reward, and of its favourite.
+    """The final evaluation of a training on the environment's own reward: of its last policy and of its favourite.
 
     Attributes:
         environment: environment of training and evaluation.
         transfer: whether the reward was recovered in another environment.
         episodes: number of episodes of the evaluation.
-        mean, deviation: mean and standard deviation of their returns.
+        mean, deviation: mean and standard deviation of the episodes' returns.
         success: share of episodes that reached the goal; None if the environment has no goal.
         length: mean steps of an episode.
-        components: mean sums of the reward components that the environment names.
+        components: mean return from each component of the reward that the environment names, by name.
         steps: environment steps of training.
         seconds: wall seconds of training, without evaluations and without the search for a reward; None if unknown.
         epic: EPIC distance between the recovered reward and the true one; None if either is missing.
-        favourite: the favourite, which may be the last policy. None if the signal failed, or if an earlier version ran
-            the job.
+        favourite: the favourite, which may be the last policy. None if the choice failed, or if an earlier version of
+            grace-irl ran the job.
     """
 
     environment: str
@@ -173,7 +176,9 @@ class JobResult:
         notes: remarks for readers of the results.
         failure: reason of a failure, in one line; "" if the job did not fail.
         carried: finished transfer environments, as named in the settings, including those that the reward does not fit.
-        form: form of a recovered program's reward for policies (`grace_irl.rewards.scale`); "" without a program.
+            A transfer environment is another environment in which policies are trained on the recovered reward.
+        form: form in which policies get the reward of a recovered program (`grace_irl.rewards.scale`); "" if no program
+            was recovered.
         data: digest of the job's demonstrations (`grace_irl.compare.settings.digest_of`), the same for all methods of
             a seed.
     """

@@ -1,6 +1,6 @@
 """GRACE as a method of a comparison: it recovers a reward from demonstrations and trains the problem's learner on it.
 
-The recovered reward is also the signal for the choice of the favourite policy (`grace_irl.rl.choice`).
+The recovered reward also selects the favourite among the policies kept during training (`grace_irl.rl.choice`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from grace_irl.runs.expand.round import episodes
 from grace_irl.runs.run import Run
 
 REASON = "as the comparison has it"
-"""The recorded reason for the label rule of a search inside a comparison."""
+"""Recorded as the reason for the label rule in each search of a comparison. The rule selects positive expert states."""
 
 if TYPE_CHECKING:
     from grace_irl.rewards.scale import Form
@@ -47,7 +47,7 @@ class ProgramReward:
         path: the reward file.
         trust: whether the program runs in this process during training.
         allow_weak: whether to accept tier E, a sandbox that does not protect the user's files (docs/sandbox.md).
-        form: form of the learner's reward.
+        form: form in which a learner gets the reward, such as "soft" (`grace_irl.rewards.scale`).
     """
 
     path: Path
@@ -67,7 +67,7 @@ class ProgramReward:
         next_state: NDArray[Any],
         done: NDArray[np.bool_],  # noqa: ARG002
     ) -> NDArray[np.float64]:
-        """Rewards `(batch,)` of transitions. Each transition is treated as an episode of two states."""
+        """Rewards `(batch,)` of transitions. The program sees each transition as an episode of two states."""
         taken = action if read(self.file.source).takes_action else None
         episodes = [
             Trajectory(np.stack(pair), None if taken is None else taken[number : number + 1])
@@ -83,14 +83,18 @@ class Recovered:
 
     Attributes:
         reward: the reward; None if the method recovers none.
-        paid: form of the learner's reward, for a network.
+        paid: form in which the method's own learner got the reward, if the reward is a network.
     """
 
     reward: TransitionReward | None
     paid: Paid = "reward"
 
     def pay(self, form: Paid | None = None) -> Pay:
-        """The `Pay` of this reward. A program keeps its own form; a network uses `form`, or `paid` if that is None."""
+        """The wrapper that sets this reward in environments (`Pay`).
+
+        Args:
+            form: form of a network's reward; None: `paid`. A program keeps its own form.
+        """
         from grace_irl.rl.learning import NetPay, ProgramPay
 
         assert self.reward is not None
@@ -99,7 +103,10 @@ class Recovered:
         return NetPay(self.reward, form or self.paid)
 
     def signal(self, method: str) -> Signal | None:
-        """The signal of the method's learner, for the choice of the favourite; None if no reward was recovered."""
+        """The reward that chooses the favourite of a method; None if the method recovered no reward.
+
+        For PPO on the true reward, it is the true reward.
+        """
         from grace_irl.rl.choice import Signal
         from grace_irl.rl.learning import true_pay
 
@@ -126,15 +133,15 @@ class GraceTrained(Trained):
 class Grace:
     """GRACE: recover a reward by the search of `fit`, then train the problem's learner on it.
 
-    With expansion, all rounds together have the environment steps of every other method. The kept policies are those
-    of the rounds.
+    With expansion, training is divided into rounds, which also add negatives and change the reward. All rounds together
+    have as many environment steps as every other method, and the policy of each round is kept.
 
     Attributes:
         config: settings of the search, the form of the reward, the sandbox and expansion.
         folder: folder of the run or of the expansion, which is resumed if it exists.
         demonstrations: the demonstrations as loaded.
         reward: a reward file to use instead of a search; None: search.
-        note: callback with lines about the search; None: no lines.
+        note: function that is called with each line about the search; None: no lines.
     """
 
     config: Config
@@ -151,13 +158,13 @@ class Grace:
 
     @property
     def reads_length(self) -> str:
-        """See `PolicyMethod`. Only rewards under the rule "all" can be positive at each step of an expert."""
+        """See `PolicyMethod`. Only under the label rule "all" can a reward be positive at each step of an expert."""
         if self._rule != "all":
             return ""
         return "its reward may be positive wherever an expert goes, so that long episodes pay"
 
     def check(self, problem: PolicyProblem) -> None:
-        """See `PolicyMethod.check`. Without a reward file, experts are needed, and negatives for the rule "all"."""
+        """See `PolicyMethod.check`. A search needs experts, and under the label rule "all" also negatives."""
         if self.config.expand.rounds and problem.horizon:
             raise InputError(
                 "--expand with --horizon: rounds of expansion play episodes as the environment ends them; expected "
@@ -190,7 +197,7 @@ class Grace:
         parts = fits.Parts(demonstrations=self.demonstrations, note=self.note, reason=REASON)
         first = place_of(self.folder, 0) / "run" if config.expand.rounds else self.folder
         if not first.exists():
-            shutil.rmtree(self.folder, ignore_errors=True)  # killed before it was complete
+            shutil.rmtree(self.folder, ignore_errors=True)  # A killed process may have left an incomplete folder.
             return expansion.start(config, self.folder, parts)
         workers = {"sandbox.workers": config.sandbox.workers}
         return expansion.resume(self.folder, workers, parts=parts, vouched=config)

@@ -1,4 +1,4 @@
-"""One job of a comparison: one method with one seed. `work` is the task for an executor's process."""
+"""One job of a comparison: one method with one seed. An executor calls `work` in a process for each job."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 
 EVALUATION = 7919
-"""Offset of the last evaluation's seed from the job's seed. So all methods with this seed have the same episodes."""
+"""Offset of the last evaluation's seed from the job's seed. Methods with the same seed have the same episodes there."""
 
 
 class Looks:
     """Evaluations of a policy during training, written to a file as a learning curve. Implements `Watch`.
 
     Args:
-        problem: the problem, for its environments.
+        problem: the learning problem. Its environments are used.
         path: file of the learning curve.
         episodes: number of episodes of each evaluation.
         seed: seed of the job.
@@ -64,7 +64,7 @@ class Looks:
         from grace_irl.rl.evaluation import evaluate
 
         begun = time.monotonic()
-        number = self._seed + (len(self._points) + 2) * EVALUATION  # other episodes than the last evaluation
+        number = self._seed + (len(self._points) + 2) * EVALUATION  # The last evaluation has other episodes.
         found = evaluate(policy, self._problem.make_env, self._episodes, number, deterministic=self._deterministic)
         self._points.append(found.point(steps))
         write_atomically(self._path, to_json(self._points))
@@ -72,13 +72,14 @@ class Looks:
 
 
 CHOICE = 104_729
-"""Offset of the seed for the choice of the favourite from the job's seed. No evaluation uses the same episodes."""
+"""Offset from the job's seed to the seed for choosing the favourite, which is the kept policy that the training's own
+reward rates best. No evaluation uses the same episodes."""
 
 LOCK_TRIES, LOCK_WAIT_S = 20, 0.5
 
 
 def run_job(folder: Path, method: str, seed: int, workers: int | None = None, digest: str = "") -> JobResult:
-    """Run one job, and write its result, also for a failure.
+    """Run one job, and write its result. If it fails, the result holds the reason.
 
     Args:
         folder: folder of the comparison.
@@ -118,7 +119,7 @@ def _failed(place: JobFolder, method: str, seed: int, why: str) -> JobResult:
 
 
 def _lock(path: Path) -> RunLock:
-    """Acquire a job's lock. After a comparison was killed, its process may hold the lock for a moment longer.
+    """Acquire a job's lock. If a comparison was killed, the process of its job may hold the lock a moment longer.
 
     Raises:
         InputError: another process still holds the lock.
@@ -160,9 +161,10 @@ class _Job:
         return result
 
     def _before(self) -> tuple[Recovered, JobResult] | None:
-        """The reward and the result of an earlier process of this job, if the transfer can continue from them.
+        """The reward and the result of an earlier process of this job; None if training must be repeated.
 
-        It cannot continue from a network, because loading its file would run code from it.
+        With such a result, only training in transfer environments is left. A network is never reused, because loading
+        its file could run code.
         """
         found = read_result(self.place.result)
         if found is None or not found.outcomes or self.place.net.exists():
@@ -172,7 +174,7 @@ class _Job:
         if not found.form:
             return None
         fit = self.contest.settings.fit
-        # Trust applies only to a reward that this process recovered. This file may have changed since it was written.
+        # Trust applies only to a reward that this process recovered. Somebody may have changed this file since.
         program = ProgramReward(self.place.program, False, fit.sandbox.allow_weak, found.form)
         return Recovered(program), found
 
@@ -228,7 +230,13 @@ class _Job:
         return trained, outcome
 
     def _evaluated(self, problem: PolicyProblem, policy: Policy, steps: int) -> Point:
-        """Evaluate a policy on the episodes of the last evaluation, after `steps` environment steps of training."""
+        """Evaluate a policy on the episodes of the last evaluation.
+
+        Args:
+            problem: the learning problem.
+            policy: the policy.
+            steps: number of environment steps for which the policy was trained.
+        """
         from grace_irl.rl.evaluation import evaluate
 
         episodes, deterministic = self.contest.settings.comparison.episodes, self.contest.deterministic(problem)

@@ -1,4 +1,7 @@
-"""Settings of a comparison: `compare.toml`, and `fit.toml` for the search of `grace`, both in its folder."""
+"""Settings of a comparison of methods, and their files in its folder.
+
+`compare.toml` holds the settings of the comparison itself, and `fit.toml` those of the search of `grace`.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 
 ALL = ("grace", "gail", "airl", "bc", "ppo-true")
 KEEP = 5
-"""Default number of policies kept during a training without expansion."""
+"""Default number of policies that a training keeps, if the comparison has no rounds of expansion."""
 MOST_KEPT = 100
 
 
@@ -105,14 +108,14 @@ class Settings:
 
     Attributes:
         comparison: settings of the comparison itself.
-        fit: settings of the demonstrations, and of `grace`: its search, form of reward, sandbox and expansion.
+        fit: settings of the demonstrations, and those of `grace` for its search, form of reward, sandbox and expansion.
     """
 
     comparison: Comparison
     fit: Config
 
     def write(self, folder: Path) -> None:
-        """Write both files, with `compare.toml` last as the mark of a complete folder.
+        """Write both files. `compare.toml` is written last, so that it exists only in a complete folder.
 
         This also records on this machine that the user confirmed the settings (`grace_irl.runs.acting`).
         """
@@ -123,15 +126,15 @@ class Settings:
         write_atomically(folder / "compare.toml", to_toml(self.comparison))
 
     def keeps(self) -> tuple[int, ...]:
-        """Environment steps after which each method keeps its policy, without the last policy.
+        """Numbers of environment steps after which each method keeps a copy of its policy, without the last step.
 
-        They are the ends of the rounds of expansion, whose lengths depend on `expand.growth`. Without expansion they
-        are the ends of `keep` rounds of such lengths, or of `KEEP` rounds if `keep` is 0.
+        With expansion, each round ends at one of these steps, and `expand.growth` determines the lengths of rounds.
+        Without expansion, training is divided in the same way: into `keep` parts, or into `KEEP` parts if `keep` is 0.
 
         Raises:
-            InputError: the number of kept policies differs from that of rounds, or there are too many rounds.
+            InputError: `keep` differs from the number of rounds, or there are too many rounds.
         """
-        from grace_irl.runs.expand.round import ends  # here, because it imports NumPy, which `--help` does not need
+        from grace_irl.runs.expand.round import ends  # Imported here, because `--help` does not need NumPy.
 
         asked, expand = self.comparison.keep, self.fit.expand
         if expand.rounds > MOST_KEPT:
@@ -178,17 +181,18 @@ def comparison_of(values: dict[str, object]) -> Comparison:
 
 
 OVERRULED = {"expand.env": "--env", "expand.steps": "--steps", "seed": "--seeds"}
-"""Settings of a search that a comparison sets itself, and the flags for the user to set them."""
+"""Settings of a search that a comparison sets itself, with the flag of `compare` that replaces each of them."""
 
 
 def require_effect_on_grace(settings: Settings, given: Mapping[str, str]) -> None:
-    """Refuse settings of a search without effect on this comparison.
+    """Refuse settings of the search that have no effect on this comparison.
 
     In a comparison without `grace` they are accepted, because `--resume --methods` may add `grace` later.
 
     Args:
         settings: settings of the comparison.
-        given: the user's words for each setting of the search, by key (`grace_irl.runs.effects.words`).
+        given: flag, variable or `--set` key with which the user gave a setting of the search, by the setting's key
+            (`grace_irl.runs.effects.words`).
 
     Raises:
         InputError: there is such a setting.
@@ -210,7 +214,7 @@ def require_effect_on_grace(settings: Settings, given: Mapping[str, str]) -> Non
 
 
 def tuned(comparison: Comparison, method: str) -> dict[str, Any]:
-    """The settings of one method.
+    """The settings that `--tune` gives to one method, by name.
 
     Raises:
         InputError: a setting is not of the form `method.key=value`, or names an unknown method.
@@ -258,8 +262,8 @@ def authorised_settings(
     Args:
         folder: folder of the comparison.
         settings: settings in the folder.
-        env, transfer: environments that the command names.
-        sets, flags: other settings that the command names, as for `grace_irl.runs.config.resolve`.
+        env, transfer: environments in the user's command.
+        sets, flags: other settings in the user's command, as for `grace_irl.runs.config.resolve`.
 
     Raises:
         InputError: a setting is not confirmed. The message names the flags.
@@ -285,14 +289,14 @@ def authorised_settings(
             f"{folder}: this user did not make it on this machine, or not with these settings, so that what it names "
             f"does not count; expected it on the command line: {', '.join(missing)} (docs/security.md)"
         )
-    if comparison.reward:  # the copy in the folder
+    if comparison.reward:  # Use the copy in the folder.
         comparison = comparison.model_copy(update={"reward": str((folder / "reward.py").absolute())})
     fit = authorised(settings.fit, str(folder), kept, sets, flags)
     return Settings(comparison, resolve(sets=sets, flags=flags, base=fit))
 
 
 def located(settings: Settings) -> Settings:
-    """Make paths absolute, so that a comparison can be resumed from any directory. Other names stay unchanged."""
+    """Make paths absolute, so that a comparison can be resumed from any directory."""
     comparison = settings.comparison
     places = {
         "env": _function(comparison.env),

@@ -1,4 +1,8 @@
-"""Standings: scores of methods over their seeds, for the last policies and for the favourites."""
+"""Standings: the scores of each method in each environment, summarised over seeds.
+
+A method has scores of the last policies and of the favourites. The favourite of a training is the kept policy that the
+training's own reward rates best. PPO on the true reward is called the oracle.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +20,17 @@ from grace_irl.errors import InputError
 from grace_irl.rl.matching import split_id
 
 RETURNS = {"Hopper": 2_000.0, "Walker2d": 2_000.0, "HalfCheetah": 1_000.0}
-"""Minimum mean returns of the oracle, by environment. A Hopper or Walker2d that stands still earns about 1,000 in 1,000
-steps for being alive. A HalfCheetah that does not move earns 0."""
+"""Minimum mean return with which the oracle counts as trained, by environment. A Hopper or Walker2d that stands still
+earns about 1,000 in 1,000 steps for being alive. A HalfCheetah that does not move earns 0."""
 SUCCESS = 0.5
-"""Minimum success rate of the oracle, if the environment has a goal."""
+"""Minimum success rate with which the oracle counts as trained, if the environment has a goal."""
 OF_EXPERTS = 0.5
-"""Minimum return of the oracle in other environments, as a share of the experts' mean return."""
+"""Minimum mean return with which the oracle counts as trained elsewhere, as a share of the experts' mean return."""
 
 
 @dataclass(frozen=True)
 class Oracle:
-    """The rule for whether PPO on the true reward, the oracle, has learnt its environment.
+    """The rule that decides whether the oracle, PPO on the true reward, has learnt its environment.
 
     Attributes:
         experts: mean return of the experts with recorded rewards; None if there are none.
@@ -36,13 +40,13 @@ class Oracle:
 
     @classmethod
     def of(cls, demonstrations: Demonstrations) -> Oracle:
-        """The rule with the experts of demonstrations."""
+        """The rule with the mean return of the experts in these demonstrations."""
         experts = [item.trajectory for item in demonstrations.select(role="expert")]
         totals = [float(each.rewards.sum()) for each in experts if each.rewards is not None]
         return cls(float(np.mean(totals)) if totals else None)
 
     def doubt(self, environment: str, score: float, *, success: bool) -> str:
-        """The reason to omit fractions of the oracle's mean score, in one line; "" if the oracle has learnt.
+        """The reason why tables show no scores as fractions of the oracle's, in one line; "" if the oracle has learnt.
 
         Args:
             environment: environment of the training.
@@ -77,7 +81,7 @@ TRIM = 0.25
 IQM_RUNS = 4
 """Minimum number of runs for an interquartile mean. With fewer runs `TRIM` cuts none, so the mean would be the same."""
 UNKNOWN: Interval = (float("nan"), float("nan"))
-"""The interval for a single run or for equal scores, which contain no information on the spread of further runs."""
+"""The interval for a single run or for equal scores, because they do not show how much further runs would differ."""
 ANYWHERE: Interval = (-float("inf"), float("inf"))
 
 
@@ -157,8 +161,8 @@ class Scores:
     Attributes:
         success: summary of the success rates; None if the environment has no goal.
         returns: summary of the mean returns.
-        of_success, of_returns: mean success rate and mean return, as fractions of those of PPO on the true reward with
-            the same kind of policies. None if PPO is missing, has not learnt, or has no positive mean.
+        of_success, of_returns: mean success rate and mean return, divided by the oracle's with the same kind of
+            policies. None if the oracle is missing, has not learnt, or has no positive mean.
         ahead: summary of the score of `grace` minus this method's score, over common seeds; None for `grace`, or
             without common seeds.
         length: mean steps of an episode.
@@ -184,14 +188,14 @@ class Standing:
     """Results of one method in one environment.
 
     Attributes:
-        method, environment: names of both.
+        method, environment: name of the method and of the environment.
         transfer: whether the reward was recovered in another environment.
         seeds: seeds of the runs with a result.
         failed: number of failed runs.
         success: whether the score is the success rate. If not, it is the return.
         last: scores of the last policies; None if all runs failed.
         favourite: scores of the favourites; None if a run has no favourite.
-        choosing: mean environment steps of the choice of the favourite, which do not count as training; None if
+        choosing: mean number of environment steps to choose the favourite, which do not count as training; None if
             `favourite` is None.
         epic: mean EPIC distance over the runs that have one; None if no run has one.
         rate: mean environment steps of training per second; None if unknown.
@@ -218,7 +222,7 @@ def standings(results: Sequence[JobResult], methods: Sequence[str], oracle: Orac
     Args:
         results: results of the jobs so far.
         methods: names of the methods of the comparison.
-        oracle: the rule for whether PPO on the true reward has learnt.
+        oracle: the rule that decides whether PPO on the true reward has learnt.
     """
     places: dict[str, bool] = {}
     for result in results:
@@ -251,7 +255,7 @@ class _Table:
     Args:
         environment: name of the environment.
         runs: outcomes by seed, for each method with at least one.
-        oracle: the rule for whether PPO on the true reward has learnt.
+        oracle: the rule that decides whether PPO on the true reward has learnt.
     """
 
     def __init__(self, environment: str, runs: Mapping[str, Mapping[int, TrainingOutcome]], oracle: Oracle) -> None:
@@ -290,7 +294,12 @@ class _Table:
         )
 
     def _scores(self, method: str, chosen: Mapping[str, Runs]) -> Scores | None:
-        """Scores of one method. `chosen` holds the same kind of policies, last ones or favourites, for all methods."""
+        """Scores of one method.
+
+        Args:
+            method: name of the method.
+            chosen: evaluations of each method, either all of last policies or all of favourites.
+        """
         runs = chosen.get(method)
         if not runs:
             return None
@@ -310,14 +319,14 @@ class _Table:
         )
 
     def _note(self) -> str:
-        """The reason why fractions of the oracle's score are omitted; "" if they are not."""
+        """The reason why the tables show no fractions of the oracle's score; "" if they show them."""
         last, favourites = self._doubt(self._last), self._doubt(self._favourites)
         if bool(last) == bool(favourites) or ORACLE not in self._favourites:
             return last
         return f"{last} for last policies" if last else f"{favourites} for favourites"
 
     def _doubt(self, chosen: Mapping[str, Runs]) -> str:
-        """The reason to omit fractions of the oracle's score, for one kind of policies; "" if there is none."""
+        """The reason to omit fractions of the oracle's score; "" if there is none. `chosen` is as in `_scores`."""
         best = chosen.get(ORACLE, {})
         if not best:
             return ""
@@ -341,7 +350,7 @@ def _returns(runs: Runs) -> list[float]:
 
 
 def _fraction(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
-    """The mean of `ours` as a fraction of the mean of `theirs`; None if that is not positive."""
+    """The mean of `ours` divided by the mean of `theirs`; None if the latter is not positive."""
     whole = float(np.mean(theirs))
     return float(np.mean(ours)) / whole if whole > 0 else None
 

@@ -23,7 +23,7 @@ from grace_irl.text import line
 
 PLAYED = ("success", "return", "return_deviation", "length")
 MEASURED = ("seconds", "steps_per_second")
-"""Columns of the CSV file with measured times, which differ between runs with the same seed."""
+"""Columns of the CSV file with measured times. They differ even between runs with the same seed."""
 
 KEY = (
     f"mean ± standard deviation over seeds [{CONFIDENCE:.0%} interval of the mean over seeds, Student t; '-': one seed "
@@ -132,7 +132,7 @@ def rows_of(part: Sequence[Standing]) -> tuple[Row, list[Row]]:
 
 
 def differences_of(part: Sequence[Standing]) -> tuple[Row, list[Row]]:
-    """Head and rows of the differences between `grace` and each other method over common seeds; no rows without any."""
+    """Head and rows of the table of differences between `grace` and each other method, over their common seeds."""
     what = "success" if part[0].success else "return"
     head = ["grace ahead of", "common seeds", f"{what}, last policies", f"{what}, favourites"]
     rows = [
@@ -190,7 +190,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _said(text: str) -> str:
-    """A foreign text for Markdown: one line, with HTML elements, images and links escaped."""
+    """An untrusted text for Markdown: one line, with HTML elements, images and links escaped."""
     return re.sub(r"([<\[])", r"\\\1", line(text))
 
 
@@ -218,7 +218,11 @@ class Line:
         return "success" if known and all(known) else "mean"
 
     def band(self, measure: str) -> list[tuple[float, float, float, float]]:
-        """Steps, and mean, minimum and maximum over the seeds, at each point that all seeds have reached."""
+        """Steps, mean, minimum and maximum of each point that all seeds have reached.
+
+        Args:
+            measure: the key of the plotted value. Its mean, minimum and maximum are over the seeds.
+        """
         curves = [curve for curve in self.curves if curve]
         looks = min((len(curve) for curve in curves), default=0)
         found = []
@@ -230,7 +234,7 @@ class Line:
 
 
 def plot(title: str, lines: Sequence[Line]) -> str:
-    """The plot as SVG. A method without environment steps (BC) is a horizontal dashed line."""
+    """A plot of learning curves as SVG. A method without environment steps, such as BC, is a dashed horizontal line."""
     measure = "success" if lines and all(line.measure() == "success" for line in lines if any(line.curves)) else "mean"
     bands = [(line.name, line.band(measure)) for line in lines]
     looks = [point for _, band in bands for point in band]

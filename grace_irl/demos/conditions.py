@@ -38,7 +38,8 @@ for line in sys.stdin:
 class TextPattern:
     """A Python regular expression that ignores case.
 
-    A child process runs the searches. The process starts with the first search and ends when the object is deleted.
+    A child process runs the searches, because a process can be stopped when a search takes too long. It starts with the
+    first search and ends when the object is deleted.
 
     Args:
         text: the expression.
@@ -110,12 +111,12 @@ Check = Callable[[Demonstration], bool]
 
 @dataclass(frozen=True)
 class Conditions:
-    """Conditions on a demonstration, which is chosen if it meets all of them. None and () set no condition.
+    """Conditions on a demonstration. It is chosen if it meets all of them. None and () set no condition.
 
     Attributes:
-        from_role: role that the source states.
-        from_task: task that the source states.
-        success: whether the episode succeeded (`succeeded`).
+        from_role: role that the source must state.
+        from_task: task that the source must state.
+        success: whether the episode must have succeeded or failed (`succeeded`).
         min_states, max_states: smallest and largest number of states in the trajectory.
         goal: regular expression that must match somewhere in the instruction, ignoring case.
         not_goal: regular expression that must not match anywhere in the instruction, ignoring case.
@@ -151,7 +152,7 @@ class Conditions:
             )
 
     def checks(self) -> Iterator[tuple[str, Check]]:
-        """Name and test of each condition. Cheap tests come first; those that parse screens come last."""
+        """Pairs of name and test, one per condition. Cheap tests come first, and tests that parse screens come last."""
         if self.from_role is not None:
             yield f"role {self.from_role}", lambda item: item.role == self.from_role
         if self.from_task is not None:
@@ -182,7 +183,8 @@ class Funnel:
     Attributes:
         conditions: the conditions.
         seen: number of all demonstrations.
-        left: number of demonstrations left after each condition, by its name, in the order of `Conditions.checks`.
+        left: map from the name of a condition to the number of demonstrations left after it. Its order is that of
+            `Conditions.checks`.
     """
 
     conditions: Conditions
@@ -194,7 +196,7 @@ class Funnel:
         self.left = {name: 0 for name, _ in self._checks}
 
     def passes(self, demonstration: Demonstration) -> bool:
-        """Whether a demonstration meets every condition. The counts are updated."""
+        """Test whether a demonstration meets every condition, and update the counts."""
         self.seen += 1
         for name, check in self._checks:
             if not check(demonstration):
@@ -203,7 +205,7 @@ class Funnel:
         return True
 
     def emptied_by(self) -> str:
-        """A message about the first condition after which no demonstration is left, or "" if there is none."""
+        """A message about the first condition that leaves no demonstration; "" if there is no such condition."""
         before = self.seen
         for name, count in self.left.items():
             if count == 0:
@@ -235,7 +237,7 @@ def shows(demonstration: Demonstration, patterns: Sequence[str]) -> bool:
     where = trajectory.source or "trajectory"
     if not trajectory.state_kind.annotated:
         raise InputError(f"{where}: {trajectory.kind} states show no app; expected screens (kind ui) for --package")
-    met: dict[str, bool] = {}  # known answers, because screens of an episode mostly share packages
+    met: dict[str, bool] = {}  # results by package, because most screens of an episode share packages
     for step, state in enumerate(trajectory.states):
         for node in parse(bytes(state), f"{where}, screen {step}").iter("node"):
             package = str(node.get("package", ""))

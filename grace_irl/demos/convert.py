@@ -20,7 +20,7 @@ MAP_NAME = "scramble.json"
 
 @dataclass(frozen=True)
 class Stated:
-    """The user's facts about the data. They replace those in the file; None keeps the file's own.
+    """Facts about the data that the user states. They replace those in the file; None keeps the fact in the file.
 
     Attributes:
         role: role of every episode.
@@ -89,7 +89,7 @@ def scramble(
     map_path: str | Path | None = None,
     kind: str = "",
 ) -> tuple[list[Copied], Path]:
-    """Write scrambled copies of files or folders, and beside them the scramble map, which holds all replacements.
+    """Write scrambled copies of files or folders, and beside them one scramble map with all replacements.
 
     Args:
         sources: files, folders or Minari ids.
@@ -124,10 +124,10 @@ def scramble(
 def _targets(
     sources: Sequence[str | Path], target: str | Path, format: Format | None
 ) -> list[tuple[str | Path, str | Path]]:
-    """Pairs of source and target file.
+    """Pairs of source file and target file.
 
-    The copy of a single file is the target itself, unless the target is a folder. All other copies go into the target
-    folder.
+    The copy of a single file gets the path `target`, unless that is a folder. All other copies go into the folder
+    `target`.
     """
     files = [(source, file) for source in sources for file in expand(source)]
     if len(sources) == 1 and files == [(sources[0], sources[0])]:

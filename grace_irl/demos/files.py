@@ -1,4 +1,4 @@
-"""Functions that open, load and save demonstrations. They find the format and the role of each path."""
+"""Functions that open, load and save demonstrations. They recognise the format and the role of each file."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from grace_irl.states import kind_named
 from grace_irl.states.kind import KindChoice, States
 
 Format = Literal["parquet", "npz", "imitation", "minari", "minari-arrow", "androidcontrol"]
-"""Formats for writing. `imitation` is an npz file in the layout of the library imitation, `minari` is HDF5, and
-`androidcontrol` is a TFRecord."""
+"""Formats for writing. `imitation` is an npz file in the layout of the library imitation. `minari` and `minari-arrow`
+are Minari datasets in HDF5 and in arrow. `androidcontrol` is a TFRecord file."""
 
 SUFFIX: dict[Format, str] = {
     "parquet": ".parquet",
@@ -39,7 +39,7 @@ SUFFIX: dict[Format, str] = {
     "imitation": ".npz",
     "androidcontrol": shard.SUFFIX,
 }
-"""Suffix of the file name by format. Readers recognise the format by it."""
+"""Suffix of the file name by format."""
 
 PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".joblib", ".npy")
 PICKLE_REASON = (
@@ -59,12 +59,12 @@ SCREENS = {
 }
 SHARDS = "ui.androidcontrol:AndroidControlSource"
 READERS = {**ARRAYS, **SCREENS}
-"""Reader for each ending of a file name, as `module:name` in this package. The module is imported when the first such
-file is opened."""
+"""Map from the ending of a file name to its reader, as `module:name` in this package. The module is imported when the
+first such file is opened."""
 
 TEXTS = (".json", ".json.gz", "ui_element.txt", "utg.yaml")
-"""Endings of text files that may hold screens. A folder's text files are read only if it has no other demonstrations,
-because recipes of selections and descriptions of data sets have similar names."""
+"""Endings of text files that may hold screens. A folder's text files are read only if it has no other demonstrations.
+Otherwise they are probably recipes or descriptions of the data set."""
 
 
 def open_source(path: str | Path, memory: Memory | None = None, kind: str = "") -> Source:
@@ -73,8 +73,8 @@ def open_source(path: str | Path, memory: Memory | None = None, kind: str = "") 
     Args:
         path: file, folder or Minari id.
         memory: memory limit of the set that the file belongs to; None for a separate limit.
-        kind: name of the kind of the states, for a Minari file that states no kind; "" leaves the choice to
-            `choose_kind`.
+        kind: name of the kind of the states, for a Minari dataset that states no kind. With "", `choose_kind` decides
+            later.
 
     Raises:
         InputError: a file that is missing, of an unknown format, a pickle, damaged or larger than the memory.
@@ -111,7 +111,7 @@ def _open(path: str | Path, memory: Memory, kind: str) -> Source:
 
 
 def require_utf8(path: str | Path) -> None:
-    """Check that a file name is UTF-8. Another name cannot be written to a run's database or a report.
+    """Check that a file name is UTF-8. Other names cannot be written to a run's database or a report.
 
     Raises:
         InputError: a name that is not UTF-8.
@@ -123,10 +123,9 @@ def require_utf8(path: str | Path) -> None:
 
 
 def expand(path: str | Path) -> list[str | Path]:
-    """The demo files at a path: the path itself, or the files in the folder, sorted by name.
+    """The demo files at a path: the path itself, or the demo files in a folder, sorted by name.
 
-    Text files that may be screens (`TEXTS`) are included only if the folder has no other demonstrations. In other
-    folders they are recipes of selections or descriptions of data sets.
+    Text files that may hold screens (`TEXTS`) are included only if the folder has no other demonstrations.
 
     Raises:
         InputError: an empty path, a folder without demonstrations, or a folder with a link to a file outside it.
@@ -159,7 +158,7 @@ def _is_minari(file: Path) -> bool:
 
 
 def role_of(header: Header, path: str | Path) -> Role | None:
-    """The role of all episodes of a file, from its metadata or else from its name. None if each episode has its own.
+    """The role of a file's episodes, from its metadata or else from its name. None if each episode states its own.
 
     Raises:
         InputError: neither the metadata nor the name gives a role.
@@ -194,7 +193,7 @@ def load(
             "expert" or "negative".
         negatives: more paths. All their trajectories are negative, even if the files state another role.
         role: role of all trajectories in `paths`, even if the files state another one; None uses the files' roles.
-        kind: name of the kind of the states, if the files do not state it; "" decides by the data (`choose_kind`).
+        kind: name of the kind of the states, if the files do not state it. With "", the data decide (`choose_kind`).
         max_memory: memory limit of the set, in bytes or as a size such as `4G`; None uses the default of `Memory`.
 
     Raises:
@@ -226,11 +225,11 @@ def load(
 
 
 def _gathered(sources: Iterable[tuple[Source, Role | None]], memory: Memory) -> Iterator[Demonstration]:
-    """Read sources into one memory region. The arrays are read-only.
+    """Yield the demonstrations of all sources, with their arrays in one memory region. The arrays are read-only.
 
     Args:
         sources: pairs of a source and the role of its episodes (None if each episode has its own).
-        memory: memory of the set.
+        memory: memory limit of the set.
     """
     region = Region()
     texts: set[int] = set()
@@ -248,16 +247,16 @@ def _gathered(sources: Iterable[tuple[Source, Role | None]], memory: Memory) -> 
                     if array is not None:
                         array.flags.writeable = False
                 yield item
-    if "pyarrow" in sys.modules:  # pyarrow keeps memory for its next batch
+    if "pyarrow" in sys.modules:  # pyarrow keeps freed memory for later batches
         sys.modules["pyarrow"].default_memory_pool().release_unused()
 
 
 def _beside(item: Demonstration, known: set[int]) -> int:
-    """Bytes of a demonstration without its states and actions. A text that several demonstrations share counts once.
+    """Size of a demonstration in bytes, without its states and actions. Texts that demonstrations share count once.
 
     Args:
         item: the demonstration.
-        known: identities (`id`) of the texts counted so far. Those of this demonstration are added.
+        known: identities (`id`) of the texts that were counted before. Those of this demonstration are added.
     """
     trajectory = item.trajectory
     nbytes = EPISODE_BYTES + SCREENSHOT_BYTES * len(trajectory.screenshots)
@@ -269,7 +268,7 @@ def _beside(item: Demonstration, known: set[int]) -> int:
 
 
 class SetOfFiles:
-    """The files of a set. A file is opened when it is needed, and its header then holds the kind of the set.
+    """The files of a set, each opened when it is needed. The header of an open file holds the kind of the set.
 
     Args:
         files: demo files, Minari folders and Minari ids.
@@ -344,7 +343,7 @@ def iter_trajectories(path: str | Path, *, role: Role | None = None, kind: str =
 def open_writer(
     path: str | Path, metadata: Metadata, format: Format | None = None, screenshots: Keep = "embed"
 ) -> SetWriter:
-    """A writer for this path.
+    """A writer for one file or Minari dataset, in the given format or in that of the path.
 
     Args:
         path: path of the file, or a Minari id.
@@ -389,7 +388,7 @@ def open_writer(
 def save(
     demonstrations: Demonstrations, path: str | Path, format: Format | None = None, screenshots: Keep = "embed"
 ) -> None:
-    """Write a set to one file, atomically. The arguments are those of `open_writer`.
+    """Write a set to one file or Minari dataset, atomically. The arguments are those of `open_writer`.
 
     Raises:
         InputError: an empty set, or data that the format cannot hold.

@@ -33,14 +33,14 @@ DIGEST = re.compile(r"[0-9a-f]{16}")
 
 @dataclass(frozen=True)
 class GoalRow:
-    """One expert trajectory with its goal states, if they are marked.
+    """One expert trajectory and its goal states.
 
     Attributes:
         digest: digest of the trajectory.
         source: origin of the trajectory.
         task: name of its task.
         states: number of its states.
-        goals: 1-based indices of its goal states, () for none, or None if they are not marked.
+        goals: 1-based indices of its goal states, () if it has none, or None if nobody has marked them.
     """
 
     digest: str
@@ -51,7 +51,7 @@ class GoalRow:
 
 
 def goals_of(demonstration: Demonstration, goals: Goals | None = None) -> tuple[int, ...] | None:
-    """1-based goal states of an expert, from `goals` or else from the data. None if neither marks them.
+    """1-based indices of an expert's goal states, from `goals` or else from the data. None if neither marks them.
 
     Raises:
         InputError: an index outside the trajectory.
@@ -72,7 +72,7 @@ def goals_of(demonstration: Demonstration, goals: Goals | None = None) -> tuple[
 
 
 def with_goals(demonstrations: Demonstrations, goals: Goals) -> Demonstrations:
-    """A copy of the set whose experts carry these goal states. Trajectories that `goals` does not list stay the same.
+    """A copy of the set whose experts have the goal states in `goals`. Trajectories that it does not list are kept.
 
     Raises:
         InputError: an index outside its trajectory.
@@ -127,9 +127,9 @@ def load_goals(path: str | Path) -> dict[str, tuple[int, ...]]:
 
 
 def save_goals(path: str | Path, goals: Goals, demonstrations: Iterable[Demonstration]) -> None:
-    """Write goal states atomically, one entry for each expert trajectory with goal states from `goals` or the data.
+    """Write the goal states of expert trajectories to a file, atomically. They come from `goals`, else from the data.
 
-    Equal trajectories share an entry. A comment names each of them.
+    Equal trajectories share one line, with a comment for each of them. Trajectories without marks are left out.
 
     Raises:
         InputError: an index outside its trajectory, or a folder that cannot be written.

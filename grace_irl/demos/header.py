@@ -1,4 +1,4 @@
-"""The header of a demo file: one JSON object about the set, the same in every format that can store it."""
+"""The header of a demo file: one JSON object with facts about its data, the same in all formats that can hold it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grace_irl.states.kind import PartLayout, StateKind
 from grace_irl.toml import from_json
 
 KEY = "grace_irl"
-"""Name of the object in Parquet's key-value metadata, in an npz archive and in Minari's metadata."""
+"""Name of the header in Parquet's key-value metadata, in an npz archive and in Minari's metadata."""
 
 FORMAT_VERSION = 1
 
@@ -33,18 +33,18 @@ StatedRole = Literal["expert", "negative", "mixed"] | None
 
 @dataclass(frozen=True)
 class Header:
-    """The metadata of one file.
+    """The header of one file.
 
     Attributes:
-        metadata: kind, fields, environment, view and label of the set.
+        metadata: kind, fields, environment, view and label of the data.
         role: role of every episode, "mixed" if each episode states its own, or None if the file states no role.
         tasks: task names in order of first appearance.
         shape: shape of one state, with None for a dimension whose size varies between trajectories.
         dtype: NumPy name of the states' dtype; "str" for screens, which have shape ().
         action_shape: shape of one action, () for a number, or None without actions.
         parts: layouts of the named parts of a state, sorted by name; () if a state has no named parts.
-        kinds: names of the possible kinds, if the file states none and the states fit several; else (). The kind of
-            `metadata` is then provisional, one of these names (`grace_irl.demos.kind_rule`).
+        kinds: names of the possible kinds, if the file states no kind and the states fit several; else (). Until
+            `grace_irl.demos.kind_rule` has chosen one, `metadata.kind` is one of these names.
         format: version of the JSON object's format.
     """
 
@@ -62,7 +62,7 @@ class Header:
     def rivals(self) -> tuple[str, ...]:
         """Names of the kinds that the dtype and shape of the states allow.
 
-        () for texts, for states with named parts, and without a known dtype.
+        It is () for texts, for states with named parts, and for an unknown dtype.
         """
         if self.kinds or self.parts or self.dtype not in TYPES:
             return self.kinds
@@ -82,7 +82,7 @@ class Header:
         """Read the JSON object of `to_json`. Unknown keys are ignored, so other programs may add keys.
 
         Raises:
-            InputError: not such an object, or an object from a newer version.
+            InputError: not a header, or a header from a newer version.
         """
         try:
             header = replace(from_json(cls, text), metadata=from_json(Metadata, text), kinds=())
@@ -109,7 +109,7 @@ class Header:
 
 
 def require_numbers(kind: StateKind, where: str, format: str) -> None:
-    """Check that states are numbers, for a format that can only store arrays of numbers.
+    """Check that a kind's states are numbers, for a format that can only store arrays of numbers.
 
     Raises:
         InputError: a kind whose states are texts.
@@ -122,7 +122,7 @@ def require_numbers(kind: StateKind, where: str, format: str) -> None:
 
 
 class HeaderBuilder:
-    """A header under construction, for writers that see each demonstration once."""
+    """A header under construction. A writer adds one demonstration at a time."""
 
     def __init__(self, metadata: Metadata) -> None:
         self._metadata = metadata
@@ -138,7 +138,7 @@ class HeaderBuilder:
         """Update the header from one demonstration.
 
         Raises:
-            InputError: the named parts of its states differ from those of the first demonstration.
+            InputError: the named parts of its states differ from those of the first demonstration with such parts.
         """
         trajectory = demonstration.trajectory
         self._roles.add(demonstration.role)
@@ -171,8 +171,8 @@ def merge(headers: Sequence[Header], names: Sequence[str]) -> Metadata:
     """The common metadata of several files that are read as one set.
 
     Kinds must agree, and field names must agree among the files that have them. An environment or view that differs
-    between files is dropped, because a set may hold several tasks. The label rule is that of the first file
-    that states one. Files with only negative trajectories are the last in this order.
+    between files is dropped, because a set may hold several tasks. The label rule comes from the first file that states
+    one, with files of negative trajectories last.
 
     Args:
         headers: one header per file.

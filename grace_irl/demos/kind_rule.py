@@ -1,6 +1,6 @@
-"""The choice of the state kind (vector, grid, …) for a set whose states fit several kinds by shape and dtype.
+"""The choice of the kind of state (vector, grid, …) for a set whose states fit several kinds by shape and dtype.
 
-The choice is the same for every file format.
+The criteria are the same for all file formats.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from grace_irl.errors import InputError
 from grace_irl.states import kind_named
 from grace_irl.states.kind import KindChoice, StateKind, States, ValueTally
 
-MOST_NAMED = 2  # file names in a message
+MOST_NAMED = 2  # maximum number of file names in a message
 
 
 def choose_kind(
@@ -24,27 +24,27 @@ def choose_kind(
     states: Callable[[int], Iterable[States]],
     asked: str = "",
 ) -> KindChoice | None:
-    """Choose the kind of the states of a set, if the states of some file fit several kinds by shape and dtype.
+    """Choose the kind of a set's states, if the states of at least one file fit several kinds by shape and dtype.
 
     The first criterion that applies decides:
 
-    1. the metadata of a file, or states that fit one kind only;
+    1. the metadata of a file, or a file whose states fit one kind only;
     2. the user's choice (`--kind`);
     3. the values in all files without a stated kind: a grid has few different values per channel.
 
-    Files without a stated kind are read one extra time, up to the first value that decides.
+    Files without a stated kind are read an extra time, to check their values. Reading stops once the choice is certain.
 
     Args:
         headers: headers of the files.
         names: names of the files.
-        states: function from a file's index to the states of its trajectories.
+        states: function from the index of a file to the states of its trajectories.
         asked: name of the kind that the user chose, or "".
 
     Returns:
         The choice. None if the states fit one kind only, or if files state different kinds (`merge` then raises).
 
     Raises:
-        InputError: a choice that the states do not allow, or two files that contradict each other.
+        InputError: the states do not allow the user's choice, or two files contradict each other.
     """
     certain: dict[str, int] = {}
     for place, header in enumerate(headers):
@@ -87,7 +87,7 @@ def of_values(trajectories: Iterable[States], kinds: Sequence[str]) -> KindChoic
 
     Args:
         trajectories: states of each trajectory.
-        kinds: names of the kinds. The last one is chosen if no other fits.
+        kinds: names of the possible kinds, the preferred one first. The last one is chosen if the values fit no other.
     """
     values, rivals = ValueTally(), [kind_named(kind) for kind in kinds]
     for states in trajectories:
@@ -101,7 +101,7 @@ def of_values(trajectories: Iterable[States], kinds: Sequence[str]) -> KindChoic
 def choose_observed(
     trajectories: Iterable[States], kinds: Sequence[str], name: str, asked: str = ""
 ) -> KindChoice | None:
-    """Choose the kind of the states from an environment. None if only one kind is possible and none is asked.
+    """Choose the kind of an environment's states. None if only one kind is possible and the user chose none.
 
     Args:
         trajectories: states of each trajectory.
@@ -110,7 +110,7 @@ def choose_observed(
         asked: name of the kind that the user chose, or "".
 
     Raises:
-        InputError: a choice that the states do not allow.
+        InputError: the states do not allow the user's choice.
     """
     if not asked:
         return of_values(trajectories, kinds) if len(kinds) > 1 else None
@@ -122,7 +122,7 @@ def choose_observed(
 
 
 def with_kind(header: Header, choice: KindChoice | None) -> Header:
-    """The header of a file. If it states no kind, a copy with the kind that was chosen for the set."""
+    """A copy of a file's header with the kind that was chosen for the set. A header that states its kind is kept."""
     if choice is None or not header.kinds:
         return header
     return replace(header, metadata=of_kind(header.metadata, choice.kind), kinds=())
@@ -153,7 +153,7 @@ def _require_asked(asked: str, certain: dict[str, str], headers: Sequence[Header
 
 
 def _stated(headers: Sequence[Header], names: Sequence[str | Path]) -> KindChoice | None:
-    """The kind that all files state. None if the states fit no other kind, so that no choice was made."""
+    """The choice of the kind that all files state. None if the states fit no other kind."""
     if not headers or len(headers[0].rivals) < 2:
         return None
     named = ", ".join(Path(name).name for name in names[:MOST_NAMED])

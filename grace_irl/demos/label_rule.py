@@ -1,6 +1,7 @@
-"""The choice of the label rule for a set of demonstrations, the same for every file format.
+"""The choice of the label rule for a set of demonstrations.
 
-A label rule decides which expert states are positive: "all", the "last" one, or marked "goal" states.
+A label rule decides which expert states are positive: "all", the "last" one, or the states marked as "goal". The
+criteria are the same for all file formats.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ CONTINUING = (
     *("hopper", "halfcheetah", "walker2d", "ant", "humanoid", "humanoidstandup", "swimmer", "inverted", "reacher"),
     *("invertedpendulum", "inverteddoublependulum", "pusher", "cartpole", "pendulum", "bipedalwalker", "cheetah"),
 )
-"""First words of the names of environments in which every expert state is a good state."""
+"""First words of the names of environments without a goal, in which every expert state is a good state."""
 GOAL_FIELD = "desired_goal"
-"""Name of the goal part of an observation in Gymnasium's goal environments."""
+"""Name of the part of an observation that holds the goal, in Gymnasium's goal environments."""
 
-MOST_NAMED = 2  # file or environment names in a message
+MOST_NAMED = 2  # maximum number of file or environment names in a message
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class RuleChoice:
 
 @dataclass(frozen=True)
 class _Vote:
-    """The rule that one file supports.
+    """The label rule that one file supports.
 
     Attributes:
         rule: the rule.
@@ -119,7 +120,7 @@ class RuleEvidence:
         self.with_goals += bool(demonstration.goals)
 
     def choice(self) -> RuleChoice:
-        """The label rule for this evidence; `choose_rule` lists the order of the criteria.
+        """The label rule for this evidence. The docstring of `choose_rule` lists the criteria in order.
 
         Raises:
             InputError: two files or environments support different rules.
@@ -151,9 +152,9 @@ class RuleEvidence:
     def _by_endings(self) -> RuleChoice | None:
         """The rule from the way the episodes ended, or None if the endings do not decide.
 
-        Rule "last" needs a contrast: the environment ended all expert episodes, and a time limit all negative ones.
-        The experts' endings alone are no evidence, because a fall also ends an episode, and because many data sets
-        mark a time limit as an end by the environment.
+        Rule "all" follows if a time limit ended all expert episodes. Rule "last" follows if the environment ended all
+        expert episodes and a time limit ended all negative ones. For "last", the experts' endings alone are not enough:
+        a fall also ends an episode, and many data sets mark a time limit as an end by the environment.
         """
         if self.experts and self.cut == self.experts:
             return RuleChoice("all", f"a time limit ended all {self.experts} expert trajectories, so none shows a goal")
@@ -180,8 +181,8 @@ def choose_rule(demonstrations: Demonstrations, asked: LabelRule | Literal[""] =
        time limit ended all expert episodes;
     6. the kind of the states.
 
-    True rewards are not a criterion: the search must not learn from them, and a set without rewards must get the same
-    rule.
+    The environment's rewards are not a criterion, because the search must not learn from them. A set without rewards
+    must also get the same rule.
 
     Args:
         demonstrations: the set.
@@ -194,13 +195,13 @@ def choose_rule(demonstrations: Demonstrations, asked: LabelRule | Literal[""] =
 
 
 def rule_of(metadata: Metadata) -> LabelRule | Literal[""]:
-    """The rule that the metadata state, else the rule for their environment, else ""."""
+    """The rule that the metadata state, else the rule for the environment that they name, else ""."""
     vote = _vote("", metadata)
     return vote.rule if vote is not None else ""
 
 
 def earlier_rule(demonstrations: Demonstrations) -> LabelRule:
-    """The stated rule, else the default rule of earlier versions, which recordings from these versions need."""
+    """The stated rule, else the default rule of earlier versions. A run that such a version recorded needs it."""
     from grace_irl.demos.minari.source import dataset_folder  # only this function needs the Minari reader
 
     stated = demonstrations.metadata.label
@@ -209,7 +210,7 @@ def earlier_rule(demonstrations: Demonstrations) -> LabelRule:
 
 
 def with_rule(demonstrations: Demonstrations, rule: LabelRule) -> Demonstrations:
-    """A copy of the set with this rule in its metadata. Every later stage uses that rule."""
+    """A copy of the set with this rule in its metadata, so that all later steps use it."""
     return replace(demonstrations, metadata=replace(demonstrations.metadata, label=rule))
 
 
@@ -233,10 +234,10 @@ def require_roles_for(choice: RuleChoice, demonstrations: Demonstrations) -> Non
 
 
 def untested(demonstrations: Demonstrations) -> str:
-    """A one-line warning about what a set without negative trajectories leaves untested; "" for other sets.
+    """A one-line warning that a set without negative trajectories cannot test everything; "" for other sets.
 
     Args:
-        demonstrations: the set, already split.
+        demonstrations: the set, with a split for each trajectory.
     """
     if demonstrations.select(role="negative") or not demonstrations.items:
         return ""
@@ -252,8 +253,8 @@ def environment_rule(name: str) -> LabelRule | Literal[""]:
     """The rule for a known environment, or "". Namespace and version of the name are ignored.
 
     Args:
-        name: Gymnasium id, such as "D4RL/antmaze-umaze-v2". An environment from a
-            function in the user's own file is never known.
+        name: Gymnasium id, such as "D4RL/antmaze-umaze-v2", or a function in a `.py` file of the user, which is never
+            known.
     """
     if ".py" in name:
         return ""

@@ -1,4 +1,7 @@
-"""Labels of states: a label rule marks each state as positive (set S_e) or negative (set S_n). See docs/fitness.md."""
+"""Labels of states: a label rule marks each state as positive (in set S_e) or negative (in set S_n).
+
+The two sets define the fitness of a reward program (docs/fitness.md).
+"""
 
 from __future__ import annotations
 
@@ -36,9 +39,9 @@ class Labelled:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The input of a fit: labelled demonstrations, train and held out.
+    """The input of a fit: labelled demonstrations, for training and held out.
 
-    Labels never leave the host process, so programs in the sandbox cannot see them.
+    Labels never leave the host process, so reward programs in the sandbox cannot see them.
 
     Attributes:
         metadata: metadata of the set.
@@ -56,12 +59,12 @@ class Problem:
 
     @property
     def train(self) -> tuple[Labelled, ...]:
-        """The training side, which searches and proposers may see."""
+        """The training side. Proposers, which write new reward programs, may see it."""
         return self.split("train")
 
     @property
     def held_out(self) -> tuple[Labelled, ...]:
-        """The held-out side, which only the host sees."""
+        """The held-out side. No proposer sees its states."""
         return self.split("held_out")
 
     def __iter__(self) -> Iterator[Labelled]:
@@ -78,7 +81,8 @@ def positive_states(demonstration: Demonstration, rule: LabelRule, goals: Goals 
     Args:
         demonstration: the demonstration.
         rule: the label rule.
-        goals: 1-based indices of goal states by a trajectory's digest, () for none. Only rule "goal" uses them.
+        goals: map from a trajectory's digest to the 1-based indices of its goal states, () if it has none. Only rule
+            "goal" uses them.
 
     Raises:
         InputError: rule "goal" for an expert without marked goal states, or an index outside the trajectory.
@@ -114,8 +118,8 @@ def label(demonstrations: Demonstrations, rule: LabelRule, *, goals: Goals | Non
     Args:
         demonstrations: the set.
         rule: the label rule.
-        goals: 1-based goal states of expert trajectories by digest, () for none; only for rule "goal". A trajectory
-            that is not listed keeps the goal states that its data mark.
+        goals: map from an expert trajectory's digest to the 1-based indices of its goal states, () if it has none; only
+            for rule "goal". A trajectory that is not listed keeps the goal states that its data mark.
 
     Raises:
         InputError: the errors of `positive_states`, goals for another rule, or no goal state in any expert trajectory.

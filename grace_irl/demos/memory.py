@@ -1,8 +1,8 @@
-"""The memory limit for demonstrations, and the region that holds their arrays.
+"""The memory limit for demonstrations, and the memory region that holds their arrays.
 
-Readers check the limit before they allocate. The limit is a setting of the machine and not of a run: the option
-`--max-memory`, else the environment variable GRACE_IRL_MAX_MEMORY, else a share of the memory available now. One
-`Memory` covers all files of a set.
+Readers check the limit before they allocate. The limit comes from the option `--max-memory`, else from the environment
+variable GRACE_IRL_MAX_MEMORY. Without both, it is a share of the memory that is available now. It is a setting of the
+machine, not of a run. One `Memory` object covers all files of a set.
 """
 
 from __future__ import annotations
@@ -25,24 +25,25 @@ from numpy.typing import DTypeLike, NDArray
 from grace_irl.errors import InputError
 
 VARIABLE = "GRACE_IRL_MAX_MEMORY"
+"""Name of the environment variable with the limit."""
 
 SHARE = 0.8
 """Default limit as a share of the available memory. The rest is for learning, the sandbox and other processes."""
 
 EPISODE_BYTES = 1024
-"""Bytes of the Python objects of one trajectory, without its arrays and texts."""
+"""Size of the Python objects of one trajectory in bytes, without its arrays and texts."""
 
 SCREENSHOT_BYTES = 512
-"""Bytes of the Python objects that refer to one screenshot. The picture itself stays on disk."""
+"""Size in bytes of the Python objects that refer to one screenshot. The picture itself stays on disk."""
 
 ALIGNMENT = 64
 """Alignment of arrays in bytes: a cache line, which is enough for every dtype."""
 
 BLOCK = 64 << 20
-"""Size of a region's block in bytes, unless an array needs more."""
+"""Size in bytes of one block of a `Region`, unless an array needs more."""
 
 FILE_SHARE = 0.5
-"""Share of the available memory that a set's arrays may fill. Further arrays go to temporary files."""
+"""Share of the available memory that the arrays of a `Region` may fill. Further arrays go to temporary files."""
 
 CGROUPS = Path("/sys/fs/cgroup")
 
@@ -55,11 +56,10 @@ class Memory:
     """The memory limit of one set of demonstrations, and the bytes in use so far.
 
     Args:
-        limit: limit in bytes. None uses the limit from `limited` or the variable, else a share of the available
-            memory.
+        limit: limit in bytes. None uses `stated_limit()`, else the share `SHARE` of the available memory.
 
     Raises:
-        InputError: the variable holds no valid size.
+        InputError: the environment variable holds no valid size.
     """
 
     def __init__(self, limit: int | None = None) -> None:
@@ -69,14 +69,14 @@ class Memory:
 
     @property
     def left(self) -> int:
-        """Bytes that are still free."""
+        """Number of bytes that can still be reserved."""
         return max(self.limit - self.taken, 0)
 
     def require(self, nbytes: int, what: str) -> None:
-        """Check that a number of bytes fits in addition to those in use, without reserving it.
+        """Check that a further number of bytes is within the limit, without reserving them.
 
         Args:
-            nbytes: number of bytes needed at the same time.
+            nbytes: number of bytes that are needed at the same time.
             what: file and part that need them, for messages.
 
         Raises:
@@ -90,7 +90,7 @@ class Memory:
             )
 
     def take(self, nbytes: int, what: str) -> None:
-        """Reserve memory for the lifetime of the set. The arguments are those of `require`.
+        """Reserve bytes until the set is deleted. The arguments are those of `require`.
 
         Raises:
             InputError: the bytes do not fit.
@@ -99,7 +99,7 @@ class Memory:
         self.taken += nbytes
 
     def empty(self, shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
-        """A separate array, for callers that keep one trajectory at a time. No memory is reserved.
+        """A new array, for callers that keep one trajectory at a time. Its size is checked and not reserved.
 
         Raises:
             InputError: the array does not fit.
@@ -144,8 +144,8 @@ def limited(max_memory: int | str | None) -> Iterator[None]:
 class Region:
     """A memory region for the arrays of a set. It consists of blocks that are filled in order.
 
-    A block lives as long as any of its arrays. It is anonymous memory, or an unlinked temporary file after the set
-    exceeds `FILE_SHARE`. Untouched pages use no memory.
+    A block is freed with the last of its arrays. The first blocks are anonymous memory. When they exceed `FILE_SHARE`,
+    further blocks are temporary files without a name. Pages that nobody has written use no memory.
     """
 
     def __init__(self) -> None:
@@ -176,7 +176,7 @@ class Region:
 
 
 def padded(size: int) -> int:
-    """Size of an array in a region: its size in bytes, rounded up to a multiple of `ALIGNMENT`."""
+    """A size in bytes, rounded up to a multiple of `ALIGNMENT`. An array takes this size in a region."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
@@ -189,7 +189,7 @@ def _map_file(size: int) -> mmap.mmap:
 
 
 def state_limit(max_memory: int | str, name: str) -> None:
-    """Set the limit for the rest of this context, such as one command of the command line.
+    """Set the limit for the rest of the current context (`contextvars`), such as one command.
 
     Args:
         max_memory: size as for `size_of`.
@@ -202,10 +202,10 @@ def state_limit(max_memory: int | str, name: str) -> None:
 
 
 def stated_limit() -> int | None:
-    """The limit in bytes from `limited`, `state_limit` or the variable; None without a stated limit.
+    """The limit in bytes from `limited`, `state_limit` or the environment variable; None if nobody has set one.
 
     Raises:
-        InputError: the variable holds no valid size.
+        InputError: the environment variable holds no valid size.
     """
     stated = _STATED.get()
     if stated is None and os.environ.get(VARIABLE):
@@ -248,9 +248,9 @@ def spelled(nbytes: int) -> str:
 def available_memory() -> int:
     """Number of bytes that this process can allocate without swapping, without a failure and without being killed.
 
-    It is the minimum of three figures: the available memory of the machine, the memory that the process's control
-    groups still allow, and the memory that its address-space limit still allows. If the kernel reports none of them,
-    the result is half of the physical memory.
+    It is the smallest of three figures. These are the available memory of the machine, and the memory that the control
+    groups and the address-space limit of the process still allow. If the kernel reports none of them, the result is
+    half of the physical memory.
     """
     found = [*_of_machine(), *_of_cgroups(), *_of_address_space()]
     return max(min(found), 0) if found else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
@@ -273,7 +273,8 @@ def _of_cgroups() -> Iterator[int]:
                 CGROUPS / "memory",
                 ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
             )
-        # A limit covers all groups below. In a container, the path may be the one outside the container.
+        # A limit also holds for the groups inside a group, so all parents are checked. In a container, the kernel may
+        # state a path of the host; then only the last parent, the root, exists.
         inner = Path(path.strip("/"))
         for group in (inner, *inner.parents):
             limit, used = (_number(root / group / name) for name in names[:2])

@@ -1,9 +1,11 @@
-"""Copies of demonstrations without the meaning of their states, to test what a method learns from the data alone.
+"""Scrambled copies of demonstrations, whose states have lost their meaning.
 
-Each kind of state has its own scrambling. For grids, the integer codes of the cells are permuted per channel, and
-the axes are flipped or transposed. For vectors, the fields are permuted, rescaled and renamed. Screens and all
-instructions get invented words. One scramble map holds the replacements of a whole set and is stored beside it as JSON.
-Equal states stay equal, and the ends of episodes, the actions and the rewards stay the same.
+They show what a method learns from the data alone, without prior knowledge. Each kind of state has its own scrambling.
+For grids, the integer codes of the cells are permuted per channel, and the axes are flipped or transposed. For vectors,
+the fields are permuted, rescaled and renamed. Screens and all instructions get invented words. Equal states stay equal.
+The ends of episodes, the actions and the rewards do not change.
+
+A scramble map holds all replacements of a set. It is stored beside the copy as JSON.
 """
 
 from __future__ import annotations
@@ -26,25 +28,25 @@ from grace_irl.states.kind import Scrambler
 CONSONANTS, VOWELS = "bdfgklmnprstvz", "aeiou"
 SYLLABLES = 3
 TRIES = 100
-"""Number of attempts per word length before one syllable is added, because all short words may be in use."""
+"""Number of attempts to invent a word of one length. Then one syllable is added, as all shorter words may be in use."""
 
 
 NO_MAP = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-"""Errors from reading JSON that is not a scramble map."""
+"""Errors that occur when JSON is read that is not a scramble map."""
 
 
 @dataclass
 class ScrambleMap:
-    """The replacements of a scramble.
+    """A scramble map: all replacements of states and words in a set.
 
-    An invented word is drawn by the seed when its original word occurs for the first time. So the map also works for
-    later data with new words.
+    When a word occurs for the first time, an invented word is drawn for it. So the map also works for later data with
+    new words.
 
     Attributes:
         seed: seed of all random choices.
         kind: name of the states' kind.
         scrambler: object that scrambles states of this kind.
-        words: invented word by original word in lower case.
+        words: map from each word in lower case to its invented word.
     """
 
     seed: int
@@ -58,11 +60,11 @@ class ScrambleMap:
 
     @classmethod
     def draw(cls, seed: int, like: Trajectory) -> ScrambleMap:
-        """A new map for states like those of a trajectory."""
+        """A new map for states of the kind and shape of this trajectory's states."""
         return cls(seed, like.kind, like.state_kind.draw_scrambler(like.states, seed))
 
     def metadata(self, metadata: Metadata) -> Metadata:
-        """The metadata of the copy: no environment, meaningless field names, and the same label rule."""
+        """The metadata of a scrambled copy: no environment, meaningless field names, and the same label rule."""
         fields, rule = self.scrambler.fields, rule_of(metadata)
         return replace(metadata, fields=fields, environment="", view="scrambled", label=rule)
 
@@ -72,7 +74,7 @@ class ScrambleMap:
         Screenshots, action texts and step instructions are left out, because they would reveal the meaning.
 
         Raises:
-            InputError: states of another kind than the map's.
+            InputError: the states are not of the map's kind.
         """
         trajectory = demonstration.trajectory
         if trajectory.kind != self.kind:
@@ -86,7 +88,7 @@ class ScrambleMap:
         return replace(demonstration, trajectory=replace(trajectory, states=states, extra_info=text, **said))
 
     def _word(self, word: str) -> str:
-        """The invented word for a word. It consists of syllables, and different words get different invented words."""
+        """The invented word for a word. Different words get different invented words."""
         if word not in self.words:
             rng = np.random.default_rng([self.seed, 2, *word.encode()])
             invented, tries = word, 0

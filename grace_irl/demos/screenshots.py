@@ -1,4 +1,4 @@
-"""Screenshots of states: the place of each picture, and a reader that loads it on demand."""
+"""Screenshots of states: classes that know where a picture lies and read it on demand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SIGNATURES: dict[str, tuple[bytes, int]] = {
     "image/jpeg": (b"\xff\xd8\xff", 0),
     "image/webp": (b"WEBP", 8),
 }
-"""Signature bytes and their offset, for the picture formats that models and browsers accept."""
+"""First bytes of a file and their offset, by picture format. Models and browsers accept these formats."""
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 
@@ -42,14 +42,14 @@ class Screenshot(Protocol):
 
 @dataclass(frozen=True)
 class Place:
-    """Place of a picture.
+    """The place of a picture on disk: a picture file, or a part of a larger file.
 
     Attributes:
-        path: path of a picture file, of an AndroidControl shard (a TFRecord file) or of a Parquet set.
+        path: path of a picture file, of an AndroidControl shard (a TFRecord file) or of a Parquet file.
         start: offset of the picture in the file, in bytes.
         length: size of the picture in bytes; None for the rest of the file.
-        record: index of the record in the shard, or of the row in the set; None for a picture file.
-        step: index of the picture in the record; None without a record.
+        record: index of the record in the shard, or of the row in the Parquet file; None for a picture file.
+        step: index of the picture in the shard's record; None for other files.
         sha256: SHA-256 of the picture in hexadecimal digits, or "" if not computed.
     """
 
@@ -76,7 +76,7 @@ class PlacedScreenshot(Screenshot, Protocol):
 
 @dataclass(frozen=True)
 class FileScreenshot:
-    """A picture that is a whole file or a range of bytes in one.
+    """A picture that is a whole file, or a range of bytes in a file.
 
     Attributes:
         path: the file.
@@ -106,7 +106,7 @@ class FileScreenshot:
 
 
 def checked(data: bytes, where: str) -> bytes:
-    """Return the bytes unchanged if they look like a picture.
+    """Return the bytes of a picture unchanged, after a check of their size and first bytes.
 
     Raises:
         InputError: too many bytes, or no format of `SIGNATURES`.
@@ -130,13 +130,13 @@ def media_type(data: bytes, where: str) -> str:
 
 
 def beside(file: Path) -> FileScreenshot | None:
-    """The picture for a file of one state, or None.
+    """The picture that belongs to a file with one state, or None if there is none.
 
     The picture has the same stem as the file. It lies beside the file, or in a folder `screenshots` beside the file or
     beside the file's folder.
 
     Raises:
-        InputError: the picture is a link to a file elsewhere.
+        InputError: the picture is a link to a file outside these folders.
     """
     for root, folder in ((file.parent, "."), (file.parent, "screenshots"), (file.parent.parent, "screenshots")):
         for suffix in SUFFIXES:

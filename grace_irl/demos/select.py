@@ -1,4 +1,4 @@
-"""Selection of demonstrations by conditions into new files, with one trajectory in memory at a time."""
+"""Selection: demonstrations that meet conditions are copied to new files, with one trajectory in memory at a time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from grace_irl.errors import InputError
 
 @dataclass(frozen=True)
 class Selection:
-    """Settings of one output file.
+    """A selection: the settings of one output file.
 
     Attributes:
         out: file to write, or a Minari id.
@@ -55,7 +55,7 @@ class Match(NamedTuple):
     """A demonstration that meets the conditions.
 
     Attributes:
-        file: index of its file among the sources.
+        file: index of its source file in `Selector`.
         number: index of the demonstration in the file.
         digest: digest of its trajectory.
         states: number of its states.
@@ -69,14 +69,14 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True)
 class Selected:
-    """Result of a selection.
+    """The result of a selection: the trajectories that it chose.
 
     Attributes:
         selection: settings of the selection.
         funnel: number of demonstrations left after each condition.
         taken: number of matching trajectories that an earlier selection has already chosen.
-        free: number of the other matching trajectories.
-        matches: chosen trajectories, in the order of the sources.
+        free: number of matching trajectories that were free to choose.
+        matches: chosen trajectories, in the order of the sources. A sample may be smaller than `free`.
         held_out: digests of the held-out trajectories; None if the splits from the sources are kept.
     """
 
@@ -119,8 +119,8 @@ class Selector:
 
     Sources are read twice, first to find matching trajectories and then to write them. So memory holds one trajectory
     at a time, and a few bytes per match. The choice depends on the content of the trajectories and on the seed, not on
-    the order of files. No trajectory goes into two files: the first selection that chooses it also claims its equals
-    (same states, actions and instruction).
+    the order of files. Equal trajectories (same states, actions and instruction) never go into different files. They
+    belong to the first selection that chooses one of them.
 
     Args:
         paths: the sources.
@@ -128,7 +128,7 @@ class Selector:
         seed: seed of samples and of held-out shares.
         label: label rule of the chosen data; None keeps the rule from the sources.
         kind: name of the kind of the states, as for `grace_irl.demos.load`.
-        progress: function that receives the name of a file before it is read; each file is read once or twice.
+        progress: function that is called with the name of a file each time before the file is read.
 
     Raises:
         InputError: no paths, a negative seed, two selections for one file, an output file that is also a source, or
@@ -251,8 +251,8 @@ class Selector:
     def _role(self, opened: Source, file: str | Path) -> Role | None:
         """The role that a file states, or None if each episode states its own.
 
-        If neither does, the role of the first selection stands in. This requires that every selection sets a role and
-        that none has a condition on roles, so nothing reads the stand-in.
+        A file without any role gets the role of the first selection as a placeholder. Nothing reads the placeholder,
+        because every selection must then set a new role and have no condition on roles.
 
         Raises:
             InputError: the file states no role, and a selection needs it.
@@ -266,7 +266,11 @@ class Selector:
             return given[0]
 
     def _key(self, what: str) -> Callable[[Match], tuple[bytes, int, int]]:
-        """A sort key for a random order of trajectories. Equal trajectories keep the order of their files."""
+        """A sort key for a random order of trajectories. Equal trajectories keep the order of their files.
+
+        Args:
+            what: purpose of the order. Each purpose has a different one.
+        """
 
         def key(match: Match) -> tuple[bytes, int, int]:
             drawn = hashlib.sha256(f"{self._seed} {what} {match.digest}".encode()).digest()
@@ -275,7 +279,7 @@ class Selector:
         return key
 
     def _held_out(self, selection: Selection, kept: Sequence[Match]) -> frozenset[str]:
-        """Digests of the held-out share. At least one trajectory and never all; equal ones stay together."""
+        """Digests of the trajectories to hold out: at least one and never all. Equal trajectories stay together."""
         counts = Counter(match.digest for match in kept)
         if len(counts) < 2:
             raise InputError(
@@ -294,7 +298,7 @@ class Selector:
 
 
 def empty(chosen: Selected) -> str:
-    """A one-line message: why a selection chose nothing."""
+    """A one-line message with the reason why a selection chose nothing."""
     why = chosen.funnel.emptied_by()
     if not why:
         why = f"all {chosen.taken} that meet its conditions are in the file of an earlier selection"

@@ -22,12 +22,12 @@ TYPES: Mapping[str, type] = {
     "success": bool,
     "held_out": float,
 }
-"""Keys of a [[file]] table, with their types. They have the names of the options of `grace-irl demos select`."""
+"""Map from a key of a [[file]] table to its type. The keys are named like the options of `grace-irl demos select`."""
 
 
 @dataclass(frozen=True)
 class SelectRecipe:
-    """A recipe.
+    """The content of a recipe.
 
     Attributes:
         selections: one selection per output file. Their paths are relative to the output folder.
@@ -66,13 +66,13 @@ def read_select_recipe(path: str | Path) -> SelectRecipe:
 
 
 def require_keys(table: object, types: Mapping[str, type], where: str) -> dict[str, Any]:
-    """Return a table of a recipe if all its keys are known and have the right types.
+    """Check that all keys of a recipe's table are known and have values of the right type, and return the table.
 
     Lists must hold texts. Roles must be "expert" or "negative".
 
     Args:
         table: the value to check.
-        types: type by key.
+        types: map from each known key to its type.
         where: file and table, for messages.
 
     Raises:
@@ -102,7 +102,7 @@ def _selection(found: object, where: str) -> Selection:
     try:
         conditions = Conditions(**{key: value for key, value in about.items() if key in names})
         return Selection(conditions=conditions, **{key: value for key, value in about.items() if key not in names})
-    except InputError as error:  # its message names the option, which has the name of the key
+    except InputError as error:  # its message names the option, which is also the name of the key
         raise InputError(f"{where}: {error}") from None
 
 

@@ -1,4 +1,4 @@
-"""The reader protocol and the writer base class of all formats, and the checks that formats share."""
+"""The protocol of readers, the base class of writers, and the checks that all file formats share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from grace_irl.states.kind import Allocate, States
 
 
 class Source(Protocol):
-    """An open set of demonstrations on disk. The header is available at once; trajectories are read on demand."""
+    """An open set of demonstrations on disk. Its header is read at once, and its trajectories on demand."""
 
     path: Path
     header: Header
@@ -30,11 +30,11 @@ class Source(Protocol):
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
         """Every demonstration, in order. States and actions lie in arrays from `allocate`.
 
-        Besides those arrays, only one trajectory and one batch of the file are in memory.
+        Besides those arrays, only one trajectory and one batch of rows are in memory.
 
         Args:
             role: role of every episode, or None to use the role that the source states.
-            allocate: function that returns the arrays for states and actions, or raises if they exceed the memory.
+            allocate: function that returns an array for states or actions. It raises `InputError` beyond the limit.
 
         Raises:
             InputError: data that cannot be used.
@@ -43,14 +43,14 @@ class Source(Protocol):
 
 
 def build(states: States, where: str, fields: Sequence[str] = (), *, kind: str = "", **parts: Any) -> Trajectory:
-    """A checked `Trajectory`. Error messages about a state name the component (field) that is wrong.
+    """Create a `Trajectory` from data of a file. Error messages name the wrong component (field) of a state.
 
     Args:
         states: states in the array layout of their kind.
         where: file and episode, for messages.
         fields: names of a state's numbers, if known.
         kind: name of the states' kind. "" selects the kind that recognises the states.
-        parts: other attributes of the trajectory, by name.
+        parts: other attributes of `Trajectory`, such as `actions`.
 
     Raises:
         InputError: states, field names or actions that cannot be used.
@@ -86,7 +86,7 @@ def unicode_text(text: str, where: str) -> str:
 
 
 def stated_role(value: object, where: str) -> Role:
-    """The role that a source states.
+    """Check and return the role that a source states.
 
     Raises:
         InputError: no role, or an unknown one.
@@ -97,7 +97,7 @@ def stated_role(value: object, where: str) -> Role:
 
 
 def stated_split(value: object, where: str) -> Split | None:
-    """The split that a source states, or None. The empty text also means None.
+    """Check and return the split that a source states. None and the empty text mean that it states none.
 
     Raises:
         InputError: an unknown word.
@@ -112,11 +112,11 @@ def stated_split(value: object, where: str) -> Split | None:
 class SetWriter(ABC):
     """A context manager that writes a set, one demonstration at a time.
 
-    The complete set appears at its place when the `with` block ends without an error.
+    The complete set appears at `place` when the `with` block ends without an error.
 
-    Each format implements `_append` (collect a demonstration) and `_finish` (write the set to the temporary path
-    `self._part`). `_publish` then moves the set to its place. A format with more than one file overrides `_publish` and
-    `_discard`.
+    A subclass implements `_append` (collect a demonstration) and `_finish` (write the set to the temporary path
+    `self._part`). `_publish` then moves the set from there to `place`. A format with several files overrides `_publish`
+    and `_discard`.
 
     Args:
         place: file or folder of the set. Its parent folder is created at the first write, if it is missing.
@@ -176,7 +176,7 @@ class SetWriter(ABC):
         """Write the complete set to `self._part`, with `header` (see `Header.to_json`) as its metadata."""
 
     def _publish(self) -> None:
-        """Move the set to its place."""
+        """Move the complete set from the temporary path to its place."""
         os.replace(self._part, self._place)
 
     def _discard(self) -> None:

@@ -1,4 +1,7 @@
-"""The held-out split. Whole trajectories are drawn per task and role, by a seed and by their content."""
+"""The split of demonstrations into training and held-out trajectories, and random samples of demonstrations.
+
+Whole trajectories are drawn at random within each task and role. The result depends on the seed and on their content.
+"""
 
 from __future__ import annotations
 
@@ -12,28 +15,30 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, Role, Spli
 from grace_irl.errors import InputError
 
 Group = list[Demonstration]
+"""The demonstrations of one task and role."""
 
 
 def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonstrations:
     """Hold out a random share of the trajectories of each task and role.
 
-    Stated splits are kept, and stated held-out trajectories count towards the share. The draw is among the other
-    trajectories. At least one trajectory of each task and role is held out, and at least one stays in training.
+    A trajectory with a stated split keeps it, and counts towards the share if it is held out. The others are drawn. At
+    least one trajectory of each task and role is held out, and at least one stays in training.
 
     Equal trajectories (same digest) go to the same side, even across tasks and roles. So a program is never scored on
-    held-out data that also occur in training. If one of them states a side, its equals follow. If they state both
-    sides, the unstated ones stay in training.
+    held-out data that also occur in training. If one of them states a side, the others go there too. If they state both
+    sides, those without a stated side stay in training.
 
-    The draw depends on the content of the trajectories and not on their order in files. If a task shares no trajectory
-    with other tasks, its draw depends on its own trajectories only, so a new task changes no other task.
+    The draw depends on the content of the trajectories and not on their order in files. A new task does not change the
+    draws of other tasks, unless it shares trajectories with them.
 
     Args:
         demonstrations: the set.
-        held_out: share of trajectories, 0 <= held_out < 1. With 0, everything without a stated split is in training.
+        held_out: share of trajectories, 0 <= held_out < 1. With 0, all trajectories without a stated split stay in
+            training.
         seed: seed of the draw.
 
     Returns:
-        The set in the same order, with every split stated.
+        The set in the same order, with a split for every trajectory.
 
     Raises:
         InputError: a share outside its range, or trajectories of one task and role that cannot be on both sides.
@@ -55,7 +60,7 @@ def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonst
 
 
 def _digests(members: Iterable[Demonstration]) -> dict[str, int]:
-    """Number of trajectories by digest, sorted by digest so that the order of files has no effect."""
+    """Map from digest to number of trajectories, sorted by digest so that the order of files has no effect."""
     counts: dict[str, int] = {}
     for item in members:
         counts[item.trajectory.digest] = counts.get(item.trajectory.digest, 0) + 1
@@ -63,7 +68,7 @@ def _digests(members: Iterable[Demonstration]) -> dict[str, int]:
 
 
 def _stated(demonstrations: Demonstrations) -> dict[str, Split]:
-    """Stated side by digest. "train" if equal trajectories state both sides."""
+    """Map from digest to stated side, which is "train" if equal trajectories state both sides."""
     sides: dict[str, Split] = {}
     for item in demonstrations:
         if item.split is not None and sides.get(item.trajectory.digest) != "train":
@@ -72,7 +77,7 @@ def _stated(demonstrations: Demonstrations) -> dict[str, Split]:
 
 
 def _draw(members: Group, sides: dict[str, Split], share: float, rng: np.random.Generator) -> None:
-    """Draw the sides of a group's trajectories that are not in `sides` yet, and add them to `sides`."""
+    """Draw a side for each trajectory of a group that has none in `sides` yet, and add it there."""
     counts = _digests(members)
     free = [digest for digest in counts if digest not in sides]
     held = sum((item.split or sides.get(item.trajectory.digest)) == "held_out" for item in members)
@@ -83,14 +88,15 @@ def _draw(members: Group, sides: dict[str, Split], share: float, rng: np.random.
         sides[digest] = "held_out" if taken else "train"
         held += counts[digest] if taken else 0
     if held == 0 and len(counts) > 1 and order:
-        sides[min(order, key=counts.__getitem__)] = "held_out"  # every digest exceeds the share: hold out the smallest
+        # Each set of equal trajectories exceeds the share, so the smallest one is held out.
+        sides[min(order, key=counts.__getitem__)] = "held_out"
 
 
 def _require_two_sides(members: Group, task: str, role: Role) -> None:
     """Check that the trajectories of one task and role can be on both sides.
 
     Raises:
-        InputError: a single trajectory, only equal ones, or all of them stated on one side.
+        InputError: a single trajectory, only equal ones, or the same stated split for all of them.
     """
     stated = {item.split for item in members}
     if len(members) > 1 and len(stated) == 1 and None not in stated:

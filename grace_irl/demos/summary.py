@@ -20,7 +20,7 @@ EXAMPLES = 5
 
 @dataclass
 class GroupSummary:
-    """The trajectories of one task and role.
+    """Counts of the trajectories of one task and role.
 
     Attributes:
         trajectories: number of trajectories.
@@ -28,8 +28,9 @@ class GroupSummary:
         states: number of states in all trajectories.
         shortest, longest: number of states in the shortest and the longest trajectory.
         terminated, truncated: number of trajectories that ended in this way.
-        returns: sum of all true rewards, and the number of trajectories that have rewards.
-        instructions: number of occurrences of each instruction.
+        returns: sum of the environment's rewards over all steps of all trajectories, and number of trajectories with
+            rewards.
+        instructions: number of trajectories with each instruction.
     """
 
     trajectories: int = 0
@@ -60,7 +61,7 @@ class GroupSummary:
             self.instructions[trajectory.extra_info] += 1
 
     def to_json(self) -> dict[str, Any]:
-        """The counts as plain values."""
+        """The counts, the mean return and the most frequent instructions as JSON values."""
         total, count = self.returns
         texts = [text for text, _ in self.instructions.most_common(EXAMPLES)]
         about = {"mean_return": total / count if count else None, "instructions": texts}
@@ -77,11 +78,11 @@ class DemosSummary:
         files: demo files at this path.
         metadata: metadata of the set.
         groups: one summary per task and role, in order of first appearance.
-        shapes: number of trajectories by the shape and dtype of their states.
-        values: statistics of the states' values, collected by their kind; None before the first demonstration.
-        has: number of trajectories with such data, by name: actions, rewards, log_probs, goals, screenshots,
-            action_texts, step_instructions.
-        samples: first demonstration by role.
+        shapes: number of trajectories for each shape and dtype of states.
+        values: statistics of the states' values; None before the first demonstration.
+        has: number of trajectories that have some optional data, by the name of these data: actions, rewards,
+            log_probs, goals, screenshots, action_texts, step_instructions.
+        samples: first demonstration of each role.
         evidence: evidence for the label rule.
         choice: the chosen kind and the reason, if the shape and dtype of the states fit several kinds; else None.
     """
@@ -130,7 +131,7 @@ class DemosSummary:
         self.evidence.add(demonstration)
 
     def to_json(self) -> dict[str, Any]:
-        """The summary as plain values."""
+        """The summary as JSON values."""
         groups = [{"task": task, "role": role, **group.to_json()} for (task, role), group in self.groups.items()]
         about: dict[str, Any] = {
             "path": self.path,

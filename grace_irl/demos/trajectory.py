@@ -1,4 +1,7 @@
-"""The model of demonstrations: `Trajectory` (one episode) and `Demonstration` (an episode with its role and task)."""
+"""The classes of demonstrations, which all readers, writers and searches share.
+
+`Trajectory` is one episode, `Demonstration` is an episode with its role and task, and `Demonstrations` is a set.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,7 @@ from grace_irl.states.kind import KindChoice, StateKind, States
 Role = Literal["expert", "negative"]
 Split = Literal["train", "held_out"]
 LabelRule = Literal["all", "last", "goal"]
+"""The rule for the positive states of an expert: all its states, its last state, or the states marked as goals."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,18 +30,18 @@ class Trajectory:
     """One episode. Reward programs see only its states, its actions and its instruction.
 
     Attributes:
-        states: T+1 states in order, in the array layout of their kind (`grace_irl.states`): `(T+1, n)` numbers for
+        states: T+1 states in order. Their kind (`grace_irl.states`) determines the array: `(T+1, n)` numbers for
             vectors, `(T+1, h, w, 3)` integers for grids, `(T+1,)` texts for screens.
         actions: array `(T, ...)`, or None if the source stores states only.
-        extra_info: the instruction, or "".
-        rewards: `(T,)` true rewards, or None. A search never sees them.
+        extra_info: the instruction, for example "go to the red ball"; "" without one.
+        rewards: `(T,)` rewards of the environment, or None. The search for a reward program never sees them.
         log_probs: `(T,)` log-probability of each action under the policy that acted, or None.
         terminated: whether the environment ended the episode.
         truncated: whether a time limit ended the episode.
         source: file and episode of origin, for messages and provenance.
         screenshots: one picture per state, None for a state without a picture; () if the source has no pictures.
-        action_texts: T actions in AndroidControl's format, one JSON object each (`{"action_type": "click", …}`); or
-            ().
+        action_texts: T actions as JSON texts in the format of the data set AndroidControl, for example
+            `{"action_type": "click", …}`; or ().
         step_instructions: T texts with the purpose of each action, or ().
         kind: name of the states' kind ("vector", "grid", "ui", …). "" selects the kind that recognises the states.
 
@@ -73,7 +77,7 @@ class Trajectory:
             if column is not None and (column.ndim == 0 or len(column) != self.num_steps):
                 found = "one number as" if column.ndim == 0 else str(len(column))
                 raise InputError(f"{where}: {found} {name} for {len(self.states)} states; expected {self.num_steps}")
-        for name, least in (("rewards", -np.finfo(np.float64).max), ("log_probs", -np.inf)):  # log(0) is valid
+        for name, least in (("rewards", -np.finfo(np.float64).max), ("log_probs", -np.inf)):  # log(0) = -inf is valid
             column = getattr(self, name)
             if column is not None and (column.ndim != 1 or not ((column >= least) & (column < np.inf)).all()):
                 raise InputError(
@@ -97,7 +101,7 @@ class Trajectory:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 (16 hex digits) of everything that a program may see: states, actions and the instruction."""
+        """First 16 hex digits of a SHA-256 of all that a reward program may see: states, actions and instruction."""
         kind = self.state_kind
         digest = hashlib.sha256(repr((*kind.identity(self.states), self.extra_info)).encode())
         kind.feed(digest, self.states)
@@ -108,14 +112,16 @@ class Trajectory:
 
 @dataclass(frozen=True)
 class Metadata:
-    """Facts about a whole set. They let an online environment produce the same states as the stored data.
+    """Facts about a set of demonstrations.
+
+    With `environment` and `view`, an environment can be created whose states look like the stored ones.
 
     Attributes:
         kind: name of the kind of the states, the same for every trajectory.
         fields: names of a vector's components, or () if unknown.
         environment: Gymnasium id of the environment, or "".
         view: name of the conversion from observation to state ("vector", "minigrid-full", …), or "".
-        label: label rule for these data, or "" if the source does not state one (`grace_irl.demos.label_rule`).
+        label: label rule for these data, or "" if the source states none.
     """
 
     kind: str
@@ -142,8 +148,8 @@ class Demonstration:
         trajectory: the episode.
         role: "expert" if the episode is an example of the task, "negative" if it is a counterexample.
         task: name of the task.
-        split: side of the split. None if no side is stated; `grace_irl.demos.split` then draws one.
-        goals: 0-based indices of the states that reach the goal (rule "goal"), or None if they are not marked.
+        split: side of the split. None if the source states no side; `grace_irl.demos.split` then draws one.
+        goals: 0-based indices of the states that reach the goal, for label rule "goal"; None if they are not marked.
     """
 
     trajectory: Trajectory
@@ -153,7 +159,7 @@ class Demonstration:
     goals: tuple[int, ...] | None = None
 
     def of_kind(self, kind: StateKind) -> Demonstration:
-        """A copy with its states declared to be of this kind; the demonstration itself if the kind rejects them."""
+        """A copy whose states are of this kind. If the kind does not recognise them, the demonstration itself."""
         if not kind.recognises(self.trajectory.states):
             return self
         return replace(self, trajectory=replace(self.trajectory, kind=kind.name))
@@ -166,7 +172,7 @@ class Demonstration:
 
 @dataclass(frozen=True, eq=False)
 class Demonstrations(Sequence[Demonstration]):
-    """A set of demonstrations with one kind of state. For vectors, all states also have the same width.
+    """A set of demonstrations with one kind of state. Vectors of a set also have the same length.
 
     Attributes:
         metadata: metadata of the set.
@@ -174,8 +180,7 @@ class Demonstrations(Sequence[Demonstration]):
         origins: name and metadata of each file that may hold experts; () if the set was made in memory.
         choice: the chosen kind and the reason, if the shape and dtype of the states fit several kinds; else None.
 
-    A trajectory gets the kind of `metadata` if that kind recognises its states, because one trajectory alone may fit
-    several kinds.
+    One trajectory alone may fit several kinds. So it gets the kind of `metadata` if that kind recognises its states.
 
     Raises:
         InputError: mixed kinds or widths.

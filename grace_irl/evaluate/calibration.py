@@ -1,19 +1,19 @@
 """Calibration: the scale > 0 and the offset that maximise the fitness f of a reward r (docs/fitness.md).
 
 The discriminator is D = sigmoid(scale * r + offset - log pi). GRACE's fitness depends on the scale of r. Calibrated
-f does not: it is the same for r and a * r + b with a > 0. f is concave in scale and offset. Its optimum depends on
-the positions of the two sides, the expert and the negative rewards (`Edges`):
+f does not: it is the same for r and a * r + b with a > 0. f is concave in scale and offset. Where its optimum lies
+depends on how the rewards of expert states and those of negative states, the two sides, overlap (`Edges`):
 
 - Overlap: some negative reward exceeds some expert reward. The optimum is finite, and its scale lies below a bound
   that is known beforehand (`_largest_scale`).
 - Separation: f rises towards 0 without a maximum as the scale grows. The chosen scale puts `MARGIN` logits between
   the smallest expert and the largest negative reward, and the offset puts logit 0 halfway between them. f is then
-  within 2e-13 of 0, whatever the other rewards are. A unit such as the standard deviation would make f depend on
-  outliers.
+  within 2e-13 of 0, whatever the other rewards are. If the scale followed from the standard deviation instead, f would
+  depend on outliers.
 - Contact: the smallest expert reward equals the largest negative one. The chosen scale puts `MARGIN` logits between
   this value and the nearest other reward.
-- Reversal: r prefers negative states, or is constant. The best scale >= 0 is 0. A calibration never reverses a reward,
-  so the scale is practically 0. f is that of a constant reward, 2 log(1/2) if log pi is 0.
+- Reversal: r prefers negative states, or is constant. The best scale would be negative or arbitrary. A calibration
+  never reverses a reward, so its scale is practically 0. f is that of a constant reward, 2 log(1/2) if log pi is 0.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from grace_irl.evaluate.evaluation import EQUAL
 
 @dataclass(frozen=True)
 class Edges:
-    """Extreme values of an objective that has positive and negative states.
+    """Extreme rewards, log pi and weights of an objective (`Objective`) that has positive and negative states.
 
     Attributes:
         low, high: the smallest and the largest reward.
@@ -98,13 +98,13 @@ def nearest(objective: Objective, value: float) -> float:
 Floats = NDArray[np.float64]
 
 MARGIN = 60.0  # logits between separated sides: f = -2 log(1 + exp(-30)) = -2e-13 for a reward of two values
-MIN_SCALE = 1e-10  # logits between the extremes of an uninformative reward: f is within EQUAL of a constant one's
+MIN_SCALE = 1e-10  # logits between the extremes of a reversed reward: f is within EQUAL of a constant reward's
 MAX_SCALE = 1e300  # logits per unit of reward: differences below 1e-298 are treated as 0
 EDGE = 40.0  # |logit| beyond which a sigmoid is 0 or 1 to double precision
 HUGE, TINY = 1e150, 1e-150  # bounds on the largest |reward|: outside them, squares leave the range of a double
 FAR = 1e30  # distance from the middle at which rewards are clipped, in units of the overlap or the gap
-MAX_HALVINGS = 5_000  # maximum halvings of a bracket: half as many shrink the range of all doubles to one of them
-GRADIENT = 1e-9  # largest |gradient| of an accepted optimum, in the units of the solver
+MAX_HALVINGS = 5_000  # maximum iterations of a root search; bisection of the range of all doubles needs half as many
+GRADIENT = 1e-9  # largest |gradient| of an accepted optimum, for rewards in the solver's unit
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,9 @@ class Calibration:
 def calibrate(objective: Objective) -> Calibration:
     """The calibration that maximises f.
 
-    Rewards whose differences are at the limit of a double (1e9 beside 1e9 + 1e-7) may have an optimum that no scale
-    and offset in double precision express. The result is then the best calibration that can be expressed. Its f is
-    at least that of a constant reward, and at least f at scale 1 and offset 0.
+    Some rewards differ only at the limit of double precision, such as 1e9 and 1e9 + 1e-7. Their optimal scale and
+    offset may not be representable as doubles. The result is then the best calibration found. Its f is at least that
+    of a constant reward, and at least f at scale 1 and offset 0.
     """
     edges = Edges.of(objective)
     if edges.constant:
@@ -157,10 +157,10 @@ def upper_bound(objective: Objective) -> float:
 
 
 def _optimum(objective: Objective, edges: Edges) -> tuple[Objective, float, float]:
-    """The objective in a unit that suits its rewards, and the best scale >= 0 and offset in that unit."""
+    """The objective with its rewards in a suitable unit, and the best scale >= 0 and offset for that unit."""
     gap = edges.expert - edges.negative
     length = abs(gap) or nearest(objective, edges.expert)
-    # Rewards beyond the clip are on their correct side, so they cost nothing at any relevant scale.
+    # Expert rewards beyond the clip are high and negative ones low, so they cost nothing at any relevant scale.
     unit = objective.clipped(edges.middle, FAR * length).measured(edges.middle, length)
     if gap > 0:
         return unit, MARGIN + edges.spread_log_pi, edges.middle_log_pi
@@ -169,7 +169,7 @@ def _optimum(objective: Objective, edges: Edges) -> tuple[Objective, float, floa
         return unit, scale, _best_offset(unit, scale)
     offset = _best_offset(unit, 0.0)
     if unit.gradient(0.0, offset)[0] <= 0:
-        return unit, 0.0, offset  # f is concave, so it only falls from here
+        return unit, 0.0, offset  # f is concave and does not rise at scale 0, so it is no higher at any larger scale
     return unit, *_maximise(unit, offset, _largest_scale(unit, edges, offset))
 
 
@@ -221,16 +221,16 @@ def _polished(unit: Objective, at: Floats) -> Floats:
 
 
 def _bracketed(unit: Objective, largest: float) -> tuple[float, float]:
-    """The scale and offset of the maximum of f over 0 <= scale <= largest, by two nested root searches."""
-    at_most = _slope(unit, largest) >= 0  # only rounding can cause this
+    """The scale and offset that maximise f over 0 <= scale <= largest, by two nested root searches."""
+    at_most = _slope(unit, largest) >= 0  # true only by rounding, as the optimum lies below `largest`
     scale = largest if at_most else _root(lambda scale: _slope(unit, scale), 0.0, largest, 1e-30)
     return scale, _best_offset(unit, scale)
 
 
 def _slope(unit: Objective, scale: float) -> float:
-    """The derivative of max over offset of f with respect to the scale.
+    """The derivative of g(scale) = max over offset of f(scale, offset).
 
-    By the envelope theorem it is the partial derivative of f at the best offset.
+    By the envelope theorem it is the partial derivative of f by the scale, at the best offset.
     """
     return float(unit.gradient(scale, _best_offset(unit, scale))[0])
 
@@ -257,7 +257,7 @@ def _within(objective: Objective, found: Calibration) -> Calibration:
 
 
 def _flat(objective: Objective, edges: Edges) -> Calibration:
-    """The calibration of an uninformative reward: a scale practically 0, and the best offset."""
+    """The calibration of a reversed or constant reward: a scale practically 0, and the best offset."""
     if edges.constant:
         return Calibration(MIN_SCALE, _best_offset(objective, 0.0) - MIN_SCALE * edges.low)
     spread = edges.high - edges.low
@@ -266,7 +266,7 @@ def _flat(objective: Objective, edges: Edges) -> Calibration:
 
 
 def _best(objective: Objective, edges: Edges, found: Calibration) -> Calibration:
-    """The best of three calibrations: `found`, that of an uninformative reward, and scale 1 with offset 0.
+    """The best of three calibrations: `found`, one with a scale practically 0, and scale 1 with offset 0.
 
     Only rounding can make `found` worse than the other two.
     """

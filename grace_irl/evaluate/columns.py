@@ -1,4 +1,4 @@
-"""The states of one split as columns: labels, weights and log pi."""
+"""Columns of the states of many trajectories: labels, weights and log pi, one row per state or transition."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ Marks = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """n rows, one per state or transition, of m trajectories and K tasks, one trajectory after another.
+    """Labels, weights and log pi of n rows. A row is a state or, for rewards of transitions, a transition.
+
+    The rows are those of m trajectories, one trajectory after another. The trajectories belong to K tasks.
 
     Attributes:
         positive: `(n,)` True if the state is positive, in GRACE's set S_e of expert states.
         log_pi: `(n,)` log pi(a | s), or None if it is 0 everywhere.
         lengths: `(m,)` number of rows of each trajectory.
-        first_step: step of a trajectory's first row: 1 if rows are transitions, else 0.
+        first_step: time step of a trajectory's first row: 0, or 1 if rows are transitions, which count at their end.
         task: `(m,)` index into `tasks`.
         tasks: K task names.
-        share: `(2, K)` weight in the fitness of one negative state (row 0) and of one positive state (row 1) per task.
-            It is 1 / (number of such states in the task * number of tasks). The weighted sum of log-terms is then
-            GRACE eq. 4.1, averaged over tasks. A task without positive or without negative states has weight 0 and
-            does not count as a task here.
+        share: `(2, K)` weights in the fitness, per task, of one negative state (row 0) and of one positive state (row
+            1). The weight of a negative state is 1 / (negative states of the task * number of tasks); positive states
+            are weighted likewise. So the weighted sum of log-terms is the mean over tasks of GRACE eq. 4.1. A task
+            without positive or without negative states has weight 0 and is not in the number of tasks.
     """
 
     positive: Marks
@@ -89,7 +91,7 @@ class Columns:
 def shares(positives: NDArray[np.int64], negatives: NDArray[np.int64]) -> Floats | None:
     """`(2, K)` weights of one negative and of one positive state per task (`Columns.share`).
 
-    Tasks without positive or without negative states have weight 0. None if all tasks are such.
+    A task without positive or without negative states has weight 0. The result is None if every task has weight 0.
 
     Args:
         positives, negatives: `(K,)` number of states per task.
@@ -104,10 +106,10 @@ def shares(positives: NDArray[np.int64], negatives: NDArray[np.int64]) -> Floats
 
 
 def columns(items: Sequence[Labelled], log_pi: LogPi, *, takes_action: bool) -> Columns | None:
-    """The columns of a split; None if no task has both positive and negative states.
+    """The columns of labelled trajectories; None if no task has both positive and negative states.
 
-    Rows are states or, with `takes_action`, transitions. The first state of a trajectory ends no transition, so with
-    `takes_action` it has no row.
+    Rows are states or, with `takes_action`, transitions. A transition has the label of its next state. The first state
+    of a trajectory ends no transition, so with `takes_action` it has no row.
     """
     if not items:
         return None
@@ -140,7 +142,7 @@ def flatten(items: Sequence[Labelled], rewards: Mapping[str, Floats], *, takes_a
     """Rewards `(n,)` in the row order of `columns`.
 
     Args:
-        items: the trajectories that `columns` got.
+        items: the labelled trajectories, as in the call of `columns`.
         rewards: from trajectory digest to its rewards `(T+1,)`.
         takes_action: whether rows are transitions.
     """

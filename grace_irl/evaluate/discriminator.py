@@ -1,4 +1,4 @@
-"""The AIRL discriminator and the fitness (GRACE, eq. 4.1), in a numerically stable form."""
+"""The fitness of a reward (GRACE, eq. 4.1), a sum of log-terms of the AIRL discriminator, in a stable form."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ CHUNK = 65_536  # rows per chunk
 def fitness(rewards: Floats, columns: Columns, scale: float = 1.0, offset: float = 0.0) -> float:
     """The fitness f = E_{S_e}[log D] + E_{S_n}[log(1 - D)], at most 0.
 
-    S_e and S_n are the positive and the negative states, and D = sigmoid(scale * r + offset - log pi).
+    S_e are the positive and S_n the negative states. D = sigmoid(scale * r + offset - log pi) is the discriminator.
     """
     return Objective.of(rewards, columns).value(scale, offset)
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Rewards of positive states, or of negative states.
+    """Rewards, weights and log pi of k states with one label, positive or negative.
 
     Attributes:
         x: `(k,)` rewards.
-        sign: +1 for positive, -1 for negative states. The log-term of both is log sigmoid(sign * logit).
+        sign: +1 for positive, -1 for negative states. The log-term of a state is log sigmoid(sign * logit).
         weight: one weight for all rewards, or `(k,)` weights.
         log_pi: `(k,)` log pi, or None if it is 0.
     """
@@ -51,8 +51,8 @@ class Group:
 class Objective:
     """The fitness f as a function of scale and offset: a weighted sum of log sigmoid(sign * logit), concave in both.
 
-    The logit is `scale * (x - centre) / unit + offset - log pi`. If log pi is 0, equal rewards are merged, so a
-    step-like reward over a million states becomes a few numbers.
+    The logit is `scale * (x - centre) / unit + offset - log pi`. If log pi is 0, equal rewards are merged: a reward
+    with two values over a million states becomes two numbers with weights.
     """
 
     def __init__(self, groups: Sequence[Group], centre: float = 0.0, unit: float = 1.0) -> None:
@@ -79,7 +79,7 @@ class Objective:
         return len({group.sign for group in self.groups}) == 2
 
     def measured(self, centre: float, unit: float) -> Objective:
-        """A copy with another centre and unit of rewards."""
+        """A copy with this `centre` and `unit` in the logit."""
         return Objective(self.groups, centre, unit)
 
     def times(self, factor: float) -> Objective:

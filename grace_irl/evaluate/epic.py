@@ -1,8 +1,8 @@
 """EPIC: a distance between two rewards that ignores differences without effect on policies (Gleave et al. 2021).
 
 Rewards that differ only by a positive factor, a constant and potential shaping rank all policies alike. Their distance
-is 0. The distance of a reward and its negation is 1, and that of two uncorrelated rewards is 1/sqrt(2). No policy is
-trained.
+is 0. The distance of a reward and its negation is 1, and that of two uncorrelated rewards is 1/sqrt(2). The computation
+needs transitions only and trains no policy.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ CHUNK = 16_384
 """Maximum number of transitions in one call of a reward function."""
 
 FLAT = 1e-10
-"""A reward varies if its largest deviation from the mean exceeds this fraction of its largest absolute value."""
+"""Rewards count as constant if they deviate from their mean by at most this fraction of the largest |reward|."""
 
 
 @dataclass(frozen=True, eq=False)
 class Transitions:
-    """Transitions on which rewards are compared: a sample of the paper's coverage distribution.
+    """n transitions on which two rewards are compared: a sample of the coverage distribution of Gleave et al.
 
     Attributes:
         states: `(n, ...)` states.
@@ -68,13 +68,14 @@ def epic_distance(
 ) -> float:
     """The EPIC distance of two rewards, from 0 to 1, estimated on a sample (Gleave et al., def. 4.5 and section 5).
 
-    Canonical shaping averages over states and actions. They are drawn from the transitions, independently of each
-    other. Both rewards are shaped with the same draws, so potential shaping cancels exactly, not only on average.
+    `canonical` first removes potential shaping from both rewards. It averages over states and actions that are drawn
+    from the transitions, independently of each other. Both rewards use the same draws, so potential shaping cancels
+    exactly, not only on average.
 
     Args:
         first, second: the rewards. The distance is symmetric.
         transitions: the sample. It should cover more than expert behaviour, as rewards may differ elsewhere.
-        discount: discount factor of the environment. Potential shaping has no effect under this discount.
+        discount: discount factor of the environment, which defines potential shaping.
         samples: number of draws for each mean.
         seed: seed of the draws.
 
@@ -94,8 +95,8 @@ def canonical(reward: Reward, transitions: Transitions, discount: float, samples
 
         C(R)(s, a, s') = R(s, a, s') + E[discount R(s', A, S') - R(s, A, S') - discount R(S, A, S')]
 
-    S and S' are drawn from the transitions' states, A from their actions. The last mean is the same for all
-    transitions. It does not affect a correlation, so it is omitted.
+    S and S' are drawn from the transitions' states, A from their actions. The result omits the mean of
+    discount R(S, A, S'). It is one constant for all transitions and does not affect a correlation.
     """
     generator = np.random.default_rng(seed)
     everywhere = np.concatenate([transitions.states, transitions.next_states])
@@ -131,11 +132,12 @@ def _centred(values: Floats) -> Floats:
 
 
 def _means(reward: Reward, states: NDArray[Any], actions: NDArray[Any], reached: NDArray[Any]) -> Floats:
-    """The mean of R(s, A, S') over the draws for each of n states s, `(n,)`.
+    """For each of n states s, the mean `(n,)` of R(s, A, S') over draws of an action A and a next state S'.
 
     Args:
+        reward: the reward R.
         states: `(n, ...)` states s.
-        actions, reached: the draws of A and of S', of equal number.
+        actions, reached: equally many draws of A and of S'.
     """
     draws = len(actions)
     at_once = max(1, CHUNK // draws)

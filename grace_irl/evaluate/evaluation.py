@@ -1,4 +1,4 @@
-"""Evaluation results: a score, named metrics, and evidence that only the evaluator interprets."""
+"""The interface of an evaluator, which scores reward programs, and the type of its results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from grace_irl.programs.program import Program
 
-EQUAL = 1e-9  # scores that differ by at most this are equal: optimisers and the calibration are no more accurate
+EQUAL = 1e-9  # scores that differ by at most this count as equal, because the calibration is no more accurate
 
 
 @dataclass(frozen=True)
@@ -16,15 +16,16 @@ class Evaluation:
     """The result of scoring one program.
 
     Attributes:
-        status: "ok", or the reason why the program is invalid (a sandbox `Status`).
+        status: "ok", or the reason why the program is invalid, for example "timeout" (a `Status` of the sandbox).
         message: one line for the user; "" after a complete evaluation of a valid program.
-        traceback: traceback of the program, for a repair.
-        score: number by which searches compare programs, the higher the better; -inf without a score.
-        bound: upper bound of the score if the evaluation stopped early, else None. An evaluation stops once the
-            program cannot reach the floor (`Bar`), and then has no score and no metrics.
+        traceback: traceback of the program's error, "" if there is none. A language model repairs the program by it.
+        score: number by which searches compare programs; higher is better. -inf for an invalid program and for an
+            evaluation that stopped early.
+        bound: upper bound of the score if the evaluation stopped early, else None. An evaluation stops once the score
+            cannot reach `Bar.floor`. Such an evaluation has no metrics.
         metrics: named numbers for users, stop rules and searches. Every evaluator chooses its own names.
-        evidence: JSON values that only the evaluator interprets. Engine, store and searches keep them unread.
-        seconds: wall time of the evaluation, seconds.
+        evidence: JSON values that only the evaluator interprets. A search and the store of a run keep them unread.
+        seconds: wall time of the evaluation.
     """
 
     status: str
@@ -43,17 +44,17 @@ class Evaluation:
 
     @property
     def complete(self) -> bool:
-        """Whether the evaluation did not stop early."""
+        """Whether the evaluation ran without an early stop."""
         return self.bound is None
 
 
 @dataclass(frozen=True)
 class Bar:
-    """Two limits on the score. They save an evaluation unnecessary work.
+    """Two limits on the score that decide how much of an evaluation runs.
 
     Attributes:
-        floor: score below which a program is useless. Its evaluation may stop early, and skips held-out data.
-        elite: minimum score of a program that also runs in strict mode.
+        floor: minimum score of a useful program. Below it, an evaluation may stop early and skips held-out data.
+        elite: minimum score for a second run in strict mode. It checks that rewards depend only on the states so far.
     """
 
     floor: float = float("-inf")
@@ -61,13 +62,16 @@ class Bar:
 
 
 class Evaluator(Protocol):
-    """A source of scores for programs. Several threads may use it.
+    """An object that scores programs. Several threads may use it.
 
-    An evaluation depends only on program, data and bar.
+    The result of an evaluation depends only on the program, the data and the bar.
     """
 
     def evaluate(self, programs: Sequence[Program], bar: Bar = Bar()) -> list[Evaluation]:
-        """One evaluation per program, in order. A failing program yields a status, never an exception."""
+        """Evaluate programs, with one result per program, in order.
+
+        If a program fails, its result has the status of the failure. No exception is raised.
+        """
         ...
 
     def verify(self, program: Program) -> str:
@@ -75,7 +79,7 @@ class Evaluator(Protocol):
         ...
 
     def close(self) -> None:
-        """Release the trajectories in the sandbox."""
+        """Remove the trajectories from the sandbox."""
         ...
 
 

@@ -1,6 +1,8 @@
-"""The evaluator of GRACE: fitness by the AIRL discriminator, in stages and with a cache of rewards.
+"""The evaluator of reward programs by GRACE's fitness, the negative loss of an AIRL discriminator.
 
-Elites and the winner also run in strict mode, which checks that rewards depend only on the states so far.
+An evaluation runs a program over the trajectories in stages. It stops early if the fitness cannot reach the caller's
+minimum. Rewards are cached. The best programs of a search (elites) and its winner also run in strict mode, which checks
+that rewards depend only on the states so far.
 """
 
 from __future__ import annotations
@@ -27,13 +29,13 @@ from grace_irl.sandbox.protocol import Limits, Outcome, Sandbox
 
 Floats = NDArray[np.float64]
 
-STAGE_STATES = 4_096  # maximum states of a single-stage run; larger sets get a second stage of about this size
+STAGE_STATES = 4_096  # maximum size of a set that runs in one stage; larger sets get a second stage of about this size
 STAGE_GROWTH = 3  # factor by which each stage after the second raises the total number of states run
 STRICT_STATES = 5_000  # approximate number of states on which an elite runs in strict mode; the winner runs on all
 
 
 class DiscriminatorEvaluator:
-    """An `Evaluator` whose score is the fitness on a problem (GRACE, eq. 4.1)."""
+    """An `Evaluator` whose score is the fitness on the training trajectories of a problem (GRACE, eq. 4.1)."""
 
     def __init__(
         self,
@@ -50,10 +52,10 @@ class DiscriminatorEvaluator:
         Args:
             problem: labelled training and held-out trajectories.
             sandbox: the sandbox that runs programs.
-            log_pi: log pi of every trajectory of the problem.
+            log_pi: log-probabilities log pi(a | s) of the actions in the problem's trajectories.
             calibrated: whether to fit a scale and an offset to each program's rewards.
-            cache: cache of rewards. None: a new one, which ends with the evaluator.
-            limits: limits of one run. Each state adds 1 ms of CPU time and 5 ms of wall time.
+            cache: cache of rewards. None: a new cache in memory.
+            limits: time and memory limits of one run. Each state adds 1 ms of CPU time and 5 ms of wall time.
 
         Raises:
             InputError: a training task without positive or without negative states.
@@ -65,7 +67,7 @@ class DiscriminatorEvaluator:
         self._held_out = _Split(problem.held_out, log_pi, sandbox, cache, limits)
 
     def close(self) -> None:
-        """Release the trajectories in the sandbox."""
+        """Remove the trajectories from the sandbox."""
         self._train.source.close()
         self._held_out.source.close()
 
@@ -97,7 +99,7 @@ class DiscriminatorEvaluator:
         rewards: dict[str, Floats] = {}
         takes_action = program.takes_action
         for stage in train.stages:
-            # Cached and new rewards are treated alike, so that a resumed run stops at the same stage.
+            # Even if all rewards are cached, each stage is checked: a resumed run must stop at the same stage.
             outcome, known = train.source.complete(program, stage, known)
             if outcome.status != "ok":
                 return _invalid(outcome)
@@ -137,7 +139,7 @@ class DiscriminatorEvaluator:
         return self._with_held_out(program, found, ranked.threshold)
 
     def _bound(self, rewards: dict[str, Floats], takes_action: bool) -> float:
-        """An upper bound of the fitness, from the trajectories run so far."""
+        """An upper bound of the fitness on all training data, from the trajectories in `rewards`."""
         train = self._train
         rows = train.columns(takes_action)
         if rows is None:
@@ -149,10 +151,10 @@ class DiscriminatorEvaluator:
         return upper_bound(objective) if self._calibrated else objective.value(1.0, 0.0)
 
     def _with_held_out(self, program: Program, trained: Separation, threshold: float) -> Evaluation:
-        """Add held-out metrics, with the calibration and the threshold of the training data.
+        """Add metrics on held-out data. They use the calibration and the threshold of the training data.
 
-        If the program fails on held-out data, its own error message is dropped. It could carry a held-out state into
-        a prompt.
+        If the program fails there, the message of its exception is dropped, because it could carry a held-out state
+        into a prompt.
         """
         held_out = self._held_out
         rows = held_out.columns(program.takes_action)
@@ -173,7 +175,10 @@ class DiscriminatorEvaluator:
 
 
 class _Split:
-    """The trajectories of one split, with their stages and columns."""
+    """The training trajectories or the held-out ones, with their stages and columns.
+
+    A stage is a list of trajectories that run together. Columns hold the labels, weights and log pi of all states.
+    """
 
     def __init__(
         self, items: Sequence[Labelled], pi: LogPi, sandbox: Sandbox, cache: RewardCache, limits: Limits
@@ -184,20 +189,23 @@ class _Split:
         self._columns: dict[bool, Columns | None] = {}
         self._lock = threading.Lock()
         length = {item.trajectory.digest: len(item.trajectory.states) for item in items}
-        # Digests in sorted order mix the roles, and give every run the same stages.
+        # A digest is a hash. In sorted order, expert and negative trajectories are mixed, equally in every run.
         self._mixed = sorted(length)
         self._length = length
         self.stages = self._stages()
 
     def columns(self, takes_action: bool) -> Columns | None:
-        """The columns for programs of this signature, computed at the first call."""
+        """The columns for programs that reward transitions (`takes_action`) or states. The first call computes them.
+
+        None if no task has both positive and negative states.
+        """
         with self._lock:
             if takes_action not in self._columns:
                 self._columns[takes_action] = columns(self.items, self._log_pi, takes_action=takes_action)
             return self._columns[takes_action]
 
     def sample(self, states: int) -> list[str]:
-        """Digests of the first trajectories, roles mixed, with `states` states in total, or all if they have fewer."""
+        """Digests of a mixed sample of trajectories with at least `states` states, or of all trajectories."""
         chosen: list[str] = []
         for digest in self._mixed:
             if states <= 0:
@@ -207,10 +215,11 @@ class _Split:
         return chosen
 
     def _stages(self) -> list[list[str]]:
-        """The stages of a run: the shortest trajectory, then a sample, then ever larger samples.
+        """Split the trajectories into stages, lists of digests. A set of at most `STAGE_STATES` states is one stage.
 
-        A set of at most `STAGE_STATES` states is one stage. The upper bound that stops an evaluation treats states
-        not yet run as perfect, so it is useful only after a fair share of the states.
+        The first stage is the shortest trajectory, so a program that crashes or hangs costs little. The others are
+        large samples. The upper bound that stops an evaluation counts states not yet run as perfect, so small samples
+        would rarely stop it.
         """
         everything = list(self._length)
         if sum(self._length.values()) <= STAGE_STATES:

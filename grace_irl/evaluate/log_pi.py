@@ -1,4 +1,8 @@
-"""log pi(a | s) in the discriminator: constant, uniform, recorded or cloned (docs/fitness.md)."""
+"""log pi(a | s), the log-probabilities of the demonstrated actions in the AIRL discriminator (docs/fitness.md).
+
+They come from one of four sources: 0 everywhere ("constant"), a uniform policy ("uniform"), the data ("recorded"), or
+a policy cloned from the experts ("cloned").
+"""
 
 from __future__ import annotations
 
@@ -19,10 +23,10 @@ from grace_irl.errors import InputError
 Floats = NDArray[np.float64]
 Policy = Callable[[Trajectory], Floats]
 
-MAX_STEPS = 50_000  # maximum number of steps for the fit, evenly spaced: a linear policy gains nothing from more
-RIDGE = 1e-2  # L2 penalty per step, on standardised features: it keeps weights finite if actions are separable
+MAX_STEPS = 50_000  # maximum number of steps for cloning, evenly spaced: a linear policy gains nothing from more
+RIDGE = 1e-2  # L2 penalty per step, on standardised features: keeps weights finite if a line separates the actions
 CLIP = 20.0  # maximum |log pi|: one surprising action must not outweigh every reward
-MIN_DEVIATION = 1e-3  # minimum deviation of an action dimension, as a fraction of its spread among the experts
+MIN_DEVIATION = 1e-3  # minimum deviation of the Gaussian in a dimension, as a fraction of the expert actions' deviation
 
 
 def clone(experts: Sequence[Trajectory], known: Sequence[Trajectory]) -> Policy:
@@ -34,10 +38,10 @@ def clone(experts: Sequence[Trajectory], known: Sequence[Trajectory]) -> Policy:
 
     Args:
         experts: trajectories for the fit.
-        known: trajectories whose different discrete actions become the classes.
+        known: trajectories whose discrete actions become the classes of the regression.
 
     Raises:
-        InputError: no expert step, screens, or grids of different sizes.
+        InputError: experts without steps, states without numbers (screens), or states of different shapes.
     """
     for t in (*experts, *known):
         if t.state_kind.numbers(t.states[:1]) is None:
@@ -145,7 +149,7 @@ class LogPi:
     Attributes:
         constant: log pi of every state, if `values` is empty.
         values: from a trajectory's `key` to `(T+1,)` values. Entry t is log pi(a_t | s_t). The last state has no
-            action, so its entry is the mean over the training data.
+            action, so its entry is the mean over all training steps.
     """
 
     constant: float = 0.0
@@ -166,8 +170,8 @@ class LogPi:
 def key(trajectory: Trajectory) -> str:
     """Key of a trajectory: its digest, and a hash of its recorded log-probabilities, if any.
 
-    The digest does not cover log-probabilities. They can differ between trajectories with equal states and actions, if
-    two policies happen to act alike.
+    The digest covers states and actions. If two policies happen to act alike, it is equal although the
+    log-probabilities differ.
     """
     if trajectory.log_probs is None:
         return trajectory.digest
@@ -176,16 +180,16 @@ def key(trajectory: Trajectory) -> str:
 
 
 def align(values: Floats, *, takes_action: bool) -> Floats:
-    """The entries of log pi that belong to the rows of a trajectory.
+    """Select the entries of log pi `(T+1,)` that belong to the rewards of a trajectory.
 
-    For rewards of states, row t has entry t. For rewards of transitions, the row of (s_t, a_t, s_{t+1}) also has
-    entry t, and the last state has no row of its own.
+    Rewards of states need all entries. With `takes_action`, the reward of transition (s_t, a_t, s_{t+1}) needs entry t,
+    so the entry of the last state is dropped.
     """
     return values[:-1] if takes_action else values
 
 
 def log_pi(problem: Problem, choice: str) -> LogPi:
-    """log pi for every trajectory of the problem, by one of `CHOICES`. Only training data is used for a fit or a mean.
+    """log pi for every trajectory of the problem, by one of `CHOICES`. Fits and means use training data only.
 
     Raises:
         InputError: an unknown choice, or data without the actions or log-probabilities that the choice needs.

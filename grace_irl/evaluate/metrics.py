@@ -1,4 +1,4 @@
-"""Metrics of rewards on one split, over all tasks and per task."""
+"""Metrics of how well rewards separate expert from negative states, over all tasks and for each task."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class Ranking:
 
 
 def ranking(values: Floats, positive: NDArray[np.bool_], threshold: float | None = None) -> Ranking:
-    """The ranking by values `(n,)` of at least one positive and one negative state.
+    """Measure how well rewards rank positive above negative states. There must be at least one of each.
 
     Args:
         values: `(n,)` rewards.
         positive: `(n,)` True for positive states.
         threshold: value above which a state is classified as positive. None: the threshold with the best accuracy on
-            these states, halfway between the two neighbouring values.
+            these states. It lies halfway between two neighbouring rewards.
     """
     experts, negatives = np.sort(values[positive]), np.sort(values[~positive])
     if threshold is None:
@@ -50,9 +50,10 @@ def ranking(values: Floats, positive: NDArray[np.bool_], threshold: float | None
 
 
 def _best(experts: Floats, negatives: Floats) -> float:
-    """The threshold of the best balanced accuracy, from sorted values."""
+    """The threshold with the best balanced accuracy, from sorted rewards of expert and of negative states."""
     # The classifier is "expert iff value > t". As t grows, balanced accuracy rises only at negative values and falls
-    # only at expert ones, so some negative value is a best t. At the largest one accuracy is at least one half.
+    # only at expert ones. So some negative value is a best t, unless t below all values is better. It never is: its
+    # accuracy is one half, and the largest negative value has at least that.
     candidates = np.unique(negatives)
     best = int(_balanced(experts, negatives, candidates).argmax())
     below = float(candidates[best])
@@ -60,12 +61,12 @@ def _best(experts: Floats, negatives: Floats) -> float:
     place = int(np.searchsorted(experts, below, side="right"))
     higher += [float(experts[place])] if place < len(experts) else []
     above = min(higher, default=below)
-    halfway = below / 2 + above / 2  # halved first, as a sum may overflow; it may still round to `above`
+    halfway = below / 2 + above / 2  # halved first, as a sum may overflow. The result may still round to `above`
     return halfway if below <= halfway < above else below
 
 
 def _balanced(experts: Floats, negatives: Floats, thresholds: Floats) -> Floats:
-    """Balanced accuracy at each threshold, from sorted values."""
+    """Balanced accuracy at each threshold, from sorted rewards of expert and of negative states."""
     expert_right = 1.0 - np.searchsorted(experts, thresholds, side="right") / len(experts)
     negative_right = np.searchsorted(negatives, thresholds, side="right") / len(negatives)
     balanced: Floats = (expert_right + negative_right) / 2
@@ -73,7 +74,7 @@ def _balanced(experts: Floats, negatives: Floats, thresholds: Floats) -> Floats:
 
 
 def _auc(experts: Floats, negatives: Floats) -> float:
-    """Mann-Whitney's U divided by the number of pairs, from sorted values. A tie counts one half."""
+    """The AUC from sorted rewards: Mann-Whitney's U divided by the number of pairs. A tie counts one half."""
     wins = 0
     for start in range(0, len(experts), CHUNK):
         part = experts[start : start + CHUNK]
@@ -105,10 +106,10 @@ def task_metrics(
 
     Args:
         values: `(n,)` rewards.
-        rows: the columns of these rewards.
+        rows: labels, weights and log pi of these rewards.
         fitted: the calibration, one for all tasks.
         threshold: the threshold on the reward, one for all tasks.
-        whole: metrics over all tasks. If there is only one task, they are its metrics, too.
+        whole: metrics over all tasks. A single task gets them without a new computation.
     """
     if len(rows.tasks) == 1:
         return {rows.tasks[0]: whole}
@@ -125,7 +126,7 @@ def task_metrics(
 def monotonicity(rewards: Iterable[NDArray[np.float64]]) -> float | None:
     """Kendall's tau-b of reward against time, averaged over trajectories with at least two rewards.
 
-    A constant reward has tau 0. The result is None without such trajectories.
+    A constant reward has tau 0. The result is None if no trajectory has two rewards.
 
     Args:
         rewards: one array per expert trajectory, `(T+1,)` for states or `(T,)` for transitions.

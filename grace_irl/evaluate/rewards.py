@@ -1,4 +1,7 @@
-"""Rewards of programs over trajectories, from the sandbox or a cache. Programs never learn the labels of states."""
+"""Rewards of programs over trajectories, from the sandbox or a cache.
+
+The labels of states (positive or negative) stay outside the sandbox, so no program can read them.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ class RewardCache(Protocol):
 
 
 class MemoryCache:
-    """A cache that lasts as long as the process."""
+    """A cache of rewards in memory."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], Floats] = {}
@@ -49,7 +52,7 @@ class MemoryCache:
 
 
 def pack(values: Floats) -> bytes:
-    """Compress rewards without loss, NaN included. Rewards of real programs often repeat, so deflate works well."""
+    """Compress rewards without loss, NaN included. Many rewards of a trajectory are equal, so deflate works well."""
     return zlib.compress(np.ascontiguousarray(values, dtype="<f8").tobytes(), 1)
 
 
@@ -75,24 +78,25 @@ Floats = NDArray[np.float64]
 
 CPU_PER_STATE = 1e-3  # seconds added to the CPU limit per state: about fifty times the need of a realistic reward
 CPU_PER_SCREEN_BYTE = 2.5e-7
-"""Seconds added to the CPU limit per byte of a screen: about ten times the need of parsing it and one or two searches
-through it."""
+"""Seconds added to the CPU limit per byte of a screen: about ten times what a program needs to parse the screen and
+search it once or twice."""
 
 WALL_PER_STATE: dict[Mode, float] = {"batch": 5e-3, "strict": 25e-3}
-"""Seconds added to the wall limit per state. They are ample, so that a busy machine, such as one that also serves a
-model, makes no program invalid. Strict mode sends every state to the program and back, and waits for the processor
-twice."""
+"""Seconds added to the wall limit per state. They are ample, so that no program times out on a busy machine, such as
+one that also serves a language model. Strict mode sends each state to the program and waits for its reward, so it
+needs more time."""
 
 
 WALL_PER_PARSING = 5
-"""Seconds of wall time per second of CPU time that parsing may take."""
+"""Seconds added to the wall limit per second that `CPU_PER_SCREEN_BYTE` adds to the CPU limit."""
 
 
 class RewardSource:
     """Rewards of programs over one set of trajectories.
 
-    The sandbox gets equal trajectories only once. Each run sees them in a new random order, which is secret and seeded
-    by the operating system. An honest program gives the same rewards in any order.
+    The sandbox gets equal trajectories only once. Each run sees the trajectories in a new random order, which programs
+    cannot predict, since the operating system seeds it. A program whose rewards depend on the order gives other rewards
+    in a second run (`differs_in_strict_mode`).
     """
 
     def __init__(
@@ -117,21 +121,21 @@ class RewardSource:
         return sum(len(self._by_digest[digest].states) for digest in digests)
 
     def _parsed_bytes(self, digests: Sequence[str]) -> int:
-        """Bytes of those trajectories whose states programs must parse, such as screens.
+        """Size of the trajectories whose states are texts that programs must parse, such as screens.
 
-        Every state counts as many bytes as the largest one.
+        The states of a trajectory are padded to equal length, and the padding counts.
         """
         trajectories = (self._by_digest[digest] for digest in digests)
         return sum(each.state_kind.nbytes(each.states) for each in trajectories if each.state_kind.parsed)
 
     def known(self, program: Program) -> dict[str, Floats]:
-        """The rewards of this program in the cache."""
+        """The cached rewards of this program, by digest."""
         return self._cache.get(program.id, self._by_digest)
 
     def run(self, program: Program, digests: Sequence[str], mode: Mode = "batch") -> tuple[Outcome, dict[str, Floats]]:
         """Run the program over these trajectories. Return the outcome and, if it is ok, rewards by digest.
 
-        Rewards of batch mode are cached.
+        Rewards of batch mode enter the cache.
         """
         with self._lock:
             shuffled = [digests[i] for i in self._rng.permutation(len(digests))]
@@ -154,8 +158,8 @@ class RewardSource:
             return outcome, {}
         rewards = dict(zip(shuffled, outcome.rewards, strict=True))
         if not program.takes_action and any(np.isnan(values[:1]).any() for values in outcome.rewards):
-            # Only programs on transitions have NaN as the first reward. A program on states gets here only if it
-            # tampered with the child process.
+            # Only a program that rewards transitions has NaN as the first reward. A program that rewards states gets
+            # here only if it tampered with the child process.
             return replace(outcome, status="nonfinite", rewards=(), message="no reward for a first state"), {}
         if mode == "batch":
             self._cache.put(program.id, rewards)
@@ -164,7 +168,10 @@ class RewardSource:
     def complete(
         self, program: Program, digests: Sequence[str], known: Mapping[str, Floats]
     ) -> tuple[Outcome, dict[str, Floats]]:
-        """Run the program over the trajectories whose rewards are missing in `known`. Return all rewards."""
+        """Run the program over the trajectories whose rewards are missing in `known`.
+
+        Return the outcome of the run, and old and new rewards by digest.
+        """
         missing = [digest for digest in digests if digest not in known]
         outcome, fresh = self.run(program, missing) if missing else (Outcome("ok"), {})
         return outcome, {**known, **fresh}
@@ -186,6 +193,6 @@ class RewardSource:
         return outcome
 
     def close(self) -> None:
-        """Release the trajectories in the sandbox."""
+        """Remove the trajectories from the sandbox."""
         if self._handle >= 0:
             self._sandbox.drop(self._handle)

@@ -1,4 +1,7 @@
-"""Separation of expert from negative states: metrics and calibration, stored as an evaluation's evidence."""
+"""Metrics and calibration of a program: how well its rewards separate expert from negative states.
+
+`DiscriminatorEvaluator` stores them as the evidence of an evaluation. Reports and tables read them from there.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ KEY = "separation"
 
 @dataclass(frozen=True)
 class Metrics:
-    """Metrics of how well rewards separate expert from negative states, on one split (docs/fitness.md, "Metrics").
+    """Metrics of how well rewards separate expert from negative states (docs/fitness.md, "Metrics").
 
     Over several tasks `fitness` is the mean over tasks, so that a task with many states does not dominate. `auc`,
     `accuracy` and `separated` take all states together, because one threshold must serve every task.
@@ -29,8 +32,8 @@ class Metrics:
         fitness: E_{s in S_e}[log D(s)] + E_{s in S_n}[log(1 - D(s))], nats, at most 0 (GRACE, eq. 4.1). S_e and S_n are
             the positive and the negative states, and D is the discriminator.
         auc: probability that a random expert state has a higher reward than a random negative one. Ties count one half.
-        accuracy: balanced accuracy at the threshold that is best on the training data (`Separation.threshold`). It also
-            applies to held-out data and to each task.
+        accuracy: balanced accuracy at `Separation.threshold`, the best threshold for the training data. Held-out data
+            and single tasks have no threshold of their own.
         separated: whether the smallest expert reward exceeds the largest negative one.
         experts: number of positive states.
         negatives: number of negative states.
@@ -54,7 +57,7 @@ class Separation:
         threshold: threshold with the best accuracy on the training data of all tasks. A state is classified as positive
             if its uncalibrated reward is higher. None in runs of older versions, where each accuracy is at the best
             threshold for its own data.
-        tasks: metrics of each task on training and on held-out data.
+        tasks: from the name of a task to its metrics on training data and on held-out data.
         monotonicity: mean Kendall tau of reward against time along expert trajectories, or None.
     """
 
@@ -70,7 +73,7 @@ class Separation:
     def of(cls, evaluation: Evaluation | None) -> Separation | None:
         """The separation in an evaluation's evidence.
 
-        None for an invalid program, a stopped evaluation or another evaluator.
+        None if the program is invalid, if the evaluation stopped early, or if another evaluator wrote the evidence.
 
         Raises:
             InputError: damaged evidence.

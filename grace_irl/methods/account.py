@@ -1,4 +1,4 @@
-"""Accounts: how a method presents its evaluations, in tables, sentences and JSON."""
+"""Accounts: the presentation of a method's evaluations to users, as tables, sentences and JSON."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from grace_irl.evaluate.evaluation import Evaluation, shown
 
 @dataclass(frozen=True)
 class Column:
-    """A metric in tables.
+    """The presentation of one metric as a table column and as a JSON value.
 
     Attributes:
         metric: name of the metric in `Evaluation.metrics`.
         title: heading of the column.
-        key: name in JSON; "" for the name of the metric.
+        key: name in JSON, or "" to use the name of the metric.
         digits: number of decimal places.
     """
 
@@ -37,7 +37,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Figures:
-    """A table of texts, which the terminal and the report render in their own ways.
+    """A table of texts. The terminal and the HTML report render it in different ways.
 
     Attributes:
         head: column headings. The first column names the rows.
@@ -52,10 +52,10 @@ class Figures:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """Calibration and threshold that an export writes below a program.
+    """Calibration and threshold of a reward, which the exported file states below the program.
 
     Attributes:
-        scale, offset: calibration of the reward; 1 and 0 without one.
+        scale, offset: calibration `D = sigmoid(scale * reward + offset - log pi)`; 1 and 0 without calibration.
         threshold: reward above which a state is classified as an expert's; None if unknown.
     """
 
@@ -65,15 +65,15 @@ class Calibrated:
 
 
 class Account:
-    """Texts and tables for evaluations with a score and metrics. A method overrides what it wants to present.
+    """Texts and tables about evaluations. A method subclasses it to present its own metrics.
 
     Attributes:
         score: name of the score.
         columns: metrics in tables of programs.
         progress: metrics of the best program in tables of generations.
-        curves: metrics between 0 and 1 that the report draws over the search as lines of one chart. The title of a
-            column is the name of its line.
-        drawn: name of the quantity in this chart.
+        curves: metrics between 0 and 1 of the best program so far, drawn in the report over the number of programs
+            tried. The title of a column is the name of its line.
+        drawn: label of the chart's vertical axis.
         note: remark on the score for the report, or "".
     """
 
@@ -103,15 +103,15 @@ class Account:
         return []
 
     def details(self, evaluation: Evaluation) -> list[str]:
-        """Lines below the tables of `figures`, if the user asks for this one program."""
+        """Lines below the tables of `figures` when a command shows a single program."""
         return self.remarks(evaluation)
 
     def cautions(self, evaluation: Evaluation) -> list[str]:  # noqa: ARG002 - overriding methods use it
-        """Warnings below tables of several programs."""
+        """Warnings about an evaluation, for the lines below a table of several programs."""
         return []
 
     def values(self, evaluation: Evaluation) -> dict[str, object]:
-        """The evaluation as values of `--json`, by name."""
+        """The values of an evaluation in the output of `--json`, by name."""
         return {
             self.score: evaluation.score,
             **{each.name: evaluation.metrics.get(each.metric) for each in self.columns},
@@ -122,17 +122,17 @@ class Account:
 
         Args:
             evaluation: evaluation of the exported program.
-            settings: all settings of the run by `section.key`.
+            settings: all settings of the run by full name, for example `fitness.log_pi`.
         """
         named = [(title, cell) for title, cell in self._cells(evaluation) if cell != "-"]
         return [(self.score, shown(evaluation.score)), *named]
 
     def carried(self, evaluation: Evaluation) -> list[tuple[str, str]]:  # noqa: ARG002 - overriding methods use it
-        """Further pairs for the docstring of an exported file. They explain the numbers of `calibrated`."""
+        """Further pairs for the docstring of an exported file, which state the numbers of `calibrated`."""
         return []
 
     def calibrated(self, evaluation: Evaluation) -> Calibrated | None:  # noqa: ARG002 - overriding methods use it
-        """The numbers that an export writes below the program. None if the method fits no discriminator."""
+        """Calibration and threshold for an exported file; None if the method fits no discriminator."""
         return None
 
     def _cells(self, evaluation: Evaluation) -> list[tuple[str, str]]:

@@ -1,4 +1,7 @@
-"""The method GRACE: evolution on the discriminator's fitness, offline (section 4, phase 2, and table 6)."""
+"""The method `grace`: evolution of programs by the fitness of GRACE's discriminator (section 4, phase 2, and table 6).
+
+It is offline: no policy is trained.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,7 @@ class FitnessConfig(Section):
 
 
 def evolution(config: Config) -> Search:
-    """GRACE's evolution, followed by the reshaping of its best program if the settings ask for it."""
+    """The evolutionary search. If `search.reshape` is positive, reshaping of the best program follows."""
     from grace_irl.search.evolution import Evolution, EvolutionSettings
     from grace_irl.search.reshaping import Reshaping
 
@@ -88,12 +91,13 @@ def evolution(config: Config) -> Search:
 
 
 def discriminator(problem: Problem, config: Config) -> Callable[[Workbench], Evaluator]:
-    """A function that creates the evaluator by the discriminator's fitness (GRACE, eq. 4.1) for a workbench.
+    """Return a function that creates the evaluator of a run.
 
-    A workbench is the data, the sandbox and the memory of a run.
+    The evaluator scores programs by the discriminator's fitness (GRACE, eq. 4.1). Its input is a `Workbench`: the
+    data, the sandbox and the memory of the run.
 
     Raises:
-        InputError: the data lacks what the chosen log pi needs.
+        InputError: the data lacks what `fitness.log_pi` needs, for example actions.
     """
     from grace_irl.evaluate.log_pi import log_pi
 
@@ -123,14 +127,14 @@ def operators() -> Mapping[str, Operator]:
 
 
 def course(config: Config) -> Course:
-    """The phases of a run: the first population, rounds of mutation, and reshaping."""
+    """The forecast of a run's requests: the first population, rounds of mutation, and reshaping."""
     from grace_irl.search.evolution import ATTEMPTS
 
     search, plateau = config.own(EvolutionConfig), config.stop.plateau
     size, rounds = search.population, search.generations
     usual = rounds if plateau is None else min(rounds, plateau)
     reshaping = [Phase("reshape", search.reshape, search.reshape)] if search.reshape else []
-    retries = 0 if search.steady else (ATTEMPTS - 1) * size  # in the worst case one after another
+    retries = 0 if search.steady else (ATTEMPTS - 1) * size  # for the first population, in the worst case one at a time
     first = Phase("initialise", size, size)
     end = (
         f"ends after {usual} generations without improvement (plateau)"

@@ -1,4 +1,4 @@
-"""Operators of GRACE: initialise, mutate, reshape. Each writes the prompt of one kind (docs/prompts.md)."""
+"""GRACE's operators: functions that write the prompts "initialise", "mutate" and "reshape" (docs/prompts.md)."""
 
 from __future__ import annotations
 
@@ -22,23 +22,24 @@ from grace_irl.propose.tokens import cut
 from grace_irl.propose.views.trajectory import Shown
 
 EXPERTS_PER_NEGATIVE = 2
-"""Expert trajectories per negative trajectory, if not all fit into a prompt.
+"""Number of expert trajectories per negative one, in a prompt without room for all trajectories.
 
 Expert trajectories are more informative. They can also hold negative states, but negative trajectories hold no
 positive ones."""
 
 
 MAX_TASKS_SCORED = 12
+"""Maximum number of tasks whose scores a prompt lists."""
 
 
 FOCUS = 5
-"""Number of misclassified states of a trajectory that a prompt never omits."""
+"""Number of misclassified states that a prompt shows even of the longest trajectory."""
 
 
 def initialise(briefing: Briefing, material: Material) -> Prompt:
-    """A prompt for a program, with a random subset of expert and negative trajectories.
+    """Write the prompt that requests a new program. It shows random expert and negative trajectories.
 
-    Of the material it reads only `seed`.
+    The operator reads only `seed` of the material.
     """
     items = _subset(briefing, np.random.default_rng(material.seed))
     shown = [shown_item(briefing, item, material) for item in items]
@@ -46,10 +47,10 @@ def initialise(briefing: Briefing, material: Material) -> Prompt:
 
 
 def mutate(briefing: Briefing, material: Material) -> Prompt:
-    """A prompt for a better version of a program, with trajectories on which the program is wrong.
+    """Write the prompt that requests a better version of a program. It shows trajectories with misclassified states.
 
-    Of the material it reads `seed`, `source`, `evaluation`, `rewards`, `wrong`, `debug`, `overall` and the three
-    options `expert_only`, `incorrect_only` and `include_expert`.
+    The operator reads these attributes of the material: `seed`, `source`, `evaluation`, `rewards`, `wrong`, `debug`,
+    `overall`, `expert_only`, `incorrect_only` and `include_expert`.
     """
     return compose(
         briefing,
@@ -63,17 +64,20 @@ def mutate(briefing: Briefing, material: Material) -> Prompt:
 
 
 def mutation(briefing: Briefing, material: Material) -> dict[str, list[Shown]]:
-    """The trajectories that `mutate` shows, by section of the prompt. The choice depends on `seed`.
+    """The trajectories that `mutate` shows, by section of the prompt: "failures" and "examples".
 
-    It ignores `debug`, because the choice decides which debug texts are collected.
+    A failure is a trajectory with wrong states, which the program misclassifies. The prompt marks all wrong states.
+    It shows at least `FOCUS` of them, drawn at random, even if the trajectory is too long to show. Without failures,
+    the examples are one trajectory of each role.
 
-    A state is wrong if the program misclassifies it. All wrong states are marked. If a trajectory is too long to show,
-    `FOCUS` of its wrong states, drawn at random, are shown in any case. The material has three options, our reading of
-    GRACE's table 6:
+    Three options of the material are our reading of GRACE's table 6:
 
-    - `expert_only`: take only wrong states that are positive, if there are any.
-    - `incorrect_only`: show only the wrong states of a trajectory, each with its predecessor.
-    - `include_expert`: add an expert trajectory.
+    - `expert_only`: draw only wrong states that are positive, if there are any.
+    - `incorrect_only`: show only the drawn wrong states, each with its predecessor.
+    - `include_expert`: add an expert trajectory as an example.
+
+    The choice depends on `seed`. It does not depend on `debug`, because debug texts are collected for chosen
+    trajectories only.
     """
     rng = np.random.default_rng(material.seed)
     wrong = of_experts(briefing.items, material.wrong) if material.expert_only else material.wrong
@@ -98,7 +102,13 @@ def mutation(briefing: Briefing, material: Material) -> dict[str, list[Shown]]:
 
 
 def _told(briefing: Briefing, place: int, material: Material) -> Shown:
-    """A trajectory with the parent program's rewards, debug texts and wrong states."""
+    """A trajectory with the parent program's rewards, debug texts and wrong states.
+
+    Args:
+        briefing: data of the run, for all prompts.
+        place: index of the trajectory in `briefing.items`.
+        material: input of this prompt.
+    """
     item = briefing.items[place]
     digest = item.trajectory.digest
     debug = {step: text for (name, step), text in material.debug.items() if name == digest}
@@ -107,9 +117,9 @@ def _told(briefing: Briefing, place: int, material: Material) -> Shown:
 
 
 def reshape(briefing: Briefing, material: Material) -> Prompt:
-    """A prompt for a version of a program whose reward rises along expert trajectories.
+    """Write the prompt that requests a version of a program whose reward rises more steadily along expert trajectories.
 
-    Of the material it reads `seed`, `source`, `evaluation` and `rewards`.
+    The operator reads `seed`, `source`, `evaluation` and `rewards` of the material.
     """
     rng = np.random.default_rng(material.seed)
     experts = [item for item in of_role(briefing, "expert") if item.trajectory.digest in material.rewards]
@@ -140,15 +150,15 @@ OPERATORS: Mapping[str, Operator] = {
     "mutate": Operator(mutate, debugged=mutation),
     "reshape": Operator(reshape),
 }
-"""The operators by the name in a request."""
+"""The operators by name (`Request.operator`)."""
 
 
 def scores(evaluation: Evaluation | None, names: Mapping[str, str]) -> str:
-    """Scores of a program on training data, as text: first over all tasks, then per task, the worst first.
+    """Write the scores of a program on training data: first over all tasks, then per task, the worst task first.
 
     Args:
         evaluation: evaluation of the program.
-        names: from a task to its neutral name in prompts.
+        names: neutral names of the tasks in prompts, by task.
     """
     found = Separation.of(evaluation)
     if found is None:
@@ -171,9 +181,9 @@ def _metrics(metrics: Metrics) -> str:
 
 
 def _subset(briefing: Briefing, rng: np.random.Generator) -> list[Labelled]:
-    """A random subset of trajectories, the most important first.
+    """Draw a random subset of trajectories, the most important first.
 
-    Tasks take turns, and `EXPERTS_PER_NEGATIVE` experts come before each negative trajectory.
+    Tasks alternate. `EXPERTS_PER_NEGATIVE` expert trajectories come before each negative one.
     """
     budget, tasks = briefing.budget, briefing.tasks
     queues: list[list[Labelled]] = []

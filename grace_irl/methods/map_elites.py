@@ -1,7 +1,8 @@
-"""The method MAP-Elites (Mouret and Clune 2015) with the discriminator's fitness. It trains no policy.
+"""The method `map-elites` (Mouret and Clune 2015) with the discriminator's fitness. It trains no policy.
 
-It keeps the fittest program of each niche. A niche is a range of two properties: the program's size (nodes, by powers
-of two) and how steadily its reward rises along expert trajectories.
+The search keeps the fittest program of each niche. A niche is a cell of a grid over two properties of a program. The
+first is its number of syntax-tree nodes, in bins of powers of two. The second is its monotonicity: how steadily its
+reward rises along expert trajectories.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ class MapElitesSettings(Section):
 
 
 class MapElites:
-    """A search with an archive of one program per niche. Parents are drawn uniformly from all niches.
+    """A search with an archive of one program per niche. It draws parents uniformly from the archive.
 
-    Each result changes the archive at once, so `ask` never returns `Wait`.
+    Each result updates the archive at once, so `ask` never returns `Wait`.
 
     Args:
         settings: settings of the search.
-        samples: number of identical requests in a row, which a model answers in one call.
-        seed: seed of all random draws. They happen in `ask`.
+        samples: maximum number of identical requests in a row. A model answers them in one call.
+        seed: seed of all random draws. Only `ask` draws.
     """
 
     def __init__(self, settings: MapElitesSettings, samples: int, seed: int) -> None:
@@ -52,7 +53,7 @@ class MapElites:
         self._same: Request | None = None
 
     def ask(self) -> Request | None:
-        """See `Search`."""
+        """Return the next request, or None after `settings.programs` requests."""
         if self._asked >= self._settings.programs:
             return None
         sample = 0 if self._same is None else (self._same.sample + 1) % self._same.samples
@@ -68,7 +69,7 @@ class MapElites:
         return self._same
 
     def tell(self, result: Result) -> list[Fate]:
-        """See `Search`."""
+        """Add a program to the archive if it is the fittest of its niche. Return the fates that change."""
         program, evaluation = result.program, result.evaluation
         if program is None or evaluation is None:
             return []
@@ -88,12 +89,12 @@ class MapElites:
 
     @property
     def best(self) -> tuple[str, ...]:
-        """See `Search`. The order is that of `winners`."""
+        """Ids of the programs in the archive, best first (`ranks.winners`)."""
         return tuple(each.program.id for each in winners(self._archive.values()))
 
     def niche(self, scored: Scored) -> Niche:
         """The niche of a program: the bit length of its number of nodes, and the bin of its monotonicity."""
-        tau = scored.evaluation.metrics.get("monotonicity", 0.0)  # from -1 to 1
+        tau = scored.evaluation.metrics.get("monotonicity", 0.0)  # Kendall's tau of reward against time, from -1 to 1
         steps = self._settings.steps
         return scored.program.nodes.bit_length(), min(int((tau + 1) / 2 * steps), steps - 1)
 

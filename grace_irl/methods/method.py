@@ -1,4 +1,4 @@
-"""The interface of a method: everything that distinguishes one way of recovering a reward from another."""
+"""The class `Method`: everything that distinguishes one way of recovering a reward from another."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Needs:
 
 @dataclass(frozen=True)
 class Phase:
-    """Consecutive requests of one operator.
+    """A phase of a run: consecutive requests with one operator.
 
     Attributes:
-        operator: name of the operator; "initialise" has no parent.
-        programs: number of requests, one program each.
-        together: maximum number of consecutive requests that may share calls of a model.
+        operator: name of the operator, for example "initialise" or "mutate".
+        programs: number of requests. Each requests one program.
+        together: maximum number of consecutive requests that one call of a model may answer.
     """
 
     operator: str
@@ -60,7 +60,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Course:
-    """A forecast of the requests of a run, for cost estimates and the display of progress.
+    """A forecast of a run's requests, for cost estimates and the progress display.
 
     Attributes:
         typical, most: phases of a typical run and of the longest run.
@@ -82,7 +82,7 @@ def _no_operators() -> Mapping[str, Operator]:
 def _repairs(config: Config) -> Following:
     from grace_irl.propose.protocol import repairs
 
-    # A recording holds every repair of its run, so a replay needs no limit of its own.
+    # A replay needs no limit: it repeats the repairs of the recorded run, and no others.
     most = 10**9 if config.proposer.name == "replay" else config.model.repairs if config.model.repair else 0
     return repairs(most)
 
@@ -95,31 +95,30 @@ def _no_panels(best: Evaluation | None, others: Sequence[Evaluation]) -> Sequenc
 class Method:
     """A way of recovering a reward, as one object.
 
-    A help text imports the method's module. To keep this fast, the module imports NumPy, searches and evaluators only
-    within functions.
+    The module of a method is imported even for a help text. To keep this fast, it should import NumPy, searches and
+    evaluators only within functions.
 
     Attributes:
         name: value of `--method`.
         summary: one line for the help text.
         search: function from the settings of a run to its search.
-        evaluator: function from data and settings to a second function, which creates the evaluator for the data,
-            sandbox and memory of a run (`Workbench`). The first function checks the data. A run calls it before it
-            writes any file.
+        evaluator: function that checks the data, before the run writes any file. It returns a second function, which
+            creates the evaluator of the run from a `Workbench` (data, sandbox and memory).
         account: presentation of evaluations, in text and in JSON.
-        operators: function that returns the operators, which make prompts, by the name in a request or a step. The
-            synthesiser uses only the names.
+        operators: function that returns the operators by name. An operator writes the prompt for a request or for a
+            follow-up call. The synthesiser writes no prompts and uses only the names.
         following: function from settings to the rule for follow-up calls after a first answer. The default rule
             requests repairs of invalid programs.
         panels: function that returns sections of the report. Its arguments are the evaluation of the best program, or
             None, and all evaluations.
         needs: requirements of a run.
-        sections: the method's own settings by section name (`grace_irl.settings`). A class that extends
-            `grace_irl.config.SearchConfig` has the section name `search`.
-        reads: prefixes of common settings that this method reads, out of `grace_irl.runs.config.OPTIONAL`. `fit`
-            refuses values for all other settings in `OPTIONAL`.
+        sections: classes of the method's own settings, by section name (`grace_irl.settings`). The section
+            name of a subclass of `grace_irl.config.SearchConfig` must be `search`.
+        reads: prefixes of optional settings that this method reads, for example "expand.". They are a subset of
+            `grace_irl.runs.config.OPTIONAL`. `fit` refuses values for the other optional settings.
         width: function from settings to the size of the population. A run can start from at most this number of given
             programs. It ends after twice this number of answers in a row without a program.
-        course: function from settings to the forecast of a run's requests, or to None if they are unknown.
+        course: function from settings to the forecast of a run's requests. It returns None if there is no forecast.
     """
 
     name: str

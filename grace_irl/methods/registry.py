@@ -1,4 +1,4 @@
-"""Methods by name: built-in ones, and those of other distributions (entry-point group `grace_irl.methods`)."""
+"""Look-up of methods by name: built-in methods, and entry points `grace_irl.methods` of other packages."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ METHODS: dict[str, Method] = {each.METHOD.name: each.METHOD for each in (grace, 
 
 
 def method(name: str) -> Method:
-    """The method of this name.
+    """The method with this name.
 
     Raises:
-        InputError: no method has this name, or the distribution that provides it cannot be loaded.
+        InputError: no method has this name, or its package cannot be loaded.
     """
     if name in METHODS:
         return METHODS[name]

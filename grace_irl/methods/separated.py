@@ -1,4 +1,4 @@
-"""The presentation of the discriminator's evaluations: how well a reward separates expert from negative states."""
+"""The presentation of evaluations that measure how well a reward separates expert from negative states."""
 
 from __future__ import annotations
 
@@ -12,19 +12,23 @@ HEAD = ("", "fitness", "auc", "accuracy", "separated", "positive", "negative")
 
 
 def metrics_figures(rows: Sequence[tuple[str, Metrics | None]], title: str = "") -> Figures:
-    """A table of metrics. Each row has a name and metrics, or None for a row of "-"."""
+    """A table of metrics. A row is a name and its metrics; without metrics, its cells are "-"."""
     return Figures(HEAD, tuple(_row(name, metrics) for name, metrics in rows), title)
 
 
 def accuracy_line(threshold: float | None) -> str:
-    """A line that explains the threshold of the accuracies."""
+    """A line that explains at which threshold the accuracies are measured.
+
+    Args:
+        threshold: the threshold; None in runs of older versions, which fitted one to each set of data.
+    """
     if threshold is None:
         return f"accuracy: {BEST_HERE}, training and held-out data each (an older version made the run)"
     return f"accuracy: a reward > {threshold:.6g} counts as an expert's, the best threshold on training data"
 
 
 class SeparationAccount(Account):
-    """The account of the discriminator's metrics on training and held-out data (docs/fitness.md)."""
+    """Texts and tables about the discriminator's metrics on training and held-out data (docs/fitness.md)."""
 
     score = "fitness"
     columns = (
@@ -57,7 +61,7 @@ class SeparationAccount(Account):
         return f"On held-out data, which no proposer saw, the reward {_parts(found.held_out)}."
 
     def figures(self, evaluation: Evaluation) -> list[Figures]:
-        """See `Account`. The first table is over all tasks; if there are several, one table per task follows."""
+        """See `Account`. The first table is over all tasks. With several tasks, one table per task follows."""
         found = Separation.of(evaluation)
         if found is None:
             return []
@@ -78,13 +82,13 @@ class SeparationAccount(Account):
         return [*self.remarks(evaluation), *rising]
 
     def cautions(self, evaluation: Evaluation) -> list[str]:
-        """See `Account`. It warns about held-out accuracies of runs from older versions."""
+        """See `Account`. The warning is for accuracies of older versions, measured at a threshold per set of data."""
         found = Separation.of(evaluation)
         old = found is not None and found.held_out is not None and found.threshold is None
         return [accuracy_line(None)] if old else []
 
     def values(self, evaluation: Evaluation) -> dict[str, object]:
-        """See `Account`. The values are metrics on both splits and per task, and the calibration."""
+        """See `Account`. The values are metrics on training and held-out data, also per task, and the calibration."""
         found = Separation.of(evaluation)
         return {
             "fitness": evaluation.score,

@@ -1,1 +1,1 @@
-"""Proposers: sources of programs for a search, such as a model, a person or a recording."""
+"""Proposers: sources of reward programs for a search, such as a language model, a person or a recorded run."""

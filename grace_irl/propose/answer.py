@@ -1,7 +1,7 @@
-"""Parser of a model's raw answer: a program, or a named failure.
+"""Parser of a language model's raw answer. `parse` returns the reward program in it, or the kind of failure.
 
-The text comes from outside and is not trusted. Nothing here runs or compiles it: regular expressions find the
-program, and the sandbox finds out whether it compiles.
+An answer is untrusted text, so this module neither runs nor compiles it. Regular expressions find the program, and
+the sandbox later checks whether it compiles.
 """
 
 from __future__ import annotations
@@ -24,27 +24,28 @@ _ELIDED = re.compile(
     r"|(?:existing|previous|other) (?:code|methods?|helpers?) (?:here|unchanged|as)))",
     re.MULTILINE | re.IGNORECASE,
 )
-# Of assignments, only those to capitalised names: a block that shows how to use the program assigns lower-case names.
+# Assignments to lower-case names do not count as definitions, because examples of how to use a program contain them.
 _DEFINED = re.compile(r"^(?:class|def|async def)[ \t]+(\w+)|^([A-Z_]\w*)[ \t]*(?::[^=\n]*)?=(?!=)", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _IMPORTED = re.compile(r"^(?:from[ \t]+[\w.]+[ \t]+)?import[ \t]+([^#\n]+)", re.MULTILINE)
 
 MAX_BLOCKS = 64
-"""Maximum number of blocks that `blocks` returns; it starts at the beginning of the text."""
+"""Maximum number of blocks that `blocks` returns. It ignores later blocks of the text."""
 
-_MAX_LINE = 500  # characters of a line that can open a block
-_MAX_DOCSTRING = 400  # lines after a fence inside a docstring that are searched for the real end of the block
+_MAX_LINE = 500  # maximum characters of a line that opens a block
+_MAX_DOCSTRING = 400  # maximum lines between a fence inside a docstring and the fence that ends the block
 
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block.
+    """A fenced code block of Markdown in an answer.
 
     Attributes:
         language: the word after the opening fence, in lower case; "" if there is none.
         text: the content without its common indentation. It ends with a line break.
-        closed: False if the answer ends before a closing fence.
-        start, stop: line numbers of the block in the answer, fences included; `stop` is exclusive.
+        closed: whether the block has a closing fence. If not, the answer ends inside the block.
+        start: index of the line with the opening fence.
+        stop: index of the line after the block.
     """
 
     language: str
@@ -55,7 +56,10 @@ class Block:
 
 
 def blocks(text: str) -> list[Block]:
-    """Find the fenced blocks in order: three or more backticks or tildes, indented or not."""
+    """Find the fenced blocks of a text, in order.
+
+    A fence consists of three or more backticks or tildes, and may be indented.
+    """
     lines = text.split("\n")
     found: list[Block] = []
     at = 0
@@ -76,9 +80,18 @@ def blocks(text: str) -> list[Block]:
 
 
 def _closing(lines: Sequence[str], start: int, mark: str) -> tuple[int, str | None]:
-    """Find the line that closes a block, and the code before the fence on that line, if any.
+    """Find the end of a block.
 
-    A fence inside a docstring closes the block only if no other closing fence follows.
+    A fence inside a docstring of the program closes the block only if no other closing fence follows.
+
+    Args:
+        lines: all lines of the answer.
+        start: index of the first line after the opening fence.
+        mark: the opening fence.
+
+    Returns:
+        The index of the line with the closing fence, and the code before the fence on that line, if any. Without a
+        closing fence the index is the number of lines.
     """
     first: tuple[int, str | None] | None = None
     quotes = 0
@@ -98,11 +111,11 @@ def _closing(lines: Sequence[str], start: int, mark: str) -> tuple[int, str | No
 
 
 def joined(parts: Sequence[Block], wanted: re.Pattern[str]) -> str:
-    """Join the program from the blocks; "" if no block matches.
+    """Build the program from the blocks of an answer. The result is "" if no block matches `wanted`.
 
-    The program is the last complete block that matches `wanted`. Models put imports and helpers into separate
-    blocks, show an earlier version first, or repeat a part with "rest unchanged". Another block is added if it
-    defines a name that the program uses but does not define.
+    The main block is the last matching one that is complete. Blocks that replace code by words such as "rest
+    unchanged" are not complete. Models also put imports and helpers into separate blocks. Such a block is added if it
+    defines a name that the program uses but does not define, or the optional function `debug`.
     """
     programs = [part for part in parts if part.language not in _NO_PROGRAM and not part.text.startswith("{")]
     candidates = [part for part in programs if wanted.search(part.text)]
@@ -124,7 +137,7 @@ def joined(parts: Sequence[Block], wanted: re.Pattern[str]) -> str:
 
 
 def _names(code: str) -> set[str]:
-    """Names that a piece of code defines at its top level, found without parsing it."""
+    """Find the names that a piece of code defines or imports at its top level, without parsing the code."""
     names = {one or two for one, two in _DEFINED.findall(code)}
     for listed in _IMPORTED.findall(code):
         for entry in listed.strip("() ").split(","):
@@ -135,9 +148,9 @@ def _names(code: str) -> set[str]:
 
 
 MAX_CHARS = 1_000_000
-"""Maximum length of an answer that is searched. A program has at most 64 KB."""
+"""Maximum number of characters of an answer. A longer answer is a failure, since a program has at most 64 KB."""
 
-MAX_REASONING = 4_000
+MAX_REASONING = 4_000  # maximum characters of `Answer.reasoning`
 
 CLASS = re.compile(rf"^class\s+{REWARD_CLASS}\s*[(:]", re.MULTILINE)
 _THOUGHT = re.compile(r"\s*<(think|thinking|thought|reasoning)>")
@@ -152,7 +165,7 @@ _CODE_LINE = re.compile(
 
 @dataclass(frozen=True)
 class Answer:
-    """The content of an answer.
+    """The result of parsing an answer.
 
     Attributes:
         source: the program, which defines class Reward; "" if there is none.
@@ -169,9 +182,10 @@ class Answer:
 
 
 def parse(text: str, finish: Finish = "stop") -> Answer:
-    """Read an answer as a fenced block or as JSON. Both are tried, since models do not always use the requested format.
+    """Find the program in an answer.
 
-    A complete program is accepted even if the token limit cut the answer after it.
+    It may be in a fenced block, in JSON, or neither. All forms are tried, since models do not always use the requested
+    format. A complete program is accepted even if the token limit cut the text after it.
 
     Args:
         text: the answer as the model sent it, of any size and content.
@@ -199,10 +213,10 @@ def parse(text: str, finish: Finish = "stop") -> Answer:
 
 
 def tidy(text: str) -> str:
-    """The text with plain line breaks and spaces: Python refuses some characters that chat windows insert.
+    """Replace unusual line breaks and spaces, and remove some invisible characters.
 
-    Zero-width joiners stay, because they have a meaning in texts of screens. The check of the program reports them,
-    and its message shows the escape to write instead.
+    Chat windows insert such characters, and Python refuses them. Zero-width joiners stay, because they have a meaning
+    in the texts of screens. If a program contains one, the sandbox refuses it and names the escape to write instead.
     """
     text = text.encode("utf-8", "replace").decode()  # replaces lone surrogates
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u00a0", " ")
@@ -210,10 +224,14 @@ def tidy(text: str) -> str:
 
 
 def without_thoughts(text: str) -> tuple[str, str]:
-    """The text after a model's thoughts, and the thoughts. If the thoughts never end, the text is empty."""
+    """Split an answer into the text after the model's thoughts, and the thoughts.
+
+    Thoughts are the text between tags such as <think> and </think>. If the closing tag is missing, all text counts as
+    thoughts.
+    """
     opened = _THOUGHT.match(text)
     for name in (opened[1],) if opened else ("think", "thinking"):
-        # Some servers put the opening tag into the prompt, so the answer has only the closing one.
+        # Some servers put the opening tag into the prompt, so the answer has only the closing tag.
         before, end, after = text.partition(f"</{name}>")
         if end:
             return after, before[opened.end() if opened else 0 :].strip()
@@ -238,7 +256,10 @@ class _Found:
 
 
 def _find(text: str) -> _Found:
-    """Find the program of an answer. JSON at its beginning is tried before fences, as its code may contain fences."""
+    """Find the program of an answer in JSON, in fenced blocks, or as bare code.
+
+    If the answer begins with JSON, JSON is tried before fences, because the code in it may contain fences.
+    """
     begins = text.lstrip().removeprefix("```json").lstrip("`~ \n").startswith("{")
     found = _in_json(text) if begins else _in_fences(text)
     if not found.source:
@@ -267,7 +288,10 @@ def _in_fences(text: str) -> _Found:
 
 
 def _bare(text: str, otherwise: _Found) -> _Found:
-    """Find a program without fences: the lines around class Reward that look like code. If none, return `otherwise`."""
+    """Find a program that is neither fenced nor in JSON: the lines around class Reward that look like code.
+
+    If there is no such class, or if the answer is JSON, return `otherwise`.
+    """
     match = CLASS.search(text)
     if match is None or otherwise.as_json:
         return otherwise

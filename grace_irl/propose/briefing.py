@@ -1,4 +1,7 @@
-"""The part that all prompts of a run share."""
+"""The part that all prompts of a run share (`Briefing`), and the token limits of prompts (`PromptBudget`).
+
+A prompt has a system part and a user part. The user part begins with the preamble, which explains the data.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,15 @@ from grace_irl.propose.views.vector import HELPER
 
 
 def neutral_names(tasks: Iterable[str]) -> dict[str, str]:
-    """Map each task to a letter, in order of first appearance: A, B, …, Z, AA, AB, …"""
+    """Map task names to neutral names, in order of first appearance: A, B, …, Z, AA, AB, …
+
+    Prompts use neutral names, because a model may know a benchmark by the names of its tasks.
+    """
     return {task: _letters(number) for number, task in enumerate(dict.fromkeys(tasks))}
 
 
 def renamed(items: Sequence[Labelled], names: Mapping[str, str]) -> tuple[Labelled, ...]:
-    """The items with their tasks renamed; the trajectories are the same objects."""
+    """Copies of the items with new task names. `names` maps old names to new ones."""
     return tuple(replace(item, demonstration=replace(item.demonstration, task=names[item.task])) for item in items)
 
 
@@ -40,18 +46,18 @@ HELPER_FROM = 8_000
 """Minimum budget in tokens for which prompts contain the helper function (`vector.HELPER`)."""
 
 TERSE_BELOW = 0.5
-"""Scale below which prompts omit advice, debug functions and the list of instructions."""
+"""`PromptBudget.scale` below which prompts omit advice, debug functions and the list of instructions."""
 
 SECTIONS = {
-    "legend": (1_500, 1 / 8),  # notation of states, codes, statistics
-    "instructions": (500, 1 / 20),  # list of instructions
-    "words": (500, 1 / 20),  # table of words and the codes or nodes that go with them
+    "legend": (1_500, 1 / 8),  # notation of states, and statistics of the data
+    "instructions": (500, 1 / 20),  # list of the distinct instructions
+    "words": (500, 1 / 20),  # table of words in instructions, with the codes or nodes that go with them
     "context": (3_000, 1 / 8),  # the user's own text
-    "source": (6_000, 1 / 4),  # source of a parent
-    "debug": (1_000, 1 / 20),  # text of debug(expert_states, negative_states)
-    "traceback": (800, 1 / 20),  # fault in a repair prompt
+    "source": (6_000, 1 / 4),  # source of a parent program
+    "debug": (1_000, 1 / 20),  # output of debug(expert_states, negative_states)
+    "traceback": (800, 1 / 20),  # error message and traceback in a repair prompt
 }
-"""Maximum tokens of a section, and its maximum share of `PromptBudget.total`; the smaller limit applies."""
+"""Two limits of each section: a number of tokens, and a share of `PromptBudget.total`. The smaller limit applies."""
 
 
 @dataclass(frozen=True)
@@ -59,16 +65,20 @@ class PromptBudget:
     """Limits of prompts and of their parts, in tokens as estimated by `tokens.estimate`.
 
     Attributes:
-        total: the whole prompt, system part included. It is the model's context minus the answer.
+        total: maximum tokens of a whole prompt, with its system part. Prompt and answer must fit into the model's
+            context together.
         scale: length relative to the normal prompt, in (0, 1]. With 0.25 a prompt takes a quarter of the tokens.
-            Below 1, states of trajectories are omitted first, then whole trajectories. The fixed parts stay whole.
-        trajectories: all trajectories of a prompt together.
-        negative: one negative trajectory, if expert trajectories contain negative states as well (rules "last" and
-            "goal"). Random walks are long and say little.
-        negative_heavy: one negative trajectory with large states. A screen takes as many tokens as several grids.
-        dense: one trajectory if every expert state is positive (rule "all"): statistics then say more.
-        experts, negatives: maximum number of trajectories of this role; each task has at least one.
-        failures: maximum number of trajectories with wrong states.
+            Prompts omit states of trajectories first, then whole trajectories.
+        trajectories: maximum tokens of all trajectories of a prompt together.
+        negative: maximum tokens of one negative trajectory under the label rules "last" and "goal". Negative
+            trajectories are often random walks, which are long and say little.
+        negative_heavy: the limit that replaces `negative` for large states, such as screens. One screen takes as many
+            tokens as several grids.
+        dense: maximum tokens of one trajectory under the label rule "all". Every expert state is positive then, and
+            statistics say more than trajectories.
+        experts, negatives: maximum number of expert and of negative trajectories. If there are more tasks, the number
+            of tasks is the maximum.
+        failures: maximum number of trajectories with states that the parent program misclassifies.
     """
 
     total: int = 24_000
@@ -87,12 +97,12 @@ class PromptBudget:
         return int(min(most, self.total * share))
 
     def room(self, fixed: int, wanted: int, spared: int = 0) -> int:
-        """Tokens for trajectories; may be negative.
+        """Maximum tokens of the trajectories in a prompt; negative if the other parts are too long.
 
         Args:
-            fixed: tokens of everything else.
+            fixed: tokens of the other parts.
             wanted: tokens of all trajectories without omissions.
-            spared: tokens by which everything else is shorter than at scale 1.
+            spared: tokens by which the other parts are shorter than at scale 1.
         """
         wanted = min(wanted, self.trajectories)
         return min(wanted, self.total - fixed, round(self.scale * (fixed + spared + wanted)) - fixed)
@@ -104,16 +114,16 @@ class Briefing:
 
     Attributes:
         items: the training data, with neutral names of tasks. Held-out data is absent, so it cannot enter a prompt.
-        names: the neutral name of each task.
-        rule: the rule that decides which states are positive.
-        view: the notation of states.
-        system: the system part of every operator that requests a program.
-        clean_system: the system part of `clean`.
+        names: neutral name, such as "A", by task name.
+        rule: the label rule, which decides which states are positive.
+        view: the object that writes states as text.
+        system: the system part of prompts that request a program.
+        clean_system: the system part of prompts that request goal states.
         preamble: the beginning of every user part.
         answer_format: "code" or "json".
         budget: limits of prompts.
         images: whether prompts with trajectories include pictures of states.
-        spared: tokens by which system part and preamble are shorter than at scale 1.
+        spared: tokens by which the system part and the preamble are shorter than at scale 1.
     """
 
     items: tuple[Labelled, ...]
@@ -150,14 +160,14 @@ def brief(
     """Make the common part of all prompts of a run from the training data of a problem.
 
     Args:
-        problem: the problem. Only task names and roles are read from held-out data.
+        problem: the labelled demonstrations. Of held-out ones, only task names and roles are read.
         answer_format: the requested format of programs.
         context: the user's own knowledge, which the data do not show (`--context FILE`); "" for none.
         budget: limits of prompts; None for the default.
         images: whether prompts with trajectories include pictures of states.
 
     Raises:
-        InputError: states of a kind without a view.
+        InputError: the data have states of a kind without a view.
     """
     budget = budget or PromptBudget()
     names = neutral_names(item.task for item in (*problem.train, *problem.held_out))
@@ -207,7 +217,7 @@ def brief(
 def _action(problem: Problem, items: Sequence[Labelled]) -> str:
     """The description of an action if programs may read actions; else "".
 
-    Actions are left out for kinds in which two successive states show the action (`StateKind.prompts_actions`).
+    Some kinds of states need no actions, because two consecutive states show the action (`StateKind.prompts_actions`).
     """
     if not items:
         return ""
@@ -218,7 +228,10 @@ def _action(problem: Problem, items: Sequence[Labelled]) -> str:
 
 
 def _distinct(instructions: Sequence[str], tokens: int) -> str:
-    """The distinct instructions, most frequent first, each with its count if that is above 1."""
+    """List the distinct instructions, most frequent first, in about `tokens` tokens.
+
+    An instruction that occurs more than once has its count beside it.
+    """
     lines: list[str] = []
     counted = sorted(Counter(instructions).items(), key=lambda entry: (-entry[1], entry[0]))
     for text, count in counted:

@@ -1,4 +1,7 @@
-"""GRACE's cleaning: a model names the goal states of expert trajectories (docs/runs.md, "Goal states")."""
+"""Questions to a language model about the goal states of expert trajectories, before a search begins.
+
+In a goal state the task is done. GRACE calls this step cleaning (docs/runs.md, "Goal states").
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,13 @@ ANSWERS = 3  # maximum number of answers about one trajectory
 
 
 class Cleaner:
-    """A dialogue with a model about the goal states of each trajectory, several trajectories in parallel.
+    """A client that asks a model for the goal states of trajectories, several trajectories in parallel.
 
-    If an answer is invalid, the question is repeated with the reason.
+    If an answer is invalid, the client asks again and adds the reason.
 
     Args:
         asking: access to the model.
-        keep: callback that stores each answer at once, valid or not, since each answer costs money.
+        keep: callback that stores an answer, valid or not. It is called at once, since each answer costs money.
         in_flight: maximum number of trajectories in parallel.
     """
 
@@ -36,7 +39,7 @@ class Cleaner:
 
         Args:
             items: expert trajectories, all different.
-            said: number of earlier answers by trajectory digest.
+            said: number of answers that are already stored, by trajectory digest. New answers are numbered from it.
 
         Returns:
             The last failure by trajectory digest, for the trajectories that still have no goal states.

@@ -1,4 +1,7 @@
-"""Feedback on a parent: its rewards, its mistakes, and the output of its debug functions."""
+"""Feedback on programs for prompts: their rewards, their mistakes, and the output of their debug functions.
+
+Most prompts show one or more parents, the programs on which the new program builds.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +25,14 @@ SET_STATES = 400  # maximum number of states in each argument of debug(expert_st
 def material(
     bench: Workbench, briefing: Briefing, request: Request, parents: Sequence[Parent], operator: Operator
 ) -> Material:
-    """Collect the material of a prompt for a request, from training data only.
+    """Collect the material from which an operator writes the prompt for a request. Only training data enter.
 
     Args:
-        parents: the parents of the request, then its ancestors.
-        operator: the operator that writes the prompt.
+        bench: data, sandbox and stored rewards of the run.
+        briefing: the part that all prompts share.
+        request: the request of the search.
+        parents: the parents of the request, then its ancestors (`Request.ancestors`).
+        operator: the operator.
     """
     count = len(parents) - len(request.ancestors)
     known = [_known(bench, briefing, each, request.seed if n < count else None) for n, each in enumerate(parents)]
@@ -57,7 +63,7 @@ def material(
 
 
 def _known(bench: Workbench, briefing: Briefing, parent: Parent, seed: int | None) -> ParentMaterial:
-    """Facts about a program. With seed None, its debug(expert_states, negative_states) does not run."""
+    """Collect facts about a program. With seed None, its debug(expert_states, negative_states) is not called."""
     source = parent.program.source
     rewards = bench.rewards.get(parent.program.id, {item.trajectory.digest for item in briefing.items})
     wrong = wrong_states(briefing.items, rewards)
@@ -67,7 +73,7 @@ def _known(bench: Workbench, briefing: Briefing, parent: Parent, seed: int | Non
 
 
 def _debug(bench: Workbench, source: str, shown: Sequence[Shown]) -> dict[tuple[str, int], str]:
-    """Output of debug_fn by digest and step, for the steps that `foremost` returns."""
+    """Run debug_fn at the most important steps (`foremost`). Return its output by trajectory digest and step."""
     trajectories = [each.item.trajectory for each in shown]
     requests = [DebugRequest(place, step) for place, each in enumerate(shown) for step in sorted(foremost(each))]
     handle = bench.sandbox.put(trajectories)
@@ -75,14 +81,14 @@ def _debug(bench: Workbench, source: str, shown: Sequence[Shown]) -> dict[tuple[
         outcome = bench.sandbox.run(source, handle, range(len(shown)), limits=bench.limits, debug=requests)
     finally:
         bench.sandbox.drop(handle)
-    if outcome.status != "ok":  # a program whose debug function runs out of time keeps its score
+    if outcome.status != "ok":  # the prompt then has no debug output; the program keeps its score
         return {}
     asked = [(trajectories[request.position].digest, request.step) for request in requests]
     return dict(zip(asked, outcome.debug, strict=True))
 
 
 def _overall(bench: Workbench, source: str, seed: int) -> str:
-    """Output of the program's debug(expert_states, negative_states) on a sample of the training states."""
+    """Call the program's debug(expert_states, negative_states) on random training states. Return its output."""
     train = bench.problem.train
     sides: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
     for position, item in enumerate(train):

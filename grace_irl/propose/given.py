@@ -1,4 +1,8 @@
-"""Proposers that do not ask a model: given programs, a recording, and a wrapper that runs a proposer in a thread."""
+"""Proposers (sources of programs) that ask no model.
+
+`Given` returns programs of the user, and `Replay` the answers of a recorded run. `Seeded` and `InThread` wrap other
+proposers.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +23,8 @@ class GivenProgram:
 
     Attributes:
         source: the program's text.
-        origin: the place that the program comes from, for messages.
-        prior: log-prior in nats, relative to the best program of the proposer that wrote it: at most 0; 0 if unknown.
+        origin: the file or the run that the program comes from, for messages.
+        prior: log-prior in nats, at most 0; 0 if unknown. It is relative to the best program of the same proposer.
     """
 
     source: str
@@ -29,9 +33,9 @@ class GivenProgram:
 
 
 class Given:
-    """A proposer that answers request i with program i.
+    """A proposer that answers the request with index i with program i.
 
-    After the last program the answer is the failure "no more given programs".
+    If there are too few programs, the answer is the failure "no more given programs".
     """
 
     def __init__(self, programs: Sequence[GivenProgram]) -> None:
@@ -46,10 +50,10 @@ class Given:
 
 
 class Seeded:
-    """A proposer that passes requests on to one of two others.
+    """A proposer that passes each request on to one of two proposers, `first` or `then`.
 
-    The proposer `first` gets those of the first `count` requests that have the operator "initialise". All other
-    requests, and those that `first` cannot answer, go to the proposer `then`.
+    `first` gets a request if its index is below `count` and its operator is "initialise". All other requests go to
+    `then`, and so does each request to which `first` has no program.
     """
 
     def __init__(self, first: Proposer, then: Proposer, count: int) -> None:
@@ -84,14 +88,14 @@ class Recording(Protocol):
     """Recorded answers of a run's proposer."""
 
     def proposal(self, index: int, attempt: int = 0) -> Proposal | None:
-        """The answer to request `index`. Attempt 0 is the first answer, and later attempts are further calls."""
+        """The recorded answer to request `index`. Attempt 0 is the first answer, attempt n the n-th follow-up call."""
         ...
 
 
 class Replay:
     """A proposer that repeats a recorded run, without a server or model.
 
-    Each request gets the recorded answer, repairs included.
+    It also repeats the answers of follow-up calls, such as repairs.
 
     Args:
         recording: the recorded answers.
@@ -103,7 +107,7 @@ class Replay:
         self._name = name
 
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
-        """See `Proposer`. A request that the recording lacks fails, because the recorded run ended before it."""
+        """See `Proposer`. A request without a recorded answer fails, because the recorded run ended before it."""
         del parents
         missing = f"exhausted: {self._name} holds no answer to request {request.index}"
         return self._recording.proposal(request.index) or Proposal("", failure=missing, exhausted=True)
@@ -111,13 +115,13 @@ class Replay:
     async def follow(
         self, step: Step, request: Request, parents: Sequence[Parent], version: Parent, attempt: int
     ) -> Proposal | None:
-        """See `Follower`. Return the recorded answer of this call."""
+        """See `Follower`. Return the recorded answer of the follow-up call."""
         del step, parents, version
         return self._recording.proposal(request.index, attempt)
 
 
 def require_answers(recording: Recording, name: str) -> None:
-    """Raise InputError if the recording has no first answer."""
+    """Raise InputError if the recording has no answer to request 0."""
     if recording.proposal(0) is None:
         raise InputError(f"{name}: no recorded answers; expected the folder of a run, or a recording made by export")
 
@@ -125,8 +129,8 @@ def require_answers(recording: Recording, name: str) -> None:
 class InThread:
     """A wrapper that runs a proposer in a separate thread, one request at a time.
 
-    It is for proposers that compute instead of waiting for a server. The event loop stays free for evaluations. A run
-    that is stopped or interrupted does not wait for a pending answer.
+    It is for proposers that compute instead of waiting for a server, so that the event loop stays free for
+    evaluations. A run that is stopped or interrupted does not wait for a pending answer.
     """
 
     def __init__(self, proposer: Proposer) -> None:

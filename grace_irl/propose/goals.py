@@ -1,4 +1,7 @@
-"""Parser of a model's raw answer: goal states of trajectories (docs/runs.md, "Goal states")."""
+"""Parser of a model's answer about goal states, and the record of such an answer (docs/runs.md, "Goal states").
+
+In a goal state of an expert trajectory the task is done.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ GOALS_SCHEMA: dict[str, object] = {
     "required": ["reasoning", "trajectories"],
     "additionalProperties": False,
 }
-"""JSON schema of an answer to the operator `clean` in the format "json"."""
+"""JSON schema of an answer about goal states, for models that answer in the format "json"."""
 
 _STATE_KEYS = ("goal_states", "goal_state_indexes", "goals", "states")
 _LINE = re.compile(r"^[\W_]*trajectory\s*#?(\d+)[\W_]*?[:=][ \t*]*(.*)$", re.IGNORECASE | re.MULTILINE)
@@ -42,14 +45,14 @@ _RANGE = re.compile(r"(\d+)(?:\s*(?:-|\.\.)\s*(\d+))?")
 
 @dataclass(frozen=True)
 class Goals:
-    """Goal states of the trajectories in a prompt.
+    """Goal states of all trajectories in a prompt, as parsed from the answer.
 
     Attributes:
-        indices: sorted goal states of each trajectory, in the prompt's order. States count from 0 as in
-            `Demonstration.goals`. () means that the trajectory has no goal state, None that the answer is invalid.
-        failure: one line that begins with the kind of failure; "" if every trajectory has a valid answer. The first
-            kind that applies is used: "refusal"; "empty"; "range" (the trajectory does not have this state);
-            "length" (the token limit cut the answer); "missing" (a trajectory without an answer).
+        indices: for each trajectory, in the prompt's order, the sorted indices of its goal states, from 0. () means
+            that it has no goal state, None that the answer about it is invalid.
+        failure: one line that begins with the kind of failure; "" if every trajectory has a valid answer. The kinds
+            are "refusal", "empty", "range" (the number of a state is outside the trajectory), "length" (the token
+            limit cut the answer) and "missing" (a trajectory without an answer).
     """
 
     indices: tuple[tuple[int, ...] | None, ...]
@@ -57,7 +60,7 @@ class Goals:
 
 
 def parse_goals(text: str, lengths: Sequence[int], finish: Finish = "stop") -> Goals:
-    """Read the answer to the operator `clean`: lines or JSON, whichever format was requested.
+    """Read goal states from an answer. Both lines and JSON are accepted, whichever format the prompt requested.
 
     Args:
         text: the answer as the model sent it.
@@ -89,7 +92,7 @@ def parse_goals(text: str, lengths: Sequence[int], finish: Finish = "stop") -> G
 
 
 def _of_json(text: str, count: int) -> dict[int, list[int]]:
-    """Goal states by trajectory number, both counted from 1; {} if the text holds no such object."""
+    """Goal states by trajectory number, both counted from 1; {} if the text has no JSON object with goal states."""
     for value in objects(text):
         entries = value.get("trajectories")
         if isinstance(entries, list):
@@ -114,7 +117,10 @@ def _states(entry: Mapping[str, object]) -> list[int] | None:
 
 
 def _of_lines(text: str, count: int) -> dict[int, list[int]]:
-    """Goal states by trajectory number, from lines such as `trajectory 1: 4, 7`. The last readable line is used."""
+    """Goal states by trajectory number, both counted from 1, from lines such as `trajectory 1: 4, 7`.
+
+    Of several lines about one trajectory, the last readable one is used.
+    """
     said: dict[int, list[int]] = {}
     for number, rest in _LINE.findall(text):
         states = _listed(rest.strip())
@@ -134,7 +140,7 @@ def _listed(text: str) -> list[int] | None:
     states: list[int] = []
     for first, last in _RANGE.findall(text):
         one, other = int(first), int(last or first)
-        # A huge range exceeds the trajectory. Its two ends are enough for `parse_goals` to reject it.
+        # A huge range exceeds any trajectory. Its two ends are enough for `parse_goals` to reject it.
         states += range(one, other + 1) if 0 <= other - one < 10_000 else [one, other]
     return states
 
@@ -148,13 +154,14 @@ class GoalAnswer:
 
     Attributes:
         digest: digest of the trajectory.
-        attempt: number of the answer, from 0. The last valid answer is used.
+        attempt: number of the answer about this trajectory, from 0. The last valid answer is used.
         origin: "file" (the user's file), "data" (marks in the demonstrations) or "model".
-        indices: goal states, counted from 1, () for none; None if the answer is invalid.
+        indices: numbers of the goal states, from 1; () for no goal state; None if the answer is invalid.
         failure: one line that says why the answer is invalid; "" otherwise.
         prompt: the prompt as sent to a model; "" for other origins.
-        raw: the raw answer.
-        tokens_in, tokens_out, seconds: cost of the call.
+        raw: the model's answer as it came.
+        tokens_in, tokens_out: number of tokens of the prompt and of the answer.
+        seconds: wall time of the call.
     """
 
     digest: str
@@ -170,5 +177,5 @@ class GoalAnswer:
 
 
 def last_words(answers: Iterable[GoalAnswer]) -> dict[str, tuple[int, ...]]:
-    """Goal states by digest, counted from 1, from the last valid answer on each trajectory."""
+    """Goal states by trajectory digest, counted from 1, from the last valid answer about each trajectory."""
     return {answer.digest: answer.indices for answer in answers if answer.indices is not None}

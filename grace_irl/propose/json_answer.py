@@ -1,4 +1,4 @@
-"""JSON objects in a model's answer, complete or broken."""
+"""Reader of JSON objects in a model's answer, even of invalid ones, and the JSON schemas of answers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 CODE_KEYS = ("reward_class_code", "code", "source", "program", "reward_code")
 REASONING_KEYS = ("reasoning", "rationale", "explanation", "thought")
-"""Keys that models use for the code and for the reasoning. The first key that is present is used."""
+"""Keys of the code (`CODE_KEYS`) and of the reasoning in models' answers. The first key that is present is used."""
 
 MAX_ATTEMPTS = 16
-"""Maximum number of places where the search for an object starts. Each attempt may read to the end of the answer."""
+"""Maximum number of opening braces at which `objects` tries to decode. Each attempt may read the whole text."""
 
 _OBJECT = re.compile(r"\{\s*[\"}]")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "", '"': '"', "'": "'", "\\": "\\", "/": "/"}
@@ -20,12 +20,12 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "", '"': '"', "'": "'", "\\": "\\", "/": 
 
 @dataclass(frozen=True)
 class JsonAnswer:
-    """The content of an answer in JSON.
+    """The program and the reasoning of an answer in JSON.
 
     Attributes:
-        code: value of the first code key.
-        reasoning: value of the first reasoning key, or "".
-        whole: whether the object is complete.
+        code: the program's text.
+        reasoning: the model's explanation; "" if there is none.
+        whole: whether the end of the program was found.
     """
 
     code: str
@@ -34,14 +34,15 @@ class JsonAnswer:
 
 
 def read_object(text: str) -> JsonAnswer | None:
-    """Find the object that has code, even inside fences or among other text; None if there is none."""
+    """Find the JSON object with code in an answer, even inside fences or other text; None if there is none."""
     whole = _carrying(objects(text, strict=True))
-    # If a JSON string contains raw line breaks, an escaped `\n` belongs to the code. Only `_broken` leaves it there.
+    # If the code has raw line breaks, which is invalid JSON, an escaped `\n` is part of a string in the code. `_broken`
+    # leaves it as it is. The lenient decoder would replace it, so it comes last.
     return whole or _broken(text) or _carrying(objects(text))
 
 
 def _carrying(values: Iterable[dict[str, object]]) -> JsonAnswer | None:
-    """The first object that has code."""
+    """The program of the first object that has code, or None."""
     for value in values:
         for each in _inner(value):
             for key in CODE_KEYS:
@@ -52,11 +53,11 @@ def _carrying(values: Iterable[dict[str, object]]) -> JsonAnswer | None:
 
 
 def objects(text: str, *, strict: bool = False) -> Iterator[dict[str, object]]:
-    """Find the JSON objects in a text, outermost objects only.
+    """Find the valid JSON objects in a text. Objects inside other objects are not returned separately.
 
     Args:
         text: any text.
-        strict: whether to refuse raw line breaks in strings.
+        strict: whether an object with raw line breaks in its strings is invalid.
     """
     decoder = json.JSONDecoder(strict=strict)
     end = 0
@@ -74,7 +75,7 @@ def objects(text: str, *, strict: bool = False) -> Iterator[dict[str, object]]:
 
 
 def twice_escaped(code: str) -> str:
-    """The code with its line breaks unescaped if they were escaped twice; otherwise the code as it is."""
+    """Unescape the line breaks of code that a model escaped twice. Any other code is returned as it is."""
     if "\n" in code or "\\n" not in code:
         return code
     try:
@@ -85,18 +86,18 @@ def twice_escaped(code: str) -> str:
 
 
 def unescape(raw: str) -> str:
-    """Replace JSON's escapes, and leave all others as they are."""
+    """Replace escape sequences of JSON in a text, and leave all other backslashes as they are."""
     return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), raw)
 
 
 def _inner(value: dict[str, object]) -> Iterator[dict[str, object]]:
-    """An object and the objects directly inside it."""
+    """Yield an object and the objects directly inside it."""
     yield value
     yield from (each for each in value.values() if isinstance(each, dict))
 
 
 def _text(value: object) -> str:
-    """A text as it is, a list of lines as one text, and "" for any other value."""
+    """Convert a JSON value to text: a string as it is, a list of lines joined, and any other value to ""."""
     if isinstance(value, list) and value and all(isinstance(line, str) for line in value):
         return "\n".join(line.rstrip("\n") for line in value)
     return value if isinstance(value, str) else ""
@@ -107,7 +108,10 @@ def _first(value: dict[str, object], keys: Sequence[str]) -> str:
 
 
 def _broken(text: str) -> JsonAnswer | None:
-    """Read an object that is invalid JSON: its code has bare or triple quotes, or its end is missing."""
+    """Read the program from invalid JSON.
+
+    Examples are unescaped quotes or raw line breaks in the program, triple quotes around it, and a missing end.
+    """
     keys = "|".join(CODE_KEYS)
     start = re.search(rf"\"(?:{keys})\"\s*:\s*(\"\"\"|'''|\"|`)", text)
     if start is None:
@@ -120,7 +124,7 @@ def _broken(text: str) -> JsonAnswer | None:
     code = rest[:end] if whole else rest
     if code.count("\n") <= 2:
         code = unescape(code)
-    elif mark == '"':  # raw line breaks: a `\n` belongs to the code's own strings
+    elif mark == '"':  # raw line breaks, so an escaped one is part of a string in the code
         code = code.replace('\\"', '"')
     before = re.search(rf"\"(?:{others})\"\s*:\s*\"((?:[^\"\\]|\\.)*)\"", text[: start.start()])
     return JsonAnswer(code, unescape(before[1]) if before else "", whole)
@@ -132,7 +136,7 @@ ANSWER_SCHEMA: dict[str, object] = {
     "required": ["reasoning", "reward_class_code"],
     "additionalProperties": False,
 }
-"""JSON schema of an answer in the format "json" (GRACE, appendix: reasoning, reward_class_code)."""
+"""JSON schema of an answer with a program, in the format "json". The two keys are those of GRACE's appendix."""
 
 NOTE_SCHEMA: dict[str, object] = {
     "type": "object",
@@ -140,11 +144,11 @@ NOTE_SCHEMA: dict[str, object] = {
     "required": ["text"],
     "additionalProperties": False,
 }
-"""JSON schema of an answer that is a text instead of a program, in the format "json"."""
+"""JSON schema of an answer with a text instead of a program, in the format "json"."""
 
 
 def read_note(text: str) -> str:
-    """The text of an answer that is no program, in the format "code" or "json"."""
+    """The text of an answer without a program: the field "text" of a JSON object, otherwise the whole answer."""
     found = next(iter(objects(text)), {}) if text.lstrip().startswith("{") else {}
     said = found.get("text")
     return said if isinstance(said, str) else text

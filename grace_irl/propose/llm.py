@@ -1,6 +1,6 @@
-"""The proposer that asks a model through any `Chat`.
+"""The proposer that asks a language model for programs. It works with any implementation of `Chat`.
 
-If a prompt is too long for the model, it is written again with less content.
+If a prompt is too long for the model, the proposer writes a shorter one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from grace_irl.propose.prompter import Prompter, PromptSettings
 from grace_irl.propose.protocol import Chat, Completion, Parent, Prompt, Proposal, Question, Step
 from grace_irl.search.protocol import Request
 
-SHRINKS = 5  # maximum number of attempts to write a prompt; each is shorter than the last
+SHRINKS = 5  # maximum number of versions of one prompt, each shorter than the last
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,11 @@ class Asked:
 
 
 class Asking:
-    """Access to a model that shortens a prompt if it is too long for the model.
+    """A client of a model that writes a shorter prompt if a prompt is too long for the model.
 
     Args:
         chat: the model.
-        bench: the data and the sandbox.
+        bench: data and sandbox of the run.
         settings: limits and content of prompts.
     """
 
@@ -61,7 +61,7 @@ class Asking:
         """Request `n` answers to a prompt.
 
         Args:
-            write: function that writes the prompt.
+            write: function that writes the prompt, shorter each time after `Prompter.shrink`.
             name, n, schema: see `Question`.
 
         Raises:
@@ -78,7 +78,7 @@ class Asking:
                 return Asked(prompt, failed.answers, f"no answer: {failed}")
             except ContextOverflow as overflow:
                 last = overflow
-                if prompter.version == version:  # otherwise another call has shortened the prompts meanwhile
+                if prompter.version == version:  # otherwise another call has already shortened prompts
                     self._bench.note(f"{overflow}; later prompts are shorter")
                     prompter.shrink(prompt, overflow.limit, overflow.prompt_tokens)
         raise InputError(f"{last}; {SHRINKS - 1} shorter prompts did not fit either")
@@ -92,7 +92,7 @@ class Asking:
         await self._chat.close()
 
     async def _opened(self) -> Prompter:
-        """The prompter. The first call makes it, with the server's answer format and context length."""
+        """Return the prompter. The first call asks the server for its answer format and context length to create it."""
         if self._prompter is None:
             self._prompter = asyncio.create_task(self._open())
         return await asyncio.shield(self._prompter)
@@ -104,7 +104,12 @@ class Asking:
 
 @dataclass(frozen=True)
 class _Call:
-    """One call in progress. Its answers belong to the samples of a request, starting at sample `first`."""
+    """One call to the model that answers several samples of a request.
+
+    Attributes:
+        first: index of the sample that gets the first answer.
+        answers: task that returns the answers.
+    """
 
     first: int
     answers: asyncio.Task[list[Proposal]]
@@ -113,13 +118,13 @@ class _Call:
 class LlmProposer:
     """A proposer that writes a prompt for each request and reads the model's answers.
 
-    One call answers all samples of a request (`Request.samples`). An answer without a program becomes a proposal
-    with a failure. The failure begins with its kind: "length", "refusal", "empty", "unparsable", "no_class" or
-    "no answer".
+    The samples of a request are consecutive requests with the same prompt. One call to the model answers all of them.
+    An answer without a program becomes a proposal with a failure. The failure begins with its kind: "length",
+    "refusal", "empty", "unparsable", "no_class" or "no answer".
 
     Args:
         chat: the model.
-        bench: the data and the sandbox.
+        bench: data and sandbox of the run.
         settings: limits and content of prompts.
     """
 
@@ -136,7 +141,7 @@ class LlmProposer:
         """
         group = request.index - request.sample
         if group not in self._calls:
-            # Requests come in order. So if a resumed run lacks samples of a call (a group), they are the last ones.
+            # A resumed run may already have the first samples of a group. Then only the others are requested.
             work = self._answers(request, tuple(parents), request.samples - request.sample)
             self._calls[group] = _Call(request.sample, asyncio.create_task(work))
         call = self._calls[group]
@@ -170,7 +175,7 @@ class LlmProposer:
     async def _asked(
         self, write: Callable[[Prompter], Prompt], name: str, n: int, *, reads: bool = True
     ) -> list[Proposal]:
-        """Request `n` proposals. With `reads`, the answers are programs, otherwise texts."""
+        """Request `n` proposals from one prompt. With `reads`, the answers are programs, otherwise texts."""
         asked = await self._asking.ask(write, name, n, ANSWER_SCHEMA if reads else NOTE_SCHEMA)
         found = [_read(asked.prompt, each, reads=reads) for each in asked.completions]
         # Only the first answer of a call stores the prompt.
@@ -180,7 +185,7 @@ class LlmProposer:
 
 
 def _read(prompt: Prompt, completion: Completion, *, reads: bool) -> Proposal:
-    """A proposal from an answer: its program, or its text if `reads` is off."""
+    """Make a proposal from an answer: from the program in it if `reads` is true, otherwise from its text."""
     answer = parse(completion.text, completion.finish) if reads else None
     return Proposal(
         source=answer.source if answer else "",

@@ -1,4 +1,4 @@
-"""A person with a chat window who answers prompts: prompts are written to files, and answers are read from files."""
+"""A chat through files, for a person who copies prompts into a chat window and saves the answers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from grace_irl.atomic import write_atomically
 from grace_irl.propose.protocol import AnswerFormat, Completion, Prompt, Question
 
 LOOK = 0.2  # seconds between two checks of the folder
-STILL = 3  # checks without a change after which an answer file, or a batch of prompts, is complete
+STILL = 3  # checks without a change until an answer file, or a batch of prompts, counts as complete
 PROMPT, ANSWER = ".prompt.md", ".answer.md"
-MAX_BYTES = 2_000_000  # maximum size of an answer file; the parser's limit is lower
+MAX_BYTES = 2_000_000  # maximum bytes that are read from an answer file
 
 
 class Manual:
@@ -23,14 +23,14 @@ class Manual:
 
     Further answers to one prompt are `NAME-2.answer.md`, `NAME-3.answer.md`, …
 
-    Prompts and answers stay in the folder, so a resumed run finds answers that were written meanwhile. An existing
+    Prompts and answers stay in the folder, so a resumed run finds answers that a person has saved before. An existing
     prompt file is not overwritten. An answer is read only after its file has stayed the same for `STILL` checks, so
-    that no half-written file is read. An empty file is not an answer.
+    that no half-written file is read. An empty file does not count as an answer.
 
     Args:
         folder: folder of the files; created with the first prompt.
-        note: callback that shows a message. It is called once for each batch of prompts that are written shortly
-            after one another, and once for each file that belongs to no prompt.
+        note: callback that shows a message. Prompts written shortly after one another form a batch, and each batch
+            has one message. Each file that belongs to no prompt has one, too.
         answer_format: the requested format of programs.
     """
 
@@ -39,10 +39,10 @@ class Manual:
         self._note = note
         self._answer_format = answer_format
         self._waiting: set[str] = set()
-        self._asked: dict[str, int] = {}  # number of answers wanted, by prompt, since this object was made
+        self._asked: dict[str, int] = {}  # number of requested answers by prompt name
         self._foreign: set[str] = set()
         self._untold: list[str] = []  # unanswered prompts that no message has named yet
-        self._still = 0  # checks since the last of these prompts
+        self._still = 0  # number of checks since the last of these prompts was written
         self._looked = float("-inf")
 
     async def answer_format(self) -> AnswerFormat:
@@ -50,7 +50,7 @@ class Manual:
         return self._answer_format
 
     async def room(self) -> None:
-        """See `Chat`. The limit of a person's chat window is unknown."""
+        """See `Chat`. The result is None, because the limit of a person's chat window is unknown."""
 
     async def ask(self, question: Question) -> tuple[Completion, ...]:
         """See `Chat`. There is no time limit."""
@@ -93,7 +93,7 @@ class Manual:
             await asyncio.sleep(LOOK)
 
     def _look(self) -> None:
-        """Check all prompts. The rate does not depend on the number of waiting prompts."""
+        """Check the folder, but not again within half of `LOOK`, since every waiting prompt calls this method."""
         now = time.monotonic()
         if now - self._looked < LOOK / 2:
             return
@@ -102,7 +102,7 @@ class Manual:
         self._look_for_foreign_files()
 
     def _tell_of_prompts(self) -> None:
-        """Name the waiting prompts in one message, once the batch is complete."""
+        """Name the new unanswered prompts in one message, once their batch is complete."""
         if not self._untold:
             return
         self._still += 1
@@ -121,7 +121,7 @@ class Manual:
         self._note(said + (f", and further ones into {first}-2{ANSWER} to {first}-{most}{ANSWER}" if most > 1 else ""))
 
     def _look_for_foreign_files(self) -> None:
-        """Report each file that belongs to no prompt, once; most often its name has a typing error."""
+        """Report each file that belongs to no prompt, once. Most often its name has a typing error."""
         for entry in os.scandir(self._folder):
             name = entry.name
             if name in self._foreign or name.startswith(".") or name.endswith((PROMPT, ".png")):
@@ -133,7 +133,10 @@ class Manual:
             self._note(f"{entry.path} answers no prompt here; expected a name such as {example}{ANSWER}: rename it")
 
     def _is_answer(self, stem: str) -> bool:
-        """Whether a prompt wants this answer. For prompts of an earlier process the number of answers is unknown."""
+        """Whether a prompt has requested the answer with this file name, given without its ending.
+
+        For prompts of an earlier process any answer is accepted, because their number of answers is unknown.
+        """
         base, _, number = stem.rpartition("-")
         for prompt, place in ((stem, 1), (base, int(number) if number.isascii() and number.isdigit() else 0)):
             if place and (self._folder / f"{prompt}{PROMPT}").exists():
@@ -142,7 +145,7 @@ class Manual:
 
 
 def _state(path: Path) -> tuple[int, int]:
-    """Size and modification time; (0, 0) if the file does not exist."""
+    """Size in bytes and modification time in nanoseconds of a file; (0, 0) if it does not exist."""
     try:
         found = path.stat()
     except OSError:

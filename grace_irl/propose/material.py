@@ -1,4 +1,7 @@
-"""The input of one prompt (`Material`), and what a proposer works with during a run (`Workbench`)."""
+"""The content of one prompt (`Material`), and the data and tools of a proposer during a run (`Workbench`).
+
+This module also finds and draws states that a program misclassifies, for prompts that show a program's mistakes.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +19,19 @@ from grace_irl.evaluate.rewards import MemoryCache, RewardCache
 from grace_irl.sandbox.protocol import Limits, Sandbox
 
 Wrong = Mapping[int, NDArray[np.int64]]
-"""For each trajectory with wrong states: its index in the training items, and the steps of these states. Sorted by
-index."""
+"""Steps of wrong states (see `wrong_states`), by the index of their trajectory in the training items, sorted."""
 
 
 def wrong_states(items: Sequence[Labelled], rewards: Mapping[str, NDArray[np.float64]]) -> Wrong:
-    """Find the states on the wrong side of a threshold, the one with the best accuracy.
+    """Find the wrong states, which a program misclassifies by their rewards.
 
-    A positive state is wrong if its reward is at most the threshold, a negative state if its reward is above it.
+    The program's threshold is the one with the best accuracy. A positive state is wrong if its reward is at most the
+    threshold, a negative state if its reward is above it.
 
     Args:
         items: the training data.
-        rewards: rewards `(T+1,)` by trajectory digest, NaN for a state without one. Trajectories without an entry are
-            skipped.
+        rewards: rewards `(T+1,)` by trajectory digest, NaN for a state without a reward. Trajectories without an
+            entry are skipped.
     """
     known = [place for place, item in enumerate(items) if item.trajectory.digest in rewards]
     if not known:
@@ -53,11 +56,11 @@ def of_experts(items: Sequence[Labelled], wrong: Wrong) -> Wrong:
 
 
 def drawn(items: Sequence[Labelled], wrong: Wrong, count: int, rng: np.random.Generator) -> list[int]:
-    """Draw the indices of `count` trajectories with wrong states, or of all if there are fewer.
+    """Draw at most `count` trajectories with wrong states, without replacement. Return their indices.
 
-    Tasks take turns in rounds, in a random order in each round, so that a task that no program learns does not take
-    more than its share. Within a task, a draw first chooses positive or negative states with equal chance, since
-    both have the same weight in the fitness. Then it chooses one wrong state of that side, and so its trajectory.
+    Tasks take turns, in a new random order in each round, so that a task that no program learns does not dominate.
+    Within a task, each draw first chooses positive or negative states with equal probability, since both have the same
+    weight in the fitness. Then it chooses one of these wrong states, whose trajectory is the result.
     """
     left: dict[str, dict[bool, dict[int, int]]] = {}
     for place, steps in wrong.items():
@@ -88,11 +91,11 @@ class ParentMaterial:
 
     Attributes:
         source: the program's text.
-        evaluation: the program's score.
+        evaluation: the program's scores.
         rewards: rewards `(T+1,)` by trajectory digest.
-        wrong: states on the wrong side of the program's threshold.
+        wrong: states that the program misclassifies (`wrong_states`).
         overall: output of the program's debug(expert_states, negative_states), which is called once.
-        notes: the model's answers to further calls about the program, by the operator that asked.
+        notes: the model's answers in text form to follow-up calls about the program, by operator.
     """
 
     source: str
@@ -111,11 +114,11 @@ class Material:
         seed: seed of all random draws (`Request.seed`).
         source, evaluation, rewards, wrong, overall: facts about the first parent, as in `ParentMaterial`.
         parents: all parents.
-        ancestors: the ancestors in the request.
-        debug: output of the first parent's debug_fn by trajectory digest and step, from 0.
+        ancestors: further programs that the request names, such as the parents of a parent.
+        debug: output of the first parent's debug_fn, by pairs of trajectory digest and step (from 0).
         include_expert, incorrect_only, expert_only: whether the prompt shows an expert trajectory, only incorrect
             states, only expert states. The search draws these choices at random (GRACE, table 6).
-        trajectories: the trajectories whose goal states are requested.
+        trajectories: the trajectories whose goal states the prompt requests; () in all other prompts.
     """
 
     seed: int = 0
@@ -135,14 +138,14 @@ class Material:
 
 @dataclass(frozen=True, eq=False)
 class Workbench:
-    """The data, the sandbox and the memory of a run.
+    """The data and tools of a proposer during a run.
 
     Attributes:
         problem: labelled demonstrations; proposers read `problem.train` only.
         sandbox: the sandbox that runs debug functions.
         seed: seed of the run.
         limits: limits of one sandbox run.
-        rewards: rewards that scored programs gave to each state, by trajectory digest.
+        rewards: cache of the rewards that evaluated programs gave to training states.
         folder: folder of the run.
         note: callback that shows one line to the user.
     """

@@ -1,4 +1,4 @@
-"""States as pictures, for multimodal models."""
+"""Pictures of states as PNG files, for prompts to multimodal models."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from grace_irl.states.record import RECORD
 from grace_irl.states.screen import SCREEN
 from grace_irl.text import line
 
-PICTURES = 6  # maximum number in one prompt
+PICTURES = 6  # maximum number of pictures in one prompt
 TRAJECTORIES = 3  # maximum number of trajectories without wrong states that have pictures
-CELL = 40  # pixels: side of a cell with room for three codes, one below the other
-LONGEST = 1_200  # maximum pixels of a side; larger grids get smaller cells, without numbers
-LEAST_NUMBERED = 36  # pixels: smallest cell with numbers
-ENLARGED = 512  # pixels to which small images are enlarged
+CELL = 40  # side of a grid cell in pixels, with room for three codes, one below the other
+LONGEST = 1_200  # maximum width and height of a picture in pixels; cells of large grids are smaller
+LEAST_NUMBERED = 36  # minimum side in pixels of a cell in which codes are written
+ENLARGED = 512  # maximum width and height in pixels to which small images are enlarged
 NAMED = 80  # maximum number of characters for the names of parts in a caption
 APART = 8  # pixels between the images of a record
 
@@ -41,7 +41,7 @@ class Pictures:
     """Pictures of a prompt.
 
     Attributes:
-        files: PNG files.
+        files: the content of each PNG file.
         captions: the caption of each file.
         legend: explanation of the drawings.
     """
@@ -58,17 +58,17 @@ class Pictures:
 
 
 def require_pictures(problem: Problem) -> None:
-    """Raise InputError if the states have no picture, or if Pillow is missing."""
+    """Raise InputError if the states of a problem cannot be drawn, or if Pillow is missing."""
     trajectory = problem.items[0].trajectory if problem.items else None
     require_kind(problem.metadata.kind, trajectory)
 
 
 def require_kind(kind: str, trajectory: Trajectory | None = None) -> None:
-    """Raise InputError if states of a kind have no picture, or if Pillow is missing.
+    """Raise InputError if states of a kind cannot be drawn, or if Pillow is missing.
 
     Args:
-        kind: name of the kind.
-        trajectory: a trajectory of this kind, whose states need a picture; None to check the kind alone.
+        kind: name of the kind, such as "grid".
+        trajectory: a trajectory whose states are checked, too; None to check the kind alone.
     """
     objection = "" if trajectory is None or kind not in PAINTERS else PAINTERS[kind].objection(trajectory)
     if kind not in PAINTERS or objection:
@@ -87,8 +87,8 @@ def require_kind(kind: str, trajectory: Trajectory | None = None) -> None:
 def pictures(titles: Mapping[str, Shown]) -> Pictures:
     """Draw states of the trajectories in a prompt, at most `PICTURES`.
 
-    Wrong states come first, from each trajectory in turn, then the last and the first states of experts. If the goal
-    states are unknown, the order is the last state, the first, then ever finer subdivisions between them.
+    States are chosen in this order: wrong states, one from each trajectory in turn, then the last and the first state
+    of expert trajectories. A prompt that asks for goal states has the last state, the first, and states between them.
 
     Args:
         titles: the trajectories by their titles in the prompt.
@@ -118,24 +118,24 @@ def pictures(titles: Mapping[str, Shown]) -> Pictures:
 
 
 def most_of_captions(kind: str) -> int:
-    """Upper bound on the tokens of a prompt's captions."""
+    """Upper bound on the tokens of all captions in a prompt, for states of this kind."""
     longest = "screenshot of state 1000 of Trajectory 10, positive, WRONG"
     return estimate(Pictures((), (longest,) * PICTURES, PAINTERS[kind].legend).text)
 
 
 def _tells(shown: Shown) -> bool:
-    """Whether the ends of a trajectory show the task."""
+    """Whether the first and the last state of a trajectory help to understand the task."""
     return not shown.marks or shown.item.demonstration.role == "expert"
 
 
 def _steps(shown: Shown) -> list[int]:
-    """Steps of a trajectory without wrong states, most informative first."""
+    """Steps to draw of a trajectory without wrong states, most informative first."""
     last = len(shown.item.positive) - 1
     return list(dict.fromkeys((last, 0) if shown.marks else (last, 0, *halves(last + 1))))
 
 
 def portrait(trajectory: Trajectory, step: int) -> tuple[bytes, str]:
-    """Draw a state as a PNG file, with the beginning of its caption, such as "screenshot of ".
+    """Draw a state. Return a PNG file, and the beginning of its caption, such as "screenshot of ".
 
     Raises:
         InputError: a screenshot is missing or cannot be decoded.
@@ -144,7 +144,7 @@ def portrait(trajectory: Trajectory, step: int) -> tuple[bytes, str]:
 
 
 def png(state: NDArray[np.integer]) -> bytes:
-    """A grid `(h, w, 3)` as a PNG file."""
+    """Draw a grid `(h, w, 3)` as a PNG file."""
     from PIL import Image, ImageDraw
 
     height, width = state.shape[:2]
@@ -185,7 +185,7 @@ def _sized(image: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def _record(trajectory: Trajectory, step: int) -> tuple[bytes, str]:
-    """Draw the images among the parts of a record, side by side."""
+    """Draw those parts of a record that are images, side by side."""
     names, state = RECORD.images(trajectory.states), trajectory.states[step]
     drawn = [pixels.coloured(_sized(state[name])) for name in names]
     height = max(len(image) for image in drawn)
@@ -214,12 +214,12 @@ def _screen(trajectory: Trajectory, step: int) -> tuple[bytes, str]:
 
 @dataclass(frozen=True)
 class Painter:
-    """Painter of states of one kind.
+    """Functions that draw states of one kind.
 
     Attributes:
-        legend: explanation of the drawings.
-        paint: function that draws a state, as `portrait` returns it.
-        objection: function that returns why the states of a trajectory have no picture, or "".
+        legend: explanation of the drawings, for the prompt.
+        paint: function that draws the state at a step. It returns a PNG file and the beginning of the caption.
+        objection: function that returns the reason why a trajectory's states cannot be drawn; "" if they can.
     """
 
     legend: str
@@ -243,4 +243,4 @@ PAINTERS = {
         _screen,
     ),
 }
-"""Painters of states, for the kinds that have pictures."""
+"""Painters by name of the state kind. States of other kinds cannot be drawn."""

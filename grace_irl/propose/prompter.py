@@ -1,4 +1,4 @@
-"""From a request to a prompt that fits into the model's context."""
+"""The writer of a run's prompts. It turns a search's request into a prompt that fits into the model's context."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from grace_irl.propose.rendering import COMMON, Operator
 from grace_irl.propose.tokens import estimate
 from grace_irl.search.protocol import Request
 
-SPARE = 0.95  # usable share of the context, since the estimate of tokens errs by a few per cent
-LEAST_CUT = 0.8  # maximum length of the next prompt relative to the one that did not fit
+SPARE = 0.95  # usable share of the context, since token estimates err by a few per cent
+LEAST_CUT = 0.8  # maximum length of the next prompt relative to a prompt that did not fit
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,10 @@ class PromptSettings:
     """Limits and content of prompts.
 
     Attributes:
-        budget: see `PromptBudget`.
+        budget: limits in tokens.
         context: the user's own text, for every prompt; "" for none.
         images: whether prompts with trajectories include pictures of states.
-        operators: the operators of the search method, by their names in requests and steps.
+        operators: functions of the search method that write prompts, by operator name, such as "mutate".
     """
 
     budget: PromptBudget = field(default_factory=PromptBudget)
@@ -40,13 +40,13 @@ class Prompter:
     """The writer of a run's prompts. The content of a prompt depends only on the request and its parents.
 
     Args:
-        bench: the data and the sandbox.
+        bench: data and sandbox of the run.
         settings: limits and content of prompts.
         answer_format: the requested format of programs.
         room: maximum tokens of a prompt for this model; None if unknown.
 
     Attributes:
-        version: number of times that prompts were shortened.
+        version: number of calls to `shrink`, which makes later prompts shorter.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Prompter:
         self._briefing = self._brief(total if room is None else min(total, int(SPARE * room)))
 
     def write(self, request: Request, parents: Sequence[Parent]) -> Prompt:
-        """The prompt of a request.
+        """Write the prompt of a request.
 
         Raises:
             InputError: the prompt cannot be made short enough, or this operator has no prompt.
@@ -72,7 +72,7 @@ class Prompter:
         return operator(self._briefing, material(self._bench, self._briefing, request, parents, operator))
 
     def follow(self, step: Step, request: Request, parents: Sequence[Parent], version: Parent) -> Prompt:
-        """The prompt of a further call about a program. Its material is the program, then the request's parents.
+        """Write the prompt of a follow-up call about a program. It can show this program and the request's parents.
 
         Raises:
             InputError: the prompt cannot be made short enough, or this operator has no prompt.
@@ -82,7 +82,7 @@ class Prompter:
         return self.write(replace(request, operator=step.operator), (version, *parents))
 
     def repair(self, request: Request, failed: Parent) -> Prompt:
-        """The prompt that requests a repair of an invalid program.
+        """Write the prompt that requests a repair of an invalid program.
 
         Raises:
             InputError: the prompt cannot be made short enough.
@@ -91,7 +91,7 @@ class Prompter:
         return COMMON["repair"](self._briefing, evidence)
 
     def clean(self, item: Labelled) -> Prompt:
-        """The prompt that requests the goal states of a trajectory, training or held out.
+        """Write the prompt that requests the goal states of a training or held-out trajectory.
 
         Raises:
             InputError: the prompt cannot be made short enough.
@@ -99,15 +99,12 @@ class Prompter:
         return COMMON["clean"](self._briefing, Material(trajectories=(item,)))
 
     def shrink(self, prompt: Prompt, limit: int | None, found: int | None) -> None:
-        """Make later prompts shorter than this one.
+        """Make later prompts shorter than a prompt that did not fit.
 
         Args:
             prompt: the prompt that did not fit.
             limit: the model's context in tokens; None if the server does not report it.
             found: tokens of the prompt as counted by the server; None if unknown.
-
-        Raises:
-            InputError: the fixed parts alone exceed the smaller budget.
         """
         self.version += 1
         share = min(LEAST_CUT, SPARE * limit / found) if limit and found else LEAST_CUT

@@ -1,4 +1,4 @@
-"""Protocols of proposers, which answer requests, and of chats, which answer prompts."""
+"""Interfaces of proposers, which answer a search's requests with programs, and of chats, which answer prompts."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from grace_irl.search.protocol import Request, Result
 
 @dataclass(frozen=True)
 class Proposal:
-    """A proposer's answer.
+    """A proposer's answer to a request: a program or a failure.
 
     Attributes:
         source: the program, or "" if the answer contains none.
         failure: the reason why there is no program; "" otherwise.
-        reasoning: the proposer's explanation, for the reader of a run.
+        reasoning: the proposer's explanation, for people.
         prompt: the prompt as sent; "" for proposers without prompts.
-        raw: the raw answer.
-        sketch: the proposer's own form of the program. The store keeps it, and the proposer gets it back with the
-            parent. Only the synthesiser uses it.
+        raw: the answer as it came.
+        sketch: the synthesiser's own form of the program; "" from other proposers. The run stores it, and the
+            synthesiser gets it back if the program becomes a parent.
         tokens_in, tokens_out: number of tokens as counted by the server; 0 without a server.
         seconds: wall time of the call.
-        prior: log-prior of the program in nats, relative to the proposer's best: at most 0; 0 if unknown.
+        prior: log-prior of the program in nats, at most 0; 0 if unknown. It is relative to the proposer's best program.
         exhausted: whether there is no program because the proposer has nothing new to propose.
     """
 
@@ -49,9 +49,9 @@ class Parent:
 
     Attributes:
         program: the program.
-        evaluation: its score.
-        sketch: `Proposal.sketch` of its proposal.
-        notes: text answers of further calls about it (steps that write no program), by operator.
+        evaluation: the program's scores.
+        sketch: the synthesiser's own form of the program (`Proposal.sketch`).
+        notes: answers in text form to follow-up calls about the program, by operator (`Step.writes`).
     """
 
     program: Program
@@ -73,12 +73,12 @@ class Proposer(Protocol):
 
 @dataclass(frozen=True)
 class Step:
-    """A further call about one request, after its first answer.
+    """A follow-up call about a request after its first answer, such as a repair.
 
     Attributes:
         operator: name of one of the method's operators: "repair", "align", …
-        writes: whether the answer is a new version of the program. If that version can be read, it replaces the old
-            one. False: the answer is a text, which the search and later prompts find under the operator's name.
+        writes: whether the answer is a new version of the program. If the version can be parsed, it replaces the old
+            one. Otherwise the answer is a text, which the search and later prompts get as a note (`Parent.notes`).
     """
 
     operator: str
@@ -86,7 +86,9 @@ class Step:
 
 
 Following = Callable[[Request, Result, Sequence[Step]], Step | None]
-"""Rule that returns the next step, from a request, its result and the steps so far; None if the result is final."""
+"""Rule for follow-up calls. Its arguments are a request, its result and the steps so far.
+
+It returns the next step, or None if the result is final."""
 
 
 def repairs(most: int) -> Following:
@@ -102,18 +104,18 @@ def repairs(most: int) -> Following:
 
 @runtime_checkable
 class Follower(Protocol):
-    """A proposer that answers further calls about a program."""
+    """A proposer that answers follow-up calls about a program."""
 
     async def follow(
         self, step: Step, request: Request, parents: Sequence[Parent], version: Parent, attempt: int
     ) -> Proposal | None:
-        """Return an answer to a step, or None to end the steps. If the step writes no program, only `raw` is used.
+        """Return an answer to a step, or None to end the steps. For a step that writes no program, only `raw` matters.
 
         Args:
-            step: a step of the method.
+            step: the follow-up call, chosen by the search method's rule (`Following`).
             request, parents: the arguments of `propose` for the first answer.
             version: the current version of the program; its evaluation says why it fails.
-            attempt: number of this call about the request, from 1.
+            attempt: number of this follow-up call among those of the request, from 1.
         """
         ...
 
@@ -128,7 +130,7 @@ class Stoppable(Protocol):
 
 
 AnswerFormat = Literal["code", "json"]
-"""A fenced block after a short paragraph ("code"), or an object by schema ("json") (docs/models.md)."""
+"""Format of answers: "code" is a fenced block after a short paragraph, "json" an object by schema (docs/models.md)."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,7 @@ class Prompt:
     Attributes:
         system: the model's role and the contract of a reward program. It stays the same during a run, so the server
             can cache it.
-        user: the task. The parts that change least come first.
+        user: the data and the task. The parts that change least come first, also for the server's cache.
         images: PNG files for multimodal models, sent with `user`.
     """
 
@@ -148,7 +150,7 @@ class Prompt:
 
     @property
     def text(self) -> str:
-        """System and user part as one text, as stored in a run and shown to a person."""
+        """System and user part as one text, for the files of a run and for people."""
         return f"{self.system}\n\n{self.user}"
 
 
@@ -162,8 +164,9 @@ class Completion:
     Attributes:
         text: the answer as the server sent it; may be empty.
         finish: "stop", "length" (cut by the token limit) or "refusal" (the model or a filter declined).
-        tokens_in: tokens of the prompt. Only the first answer of a call has them, so that a sum is right.
-        tokens_out: tokens of this answer. If the server reports only a sum, it is divided among the answers.
+        tokens_in: number of tokens of the prompt. It is 0 for all but the first answer of a call, so that sums over
+            answers are right.
+        tokens_out: number of tokens of this answer. If the server reports only a sum, it is divided among the answers.
         seconds: wall time of the call; 0 for all but its first answer.
     """
 
@@ -180,7 +183,7 @@ class Question:
 
     Attributes:
         prompt: the prompt.
-        name: name that is unique within the run and the same on every resume, such as "0012" or "0012-repair".
+        name: unique name within the run, such as "0012" or "0012-repair". It is the same when the run is resumed.
         n: number of answers wanted.
         schema: JSON schema of answers in the format "json".
     """
@@ -192,14 +195,14 @@ class Question:
 
 
 class Chat(Protocol):
-    """An interface that answers questions, several in parallel."""
+    """A model or a person who answers questions, several in parallel."""
 
     async def answer_format(self) -> AnswerFormat:
         """The format of the answers."""
         ...
 
     async def room(self) -> int | None:
-        """Maximum tokens of a prompt that leaves the model room for its answer; None if unknown."""
+        """Maximum tokens of a prompt, so that prompt and answer fit into the model's context; None if unknown."""
         ...
 
     async def ask(self, question: Question) -> tuple[Completion, ...]:

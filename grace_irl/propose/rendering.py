@@ -1,4 +1,8 @@
-"""Prompts from templates: the part that all operators share, and the two operators of all methods (docs/prompts.md)."""
+"""Operators, which write prompts from templates (docs/prompts.md).
+
+`compose` is the function with which all operators write a prompt. `repair` and `clean` are the two operators that every
+search method has.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +24,7 @@ from grace_irl.propose.views.trajectory import Shown
 
 
 def repair(briefing: Briefing, material: Material) -> Prompt:
-    """Write the prompt that requests a repair, from `Material.source` and `Material.evaluation`."""
+    """Write the prompt that requests a repair of `Material.source`, with the error in `Material.evaluation`."""
     evaluation = material.evaluation
     parts: list[str] = []
     if evaluation is not None and not evaluation.valid:
@@ -45,31 +49,34 @@ def clean(briefing: Briefing, material: Material) -> Prompt:
 
 @dataclass(frozen=True)
 class Operator:
-    """Function from a briefing and material to a prompt. It is pure: every draw uses `Material.seed`.
+    """A function that writes one kind of prompt. All random choices depend on `Material.seed` alone.
 
     Attributes:
-        write: function that writes the prompt.
-        debugged: function that returns, by section, the trajectories for which the prompt shows the output of the first
-            parent's debug_fn (`Material.debug`). None if the prompt shows no such output.
+        write: function that writes the prompt from a briefing (the part of all prompts) and material.
+        debugged: function that returns the trajectories for which the prompt shows debug output (`Material.debug`), by
+            section. None if the prompt shows no debug output.
     """
 
     write: Callable[[Briefing, Material], Prompt]
     debugged: Callable[[Briefing, Material], Mapping[str, Sequence[Shown]]] | None = None
 
     def __call__(self, briefing: Briefing, material: Material) -> Prompt:
-        """The prompt."""
+        """Write the prompt."""
         return self.write(briefing, material)
 
 
 def compose(
     briefing: Briefing, template: str | Template, shown: Mapping[str, Sequence[Shown]], **values: object
 ) -> Prompt:
-    """Write a prompt from a template. The sections with trajectories share the rest of the budget, and pictures follow.
+    """Write a prompt from a template.
+
+    The sections with trajectories share the tokens that the other parts leave. Pictures follow the text if the run has
+    pictures.
 
     Args:
         briefing: the common part of all prompts.
         template: name of a template under `prompts/`, or a template from `templates.from_text`.
-        shown: trajectories by the template variable that receives their text.
+        shown: trajectories of each section, by the template variable for the section's text.
         **values: values of the template's other variables.
 
     Raises:
@@ -82,7 +89,7 @@ def compose(
     def user(sections: Mapping[str, str]) -> str:
         return render(template, preamble=briefing.preamble, **values, **sections)
 
-    # Every section with trajectories gets a placeholder, since the template leaves out empty sections.
+    # Sections with trajectories get the placeholder "-", since the template leaves out the headings of empty ones.
     fixed = estimate(system) + estimate(user({key: "-" if each else "" for key, each in shown.items()}))
     if briefing.images and any(shown.values()):
         fixed += most_of_captions(briefing.items[0].trajectory.kind)
@@ -115,7 +122,7 @@ def of_role(briefing: Briefing, role: str) -> list[Labelled]:
 
 
 def shown_item(briefing: Briefing, item: Labelled, material: Material) -> Shown:
-    """A training trajectory for a prompt, with the rewards of the first parent, if there is one."""
+    """Prepare a training trajectory for a prompt, with the rewards of the first parent if there is one."""
     budget, negative = briefing.budget, item.demonstration.role == "negative"
     sparse = budget.negative_heavy if item.trajectory.state_kind.heavy else budget.negative
     limit = budget.dense if briefing.rule == "all" else sparse if negative else None
@@ -123,4 +130,4 @@ def shown_item(briefing: Briefing, item: Labelled, material: Material) -> Shown:
 
 
 COMMON: Mapping[str, Operator] = {"repair": Operator(repair), "clean": Operator(clean)}
-"""Operators of all methods, by their names in requests and steps."""
+"""The operators that every search method has, by operator name."""

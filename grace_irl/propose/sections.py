@@ -1,4 +1,4 @@
-"""A prompt section with several trajectories, within a token limit."""
+"""Writer of a prompt section: several trajectories with titles such as "Expert 2", within a token limit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grace_irl.propose.views.trajectory import Shown, head, least, write
 from grace_irl.propose.views.view import View
 
 _LEFT_OUT = 12  # tokens of the line that gives the number of omitted trajectories
-_TITLE = 6  # tokens of "### Negative 12: " and the line break
+_TITLE = 6  # tokens of a title such as "Negative 12: " and of the line break
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class PromptSection:
     Attributes:
         text: the lines of the section.
         titles: the trajectories in the section by their titles, in order.
-        numbers: the last number in titles, by role ("Expert", "Negative", "Trajectory").
+        numbers: highest number in the prompt's titles so far, by role ("Expert", "Negative", "Trajectory").
     """
 
     text: str
@@ -29,28 +29,27 @@ class PromptSection:
 
 
 def wanted(view: View, shown: Sequence[Shown]) -> int:
-    """Tokens of the trajectories without omissions."""
+    """Tokens of a section with these trajectories, without omissions."""
     return _tasks(shown) + sum(_head(each) + estimate(write(view, each)) for each in shown)
 
 
 def needed(view: View, shown: Sequence[Shown]) -> int:
-    """Tokens of the first trajectory in its shortest form, the minimum of a useful section."""
+    """Tokens of the shortest section: only the first trajectory, in its shortest form. 0 without trajectories."""
     return _tasks(shown) + _LEFT_OUT + _head(shown[0]) + least(view, shown[0]) if shown else 0
 
 
 def section(view: View, shown: Sequence[Shown], tokens: int, numbers: Mapping[str, int] | None = None) -> PromptSection:
     """Write trajectories under headings by task and role, in about `tokens` tokens.
 
-    If not everything fits, goal states are written only once. Then the trajectories in their shortest form are
-    added in the given order, until one does not fit; the first is always added. The remaining tokens are divided evenly
-    among them. A last line gives the number of omitted trajectories.
+    If not everything fits, goal states are no longer written in full beside their changes. Trajectories in their
+    shortest form are added in the given order, until one does not fit. The first is always added. The remaining tokens
+    are divided evenly among the added ones. A last line gives the number of omitted trajectories.
 
     Args:
-        view: the notation of states.
+        view: the object that writes states as text.
         shown: trajectories, most important first.
         tokens: limit of the section.
-        numbers: `PromptSection.numbers` of the previous section; with them, no two trajectories of a prompt have the
-            same title.
+        numbers: `PromptSection.numbers` of the previous section of the prompt, from which the titles are numbered on.
     """
     if wanted(view, shown) > tokens:  # omit repetitions first
         shown = [replace(each, restate=False) for each in shown]
@@ -86,7 +85,7 @@ def section(view: View, shown: Sequence[Shown], tokens: int, numbers: Mapping[st
 
 
 def share(whole: Sequence[int], shortest: Sequence[int], tokens: int) -> list[int]:
-    """Divide tokens evenly among trajectories, so that share n lies between `shortest[n]` and `whole[n]`.
+    """Divide tokens evenly among trajectories. Trajectory n gets at least `shortest[n]` and at most `whole[n]`.
 
     If the sum of `shortest` exceeds `tokens`, the shares are `shortest`.
     """
@@ -111,7 +110,7 @@ def _role(shown: Shown) -> str:
 
 
 def _tasks(shown: Sequence[Shown]) -> int:
-    """Tokens of the task headings; 0 if there is only one task."""
+    """Tokens of all task headings; 0 if there is only one task, which has no heading."""
     names = {each.item.task for each in shown}
     return sum(estimate(f"## Task {name}\n") for name in names) if len(names) > 1 else 0
 

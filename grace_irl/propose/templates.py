@@ -1,4 +1,4 @@
-"""Loader of Jinja templates for plain texts: prompts, programs, and texts of methods from other Python packages."""
+"""Loader of Jinja templates for plain texts, such as prompts and programs, from any Python package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import jinja2
 
 @cache
 def environment(package: str, folder: str = "templates") -> jinja2.Environment:
-    """The templates in a folder of a package."""
+    """The Jinja environment for the templates in a folder of a Python package."""
     # Plain texts need no escaping. An undefined variable is a bug in our code, so it raises an error.
     return jinja2.Environment(
         loader=jinja2.PackageLoader(package, folder),
@@ -22,7 +22,7 @@ def environment(package: str, folder: str = "templates") -> jinja2.Environment:
 
 
 def written(package: str, template: str, values: Mapping[str, object]) -> str:
-    """The rendered text of a package's template. It ends with a line break."""
+    """Render a template in the folder `templates` of a Python package. The text ends with a line break."""
     return environment(package).get_template(template).render(values).strip() + "\n"
 
 
@@ -31,11 +31,14 @@ def _prompts() -> jinja2.Environment:
 
 
 def from_text(text: str) -> jinja2.Template:
-    """A method's own prompt template. It may begin with `{{ preamble }}`, the common part of all prompts of a run."""
+    """Make a prompt template from a text, for search methods with their own prompts.
+
+    The text may begin with `{{ preamble }}`, the common part of all prompts of a run.
+    """
     return _prompts().from_string(text)
 
 
 def render(template: str | jinja2.Template, **values: object) -> str:
-    """Render a prompt template, given by its name under `prompts/` or as an object; outer white space is stripped."""
+    """Render a prompt template, given by its name in `prompts/` or as an object. Strip white space at both ends."""
     found = _prompts().get_template(f"{template}.j2") if isinstance(template, str) else template
     return found.render(**values).strip()

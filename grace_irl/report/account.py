@@ -1,4 +1,4 @@
-"""The facts of a run in its report: data, proposer, cost and ending."""
+"""Facts about a run at the head of its report: data, author of the programs, cost and ending."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class RunAccount:
         title: names of the demonstrations.
         parts: training and held-out data.
         facts: further facts as pairs of name and value.
-        ending: a sentence on how the run ended, or that it has not.
+        ending: a sentence that says how the run ended, or that it has not ended.
         notes: messages to the user during the run, as pairs of time and text.
     """
 
@@ -66,7 +66,7 @@ def account(store: Store, config: Config, environment: str) -> RunAccount:
     """The facts of a run.
 
     Args:
-        store, config: store and configuration of the run.
+        store, config: database and configuration of the run.
         environment: name of the environment of its demonstrations; "" if unknown.
     """
     events = store.events()
@@ -121,7 +121,7 @@ def _facts(
 
 
 def _tasks(rows: Sequence[TrajectoryRow], *, prompted: bool) -> str:
-    """The names of the tasks, as text. If a run with prompts has several, their names in prompts follow in brackets."""
+    """The names of the tasks, as text. Prompts may call tasks by neutral names, which then follow in brackets."""
     names = neutral_names(row.task for row in sorted(rows, key=lambda row: row.split != "train"))
     if [*names] == ["default"]:
         return ""

@@ -1,4 +1,7 @@
-"""SVG charts of the report. Classes of the style sheet set the colours; labels and axes have the text's colour."""
+"""SVG charts of the report: lines over a common axis, and histograms of rewards.
+
+CSS classes set the colours of lines, dots and bars. Labels and axes have the colour of the page's text.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +17,10 @@ from grace_irl.svg import Frame, Place, marks, text
 Floats = NDArray[np.float64]
 
 WIDTH, NARROW = 600, 380
-"""Width of a single chart and of a chart beside another, pixels."""
+"""Width in pixels of a chart on its own, and of a chart beside another one."""
 BINS = 40
 POINTS = 400  # maximum number of points of a line; a longer line keeps the extremes of each section
-LIMIT = 1e15  # |value| at which larger values are clipped
+LIMIT = 1e15  # maximum absolute value in a chart; larger values are clipped
 HAIR = 1.5  # minimum height of a bar, pixels, so that one state among thousands is visible
 
 
@@ -120,14 +123,14 @@ def histogram(
 ) -> Markup:
     """A histogram of rewards. Bars of positive states point up, those of negative states down.
 
-    The height of a bar is the share among the positive states, or among the negative ones.
+    The height of a bar is the share of the positive states, or of the negative ones, that have rewards in its interval.
 
     Args:
         above, below: rewards of positive and of negative states, `(n,)` and `(m,)`.
         least, most: range of rewards. The outermost bars include rewards outside it.
         level: threshold on the reward, or None.
         label: description for screen readers.
-        share: share of states at which a bar reaches the upper or the lower edge of the frame.
+        share: share of states whose bar reaches the upper or the lower edge of the frame.
     """
     low, high = _apart(least, most)
     width, height = NARROW, 250

@@ -33,7 +33,7 @@ class Data:
     Attributes:
         metadata: metadata of the demonstrations; None if nothing could be read.
         trajectories: trajectories of the run that were found, by digest.
-        trouble: one line with the reason why trajectories are missing; "" if none is.
+        trouble: one line with the reason why trajectories are missing; "" if all were found.
     """
 
     metadata: Metadata | None = None
@@ -48,9 +48,9 @@ def read(
 
     Args:
         config: configuration of the run, which names the files.
-        rows: trajectories of the run, as its store describes them. Other trajectories in the files are ignored.
+        rows: descriptions of the run's trajectories from its database. Other trajectories in the files are ignored.
         own: whether this user made the run on this machine. If not, no file that the run names is opened.
-        given: demonstrations to use in place of these files.
+        given: demonstrations to use in place of the files.
     """
     if given is None and not own:
         return Data(trouble=NOT_OWN)
@@ -78,7 +78,7 @@ class Valued:
     """A trajectory with its rewards and labels.
 
     Attributes:
-        row: description of the trajectory in the run's store.
+        row: description of the trajectory in the run's database.
         values: `(T+1,)` rewards of a program. The first is NaN if the program rewards transitions.
         positive: `(T+1,)` True for positive states.
     """
@@ -110,7 +110,7 @@ def _positive(row: TrajectoryRow, rule: str, goals: Mapping[str, tuple[int, ...]
 
     Args:
         row: description of the trajectory.
-        rule: label rule of the run.
+        rule: rule that selects the positive expert states: "all", "last" or "goal".
         goals: goal states by digest, counted from 1.
     """
     marked = np.zeros(row.states, dtype=np.bool_)
@@ -125,7 +125,8 @@ def _positive(row: TrajectoryRow, rule: str, goals: Mapping[str, tuple[int, ...]
 
 
 CURVE = "curve.json"
-"""File in the folder of a policy that `grace_irl.rl.curve.to_json` writes. Reading it here needs no training code."""
+"""Name of a file with the learning curve of a policy, which `grace_irl.rl.curve.to_json` writes. This module reads the
+file itself, so that a report needs no training code."""
 
 
 @dataclass(frozen=True)
@@ -135,8 +136,9 @@ class CurvePoint:
     Attributes:
         steps: number of environment steps of training so far.
         mean: mean true return.
-        success: share of episodes that reached the goal, or None.
-        paid: mean return under the recovered reward, over training since the previous evaluation, or None.
+        success: share of episodes that reached the goal; None if the environment has no goal.
+        paid: mean return of the training episodes since the previous evaluation, under the recovered reward; None if
+            no episode ended.
     """
 
     steps: float
@@ -175,7 +177,7 @@ def trainings(expansion: Path, rounds: Sequence[Round]) -> list[TrainingCurve]:
 
 
 def _reward(path: str) -> str:
-    """Words for the reward of a training, from its file in the expansion, such as `rounds/1/shaping/reward.py`."""
+    """A short description of a training's reward, from the path of its file, such as `rounds/1/shaping/reward.py`."""
     parts = Path(path).parts
     if len(parts) < 4:
         return ""

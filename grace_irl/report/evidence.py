@@ -14,8 +14,9 @@ from grace_irl.report.data import Valued
 Floats = NDArray[np.float64]
 
 MOST = 4
-"""Maximum number of states shown per kind of mistake, and of trajectories shown for both roles together."""
-OF_ONE = 2  # maximum number of mistakes shown of one trajectory
+"""Maximum number of positive states with the lowest rewards that a report shows, of negative states with the highest
+rewards, and of trajectories. At most half of these trajectories are experts."""
+OF_ONE = 2  # maximum number of these positive states, or of these negative states, from one trajectory
 
 SIDES = {"train": "training", "held_out": "held out"}
 
@@ -127,7 +128,7 @@ def split(trajectories: Sequence[Valued], side: str, *, positive: bool) -> Float
 
 
 def _threshold(trajectories: Sequence[Valued]) -> float | None:
-    """The threshold with the best accuracy on training data, computed like the evaluation's."""
+    """The threshold with the best accuracy on training data, computed as in the evaluation of programs."""
     experts, negatives = (split(trajectories, "train", positive=side) for side in (True, False))
     if not len(experts) or not len(negatives):
         return None
@@ -159,7 +160,7 @@ def _extremes(
 ) -> tuple[tuple[Shot, ...], int]:
     """Select the positive states with the lowest rewards, or the negative ones with the highest.
 
-    The second result is the number of all such states on the wrong side of the threshold.
+    The second result counts all positive states, or all negative ones, on the wrong side of the threshold.
     """
     sign = 1.0 if positive else -1.0
     ranked: list[tuple[float, int, int]] = []
@@ -169,7 +170,7 @@ def _extremes(
         worth = sign * each.values[steps]
         if threshold is not None:
             wrong += int(np.sum(worth <= threshold if positive else -worth > threshold))
-        best = np.lexsort((-steps, worth))[:OF_ONE]  # among equals the later ones, as goals are at the end
+        best = np.lexsort((-steps, worth))[:OF_ONE]  # of equal rewards, the later states, because goals are at the end
         ranked += [(float(worth[n]), place, int(steps[n])) for n in best]
     chosen = sorted(ranked)[:MOST]
     shots = (
@@ -200,7 +201,10 @@ def _stories(trajectories: Sequence[Valued], threshold: float | None, extremes: 
 
 
 def _shots(each: Valued, threshold: float | None) -> tuple[Shot, ...]:
-    """The first state, the last, and one between them: the one where the reward changes most, or the middle one."""
+    """The first state, the last one, and between them the state at which the reward changes most.
+
+    If the reward does not change, it is the middle state.
+    """
     steps = np.flatnonzero(each.known)
     first, last = int(steps[0]), int(steps[-1])
     moves = np.abs(np.diff(each.values[steps]))

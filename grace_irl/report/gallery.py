@@ -1,4 +1,4 @@
-"""Figures of states in the report, such as drawings and tables, up to a limit on their size."""
+"""Figures of states in the report, such as drawings and tables, up to a limit on their total size."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from grace_irl.states.vector import VECTOR
 from grace_irl.svg import text
 
 FIELDS = 24
-"""Maximum number of rows of a table. For wider vectors, it shows the fields with the largest effect (`Field`)."""
+"""Maximum number of fields in a table. Wider vectors show only the fields with the largest effect (`Field.effect`)."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Field:
         index: position in the vector.
         name: name of the field, or "".
         positive, negative: mean and standard deviation over positive and negative states; None without such states.
-        effect: difference of the two means in units of the pooled deviation (Cohen's d); 0 if one is missing.
+        effect: difference of the two means in units of the pooled deviation (Cohen's d); 0 if a mean is missing.
     """
 
     index: int
@@ -173,7 +173,7 @@ def _fill(style: str) -> str:
 LONGEST_SIDE = 240  # maximum width and height of an image, pixels
 
 BYTES = 4_000_000
-"""Maximum size of all states together, bytes, so that a page stays below 5 MB."""
+"""Maximum size of all figures together in bytes, so that a page stays below 5 MB."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ class VectorRow:
 
 
 class GalleryFigures:
-    """Figures of states of one kind. This base class has none; subclasses override methods.
+    """Figures of states of one kind. This base class is for kinds without figures.
 
     Args:
         data: demonstrations of the run, as far as they are readable.
@@ -248,7 +248,7 @@ class GridFigures(GalleryFigures):
 
 
 class ImageFigures(GalleryFigures):
-    """Figures of images: the image itself, scaled by pixels."""
+    """Figures of images: the image itself, reduced if it is large, enlarged by a whole factor if it is small."""
 
     def drawing(self, state: Any, label: str) -> Markup | None:
         """See `GalleryFigures`."""
@@ -280,7 +280,7 @@ class VectorFigures(GalleryFigures):
 
 
 class RecordFigures(VectorFigures):
-    """Figures of records: a table of their numbers. A row's name is a part of the record and the index in it."""
+    """Figures of records: a table of their numbers, with row names such as `achieved_goal[0]`."""
 
     def _names(self, data: Data) -> Sequence[str]:
         first = next(iter(data.trajectories.values()))

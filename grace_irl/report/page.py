@@ -23,7 +23,7 @@ from grace_irl.text import line as one_line
 
 
 def digits(spread: float) -> int:
-    """Number of decimal places for values with this spread: they resolve about a thousandth of it.
+    """Number of decimal places that resolve about a thousandth of `spread`, the spread of a column's values.
 
     All values of a column have the same number of places, so that their decimal points align.
     """
@@ -38,7 +38,7 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def fixed(value: float | None, digits: int = 4) -> str:
-    """A number as text with `digits` decimal places, for columns. Very large numbers have a power of ten."""
+    """A number as text with `digits` decimal places, for columns. Numbers from 1e9 on have an exponent instead."""
     if value is None or math.isnan(value):
         return "–"
     written = f"{round(value, digits) + 0.0:,.{digits}f}" if abs(value) < 1e9 else f"{value:.4g}"  # + 0.0: no -0
@@ -46,7 +46,7 @@ def fixed(value: float | None, digits: int = 4) -> str:
 
 
 def share(value: float | None) -> str:
-    """A share in per cent, "100 %" only if it is exactly 1."""
+    """A share as text in per cent. Only a share of exactly 1 becomes "100 %"."""
     if value is None:
         return "–"
     return "100 %" if value == 1 else f"{min(value, 0.9999):.2%}".replace("%", " %")
@@ -59,7 +59,7 @@ def line(text: str, longest: int = 400) -> str:
 
 
 def _harmless(value: object) -> object:
-    """A value for the template in which invisible characters and direction marks are harmless (`harmless`)."""
+    """A value for the template, in which invisible characters and direction marks are escaped."""
     if isinstance(value, Markup):
         return Markup(harmless(value))
     return harmless(value) if isinstance(value, str) else value
@@ -86,7 +86,7 @@ def render(**values: object) -> str:
     style = files("grace_irl.report").joinpath("templates", "report.css").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     template = _environment().get_template("report.html.j2")
-    # The style sheet contains no untrusted text. It must not contain the end tag of its own element.
+    # The style sheet contains no untrusted text. It must not contain `</style>`.
     return template.render(style=Markup(style), policy=f"'sha256-{digest}'", **values) + "\n"
 
 

@@ -72,7 +72,7 @@ class Verdict:
 def steps(store: Store) -> list[ScoreStep]:
     """Every change of the best program, and the state at the end of the search.
 
-    Programs from reshaping are omitted, because it has another goal.
+    Programs from reshaping are omitted. They are versions of a reward that should rise steadily, not score better.
     """
     requests, records = store.requests(), store.records()
     best: Scored | None = None
@@ -123,7 +123,7 @@ def _frequent(reasons: Counter[str]) -> list[tuple[str, int]]:
 
 
 def ancestors(record: Record, records: Mapping[str, Record]) -> list[Record]:
-    """The program, its first parent, that one's first parent, and so on."""
+    """The program, followed by its first parent, the first parent of that parent, and so on."""
     found: list[Record] = []
     current: Record | None = record
     while current is not None and len(found) < ANCESTORS:
@@ -133,7 +133,7 @@ def ancestors(record: Record, records: Mapping[str, Record]) -> list[Record]:
     return found
 
 
-PALETTE = 7  # number of colours of lines, c0 … c6
+PALETTE = 7  # number of line colours, with the CSS classes c0 … c6
 FLOOR = -5.0  # lowest score in a chart; for comparison, an uninformative reward has fitness -2 log 2
 
 

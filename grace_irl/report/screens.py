@@ -39,10 +39,10 @@ class ScreenFigure:
 
     Attributes:
         pictures: the screenshot, if the data have one, and a drawing of the state that programs get.
-        trouble: reason why a picture is missing; "" if none is.
+        trouble: reason why a picture is missing; "" if no picture is missing.
         changes: kind ("changed", "new", "gone") and text of each line that differs from the previous screen; () if
             nothing differs. None for the first screen, or if the previous one is entirely different.
-        outline: lines of the outline.
+        outline: lines of the outline, which lists the nodes of the screen as in prompts.
         left_out: number of omitted lines of the outline.
     """
 
@@ -60,7 +60,7 @@ class ScreenFigure:
 
 
 def screen_view(trajectory: Trajectory, step: int) -> ScreenFigure:
-    """The figure of one state of a `ui` trajectory. If a part cannot be shown, the figure contains the reason."""
+    """The figure of one state of a trajectory of screens. If a part cannot be shown, the figure contains the reason."""
     after = ScreenOutline.of(bytes(trajectory.states[step]))
     lines = after.write(range(len(after.items))) or [after.fault or "no nodes that say anything"]
     changes = None

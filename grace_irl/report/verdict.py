@@ -1,4 +1,4 @@
-"""Warnings in the report, about the metrics of a run and the rounds of an expansion."""
+"""Warnings in the report, about the metrics of a run and about expansion (rounds that train policies on the reward)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grace_irl.runs.expand.round import Round, became
 
 GAP = 0.05  # difference of training and held-out accuracy above which there is a warning
 FEW = 5  # number of positive held-out states below which there is a warning
-SHARED = 3  # minimum number of steps that several trajectories share, for the check whether a reward counts steps
+SHARED = 3  # minimum number of steps with rewards of several trajectories, for the check in `_counts`
 
 
 def warnings(separation: Separation, evidence: EvidencePanel) -> list[str]:
@@ -77,7 +77,7 @@ def _counts(evidence: EvidencePanel) -> bool:
 
 
 def cautions(rounds: Sequence[Round]) -> list[str]:
-    """Warnings for the reader of an expansion."""
+    """Warnings for the reader of an expansion's report."""
     found = []
     for each in rounds:
         if each.alike:

@@ -1,4 +1,8 @@
-"""The report of a run or an expansion, as one self-contained file."""
+"""The report of a run or an expansion, as one self-contained HTML file.
+
+An expansion consists of rounds. Each round trains a policy on the reward, and searches again with the policy's rollouts
+as negatives. Round 0 only searches.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ from grace_irl.runs.record import Record
 from grace_irl.runs.run import history, is_own, opened
 from grace_irl.runs.store import Store
 
-GENERATIONS = 200  # maximum number of generations in the report, the last ones
+GENERATIONS = 200  # maximum number of generations in the report; earlier ones are omitted
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Expansion:
 
     @property
     def complete(self) -> int:
-        """Number of complete rounds without round 0, which only searches and trains no policy."""
+        """Number of complete rounds, without round 0."""
         return sum(each.number > 0 for each in self.rounds)
 
     @property
@@ -85,7 +89,7 @@ def report_of_fit(
 
     Args:
         folder: folder of the run or the expansion. Without a run in it there is no report.
-        note: function for one line of text about a failure.
+        note: function that is called with one line about a failure.
         demonstrations: as for `write_report`.
 
     Returns:

@@ -1,7 +1,7 @@
-"""Uses of a recovered reward: its file, the two runners, and wrappers for Gymnasium, SB3 and imitation.
+"""Uses of a recovered reward: its file, two runners, and wrappers for Gymnasium, Stable-Baselines3 and imitation.
 
-A runner (`runner`) applies the program to trajectories or to running episodes. A `Payment` (`scale`) converts the
-rewards to the form that the learner trains on.
+A runner (module `runner`) applies the program to trajectories or to running episodes. A `Payment` (module `scale`)
+converts the rewards to the form that the learner trains on.
 """
 
 from grace_irl.rewards.file import RewardFile, load_reward

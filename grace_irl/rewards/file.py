@@ -1,4 +1,4 @@
-"""Loading of a recovered reward from its file."""
+"""Reward files: loading of a recovered reward program, and methods for all of its uses."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ if TYPE_CHECKING:  # only the wrappers need the extra "rl"
 
 
 class RewardFile:
-    """A reward file, ready to be used.
+    """A loaded reward file.
 
-    `rewards(trajectories)` runs the program in the sandbox, and is always allowed.
+    `rewards(trajectories)` runs the program in the sandbox, so the file need not be trusted.
 
-    Calling the object, `reward(extra_info)`, returns the program's own `Reward` object for one trajectory. That object
-    runs in this process, with all of its permissions. So it requires `load_reward(path, trust=True)`: read the file
-    first.
+    A call of the object, `reward(extra_info)`, returns the program's own `Reward` object for one trajectory. The
+    program then runs in this process, with all of its permissions. So first read the file, and then load it by
+    `load_reward(path, trust=True)`.
 
-    `wrap`, `wrap_vec` and `imitation_reward` serve training. They run a trusted program in this process, and any other
-    in a separate, locked-down process (docs/training.md).
+    `wrap`, `wrap_vec` and `imitation_reward` are for training. They run a trusted program in this process, and any
+    other program in a separate, locked-down process (docs/training.md).
 
     Attributes:
         path: the file.
         source: the text of the file.
         trust: whether the program may run in this process.
-        scale, offset: the calibration in an exported file; 1 and 0 if the file has none.
+        scale, offset: the calibration in the file, see `discriminator_logit`; 1 and 0 if the file has none.
         threshold: threshold on the program's reward with the best balanced accuracy on the training data. A state with
             a higher reward counts as an expert's. None if the file has no threshold.
     """
@@ -78,7 +78,10 @@ class RewardFile:
     def discriminator_logit(
         self, reward: float | NDArray[np.float64], log_pi: float | NDArray[np.float64] = 0.0
     ) -> Any:
-        """Logit of the discriminator D = sigmoid(scale * reward + offset - log pi), for arrays of any shape."""
+        """Logit of the discriminator D = sigmoid(scale * reward + offset - log pi), for arrays of any shape.
+
+        pi is the probability of the action under the policy. The default 0 of `log_pi` leaves it out.
+        """
         return self.scale * reward + self.offset - log_pi
 
     def rewards(
@@ -93,8 +96,9 @@ class RewardFile:
 
         Args:
             trajectories: the trajectories to reward.
-            workers, allow_weak_sandbox: settings of the sandbox that this call opens and closes.
-            sandbox: an open sandbox to use instead.
+            workers: number of processes of the sandbox; None: one per core.
+            allow_weak_sandbox: see `wrap`.
+            sandbox: an open sandbox. If None, this call opens one and closes it again.
 
         Raises:
             GraceError: the program fails, or returns something that is not a finite number.
@@ -112,10 +116,13 @@ class RewardFile:
         terms: bool = True,
         allow_weak_sandbox: bool = False,
     ) -> RewardEnv:
-        """A Gymnasium environment that returns this reward; `view` and `scale` as for `rewards.gymnasium.RewardEnv`.
+        """Wrap a Gymnasium environment, so that it returns this reward.
 
         Args:
-            terms: whether to call `terms_fn` at every step, for the components of the reward.
+            environment: the environment to wrap.
+            view: the conversion of observations to states, as for `rewards.gymnasium.RewardEnv`.
+            scale: the form of the returned reward (`rewards.scale.Scale`).
+            terms: whether to call the program's `terms_fn` at every step, for the components of the reward.
             allow_weak_sandbox: whether to accept tier E, a sandbox that does not protect the user's files
                 (docs/sandbox.md), for a file that is not trusted.
 
@@ -130,7 +137,7 @@ class RewardFile:
     def wrap_vec(
         self, venv: Any, *, scale: Form = "raw", terms: bool = True, allow_weak_sandbox: bool = False
     ) -> RewardVecEnv | RewardVectorEnv:
-        """A vector environment that returns this reward; see `wrap`.
+        """Wrap a vector environment, so that it returns this reward. `wrap` explains the arguments.
 
         A Gymnasium `VectorEnv` (`gymnasium.make_vec`) becomes a `rewards.gymnasium.RewardVectorEnv`. A
         Stable-Baselines3 `VecEnv` becomes a `rewards.sb3.RewardVecEnv`.
@@ -146,7 +153,10 @@ class RewardFile:
     def imitation_reward(
         self, extra_info: str = "", *, scale: Form = "raw", allow_weak_sandbox: bool = False
     ) -> ImitationReward:
-        """A reward function of the `imitation` library (`rewards.imitation.ImitationReward`); see `wrap`."""
+        """This reward as a function for the `imitation` library, with the instruction `extra_info` in all episodes.
+
+        `wrap` explains the other arguments.
+        """
         from grace_irl.rewards.imitation import ImitationReward
 
         return ImitationReward(self.runner(allow_weak_sandbox=allow_weak_sandbox), self.scaled(scale), extra_info)
@@ -180,10 +190,10 @@ def load_reward(path: str | Path, *, trust: bool = False) -> RewardFile:
 
     Args:
         path: a file that `fit` or `grace-irl export` wrote, or any program that follows docs/contract.md.
-        trust: whether the program may run in this process. Read the file first.
+        trust: whether the program may run in this process. Read the file before you trust it.
 
     Raises:
-        InputError: the file is missing, is not text, or has characters that a reader cannot see.
+        InputError: the file is missing, is not text, or contains invisible characters.
     """
     file = Path(path)
     return RewardFile(file, read_reward(file), trust=trust)
@@ -193,7 +203,7 @@ def read_reward(path: Path) -> str:
     """The source of a reward file.
 
     Raises:
-        InputError: the file is missing, is not text, or has characters that a reader cannot see.
+        InputError: the file is missing, is not text, or contains invisible characters.
     """
     try:
         source = canonical(path.read_text(encoding="utf-8"))

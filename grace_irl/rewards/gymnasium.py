@@ -20,21 +20,22 @@ if TYPE_CHECKING:  # Gymnasium's vector environments do not need Stable-Baseline
     from grace_irl.rewards.sb3 import RewardVecEnv
 
 MASK, FINAL = "reset_mask", "final_obs"
-"""Gymnasium's keys: `MASK` in the options of `reset`, `FINAL` in the `infos` of a step."""
+"""Keys of Gymnasium: `MASK` for the environments to reset, in the options of `reset`; `FINAL` for the last observations
+of ended episodes, in the `infos` of a step."""
 
 
 class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
     """An environment with the program's reward instead of its own.
 
-    The reward of a step is `reward_fn(next_state)`, or `reward_fn(state, action, next_state)`. Programs that reward
-    states also receive the first state, at `reset`, so they see every state in order. Each episode has its own
-    `Reward` object. `info["original_reward"]` holds the reward of the environment. `info["reward_terms"]` holds the
-    components by name if the program has `terms_fn`.
+    The reward of a step is `reward_fn(next_state)`, or `reward_fn(state, action, next_state)` for programs that reward
+    transitions. Programs that reward states also receive the first state, at `reset`, so they see every state in order.
+    Each episode has its own `Reward` object. `info["original_reward"]` holds the reward of the environment.
+    `info["reward_terms"]` holds the components of the reward by name if the program has `terms_fn`.
 
     Args:
         environment: the environment to wrap.
         runner: the runner of the program. No other object may use it, and `close` closes it.
-        scale: the form of the reward.
+        scale: conversion of the program's reward to the returned reward.
         view: the conversion of observations to states. None if the observation is the state, or a dict with the state
             under "state". Instructions come from the view, else from `info["instruction"]` of `reset`, else from the
             environment's attribute `mission`.
@@ -91,8 +92,8 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
 class RewardVectorEnv(VectorWrapper):
     """A vector environment with the program's reward instead of its own.
 
-    Each vector step sends one message to the program. Every sub-environment behaves as in `RewardEnv`. All modes of
-    automatic reset are supported (`metadata["autoreset_mode"]`):
+    Every sub-environment behaves as in `RewardEnv`. In each step, one message to the program serves all of them. All
+    modes of automatic reset are supported (`metadata["autoreset_mode"]`):
 
     - `NEXT_STEP`: after the last step of an episode, the next step returns the first state of the next episode. It
       ignores the action, and its reward is 0.
@@ -107,7 +108,7 @@ class RewardVectorEnv(VectorWrapper):
             Instructions come from `infos["instruction"]` at the beginning of an episode, else from the attribute
             `mission` of the environments.
         runner: the runner of the program. No other object may use it, and `close` closes it.
-        scale: the form of the reward.
+        scale: conversion of the program's reward to the returned reward.
 
     Raises:
         InputError: an inner wrapper normalises observations. Programs expect them as the environment returns them.
@@ -134,7 +135,7 @@ class RewardVectorEnv(VectorWrapper):
         self._missions: bool | None = None
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Start episodes, each with a new `Reward` object: all of them, or those of a mask in the options."""
+        """Start new episodes, in all environments or in those of a mask. Each episode has a new `Reward` object."""
         chosen = np.ones(self.num_envs, bool)
         if options is not None and MASK in options:
             chosen = np.array(options[MASK], bool)
@@ -205,7 +206,7 @@ class RewardVectorEnv(VectorWrapper):
         ]
 
     def _mission(self) -> tuple[Any, ...]:
-        """The `mission` of each environment; () unless all have one, because Gymnasium would fail otherwise."""
+        """The `mission` of each environment; () if one has none, because `get_attr` of Gymnasium would then fail."""
         inner: Any = self.env.unwrapped
         if self._missions is None:
             self._missions = hasattr(inner, "call") and all(inner.call("has_wrapper_attr", "mission"))

@@ -17,20 +17,20 @@ from grace_irl.sandbox.session import Begin
 class ImitationReward:
     """A reward function for `imitation` (its `RewardFn`), for example for its `RewardVecEnvWrapper`.
 
-    That protocol has no episodes, but a program needs them. So each row is one episode: row i of a call continues row
-    i of the call before. Batches from a vector environment have this order. A row starts a new episode if
-    its `state` differs from the last `next_state` of that row, or if that row was `done`. A new `Reward` object then
-    receives `state` and rewards the step.
+    The protocol `RewardFn` has no episodes, but a program needs them. So row i of a batch continues the episode in row
+    i of the previous batch, as in batches from a vector environment. A row starts a new episode if its `state` differs
+    from the previous `next_state` in this row, or if the row was `done`. A new `Reward` object then receives `state`
+    and rewards the step.
 
-    In batches of another order, for example from a replay buffer, each step becomes an episode of its own. The rewards
-    are then right for programs that depend on one transition only. Programs that use earlier states do not get them.
+    In batches of another order, for example from a replay buffer, each step becomes a separate episode. The rewards are
+    then right only for programs that use no earlier states.
 
     An observation of a `Dict` space is the state itself (a record), or has the state under the key "state". In
     `imitation`, `RewardVecEnvWrapper` and BC accept such observations; GAIL and AIRL do not.
 
     Args:
         runner: the runner of the program.
-        scale: the form of the reward.
+        scale: conversion of the program's reward to the returned reward.
         extra_info: the instruction of every episode, because the protocol has no field for it.
     """
 

@@ -27,20 +27,20 @@ from grace_irl.states.layout import StateLayout
 Floats = NDArray[np.float64]
 
 _OFFLINE = -1
-"""Slot number of recorded trajectories. Slots of running episodes are numbered from 0."""
+"""Slot of recorded trajectories. A slot is the number of an episode. Slots of running episodes begin at 0."""
 
 
 class RewardRunner(Protocol):
     """A runner of one program, for trajectories and for running episodes. Both ways return the same rewards.
 
-    It holds one `Reward` object for each running episode. The episode's slot, usually the index of its environment,
-    identifies it.
+    It holds one `Reward` object for each running episode. A slot identifies a running episode. It is usually the index
+    of the episode's environment.
     """
 
     def rewards(self, trajectories: Sequence[Trajectory]) -> list[Floats]:
         """Rewards `(T+1,)` of each trajectory, in order.
 
-        A program that rewards transitions has no reward for the first state: NaN.
+        If the program rewards transitions, the first reward is NaN, because no transition ends in the first state.
 
         Raises:
             GraceError: the program fails, or returns something that is not a finite number.
@@ -88,7 +88,7 @@ class _Closing:
 
 
 class InProcessRunner(_Closing):
-    """A runner in this process, with all of its permissions. Implements `RewardRunner`.
+    """A `RewardRunner` in this process, with all of its permissions.
 
     Every episode has a new module and `Reward` object, and its own random generators if the program uses `random`. The
     rewards equal those of the sandbox. The random generators of this process stay unchanged.
@@ -162,16 +162,16 @@ class InProcessRunner(_Closing):
 
 
 class SandboxedRunner(_Closing):
-    """A runner in locked-down child processes (docs/sandbox.md). Implements `RewardRunner`.
+    """A `RewardRunner` in locked-down child processes (docs/sandbox.md).
 
-    Running episodes share one child. It starts with the first episode and receives one message per turn. The first
-    state determines the layout of all states.
+    All running episodes share one child process. It starts with the first episode and receives one message per call of
+    `turn`. The first state determines the layout of all states.
 
     Args:
         source: the program.
         name: the program's name in messages.
         terms: whether to return the components of `terms_fn` too.
-        workers: number of children of the sandbox for trajectories; None: one per core.
+        workers: number of child processes for trajectories; None: one per core.
         allow_weak: whether to accept tier E, a sandbox that does not protect the user's files (docs/sandbox.md).
         sandbox: an open sandbox for trajectories. If None, each call of `rewards` opens and closes one.
     """
@@ -236,9 +236,9 @@ class SandboxedRunner(_Closing):
 class OnlineReward:
     """A program's own `Reward` object for one trajectory, in this process.
 
-    The rewards equal those of the sandbox: the module is new, states and actions have the same form, and the episode
-    has its own random generators, seeded with 0. No state is shared with other objects or with the generators of this
-    process. All other attributes are those of the program's object.
+    The module is new, states and actions have the same form as in the sandbox, and the episode has its own random
+    generators, seeded with 0. So the rewards equal those of the sandbox. Nothing is shared with other `Reward` objects
+    or with the random generators of this process. All other attributes are those of the program's object.
 
     Args:
         candidate: the program.
@@ -272,7 +272,7 @@ class OnlineReward:
 
 
 def trusted_candidate(source: str, *, takes_action: bool = False, filename: str = FILENAME) -> Candidate:
-    """Compile a trusted program, under a module name from the hash of its source, which no other module has.
+    """Compile a trusted program. The name of its module contains a hash of the source, so no other module has it.
 
     Args:
         source: the text of the program.

@@ -19,21 +19,22 @@ from grace_irl.sandbox.session import Begin
 class RewardVecEnv(VecEnvWrapper):
     """A vector environment with the program's reward instead of its own.
 
-    Each vector step sends one message to the program. Every sub-environment behaves as in `RewardEnv`.
+    Every sub-environment behaves as in `grace_irl.rewards.gymnasium.RewardEnv`. In each step, one message to the
+    program serves all of them.
 
     The step that ends an episode also resets its sub-environment. The `Reward` object of the old episode first rewards
     the last state (`info["terminal_observation"]`). Then a new object starts from the new observation. Other entries of
     `info`, such as `"TimeLimit.truncated"`, stay unchanged.
 
-    The environments of this package put the state into the `info` of each step (`rewards.view.SHOWN`), because their
-    observations are made for the policy. A step without a state in its `info` has reward 0.
+    In environments of this package, observations are made for the policy and are not states. They put the state into
+    `info` instead, under the key `rewards.view.SHOWN`. A step without this key has reward 0.
 
     Args:
         venv: the vector environment to wrap. Its observations are states, or dicts with the states under "state".
             Instructions come from `info["instruction"]` of a sub-environment's `reset`, else from its attribute
             `mission`.
         runner: the runner of the program. No other object may use it, and `close` closes it.
-        scale: the form of the reward.
+        scale: conversion of the program's reward to the returned reward.
 
     Raises:
         InputError: an inner wrapper normalises observations or transposes images. Programs expect them as the

@@ -25,15 +25,15 @@ class Scale:
     """The conversion of a program's reward r to the learner's reward.
 
     - `raw`: r.
-    - `logit`: `scale * r + offset`, the logit of the fitted discriminator D. AIRL trains on it (`log D - log (1 - D)`,
-      Fu et al. 2018, with log pi = 0).
+    - `logit`: `scale * r + offset`, the logit of the fitted discriminator D. AIRL trains on `log D - log (1 - D)` (Fu
+      et al. 2018). This is the same number, if the policy's log-probability is left out of D.
     - `probability`: D, in [0, 1].
-    - `soft`: `probability` with a third of the logit. A good discriminator is nearly 0 in all states of an untrained
-      policy, so its probability does not rank them. This form still does.
+    - `soft`: the sigmoid of a third of the logit. A good discriminator has D near 0 in all states of an untrained
+      policy, so `probability` hardly ranks these states. `soft` still does.
     - `progress`: `gamma * r(s') - r(s)` for a step from state s to s' (`Payment`). If r rises towards a goal, the
-      policy then earns reward for an approach to the goal, but not for staying near it.
+      policy earns reward for approaching the goal, but not for staying near it.
 
-    If episodes can end early, a positive reward is a bonus for every step survived, and a negative one a fine
+    If episodes can end early, a positive reward is a bonus for every further step, and a negative reward is a penalty
     (docs/training.md).
 
     Attributes:
@@ -52,7 +52,7 @@ class Scale:
             raise InputError(f"reward scale {self.form!r}; expected one of {', '.join(get_args(Form))}")
 
     def __call__(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Convert rewards of any shape, except for "progress": `Payment` does that, with the previous state."""
+        """Convert rewards of any shape. "progress" returns them unchanged: `Payment` needs them for two states."""
         if self.form in ("raw", "progress"):
             return rewards
         logit = self.scale * rewards + self.offset
@@ -64,14 +64,14 @@ class Scale:
 class Payment:
     """The rewards of running episodes, in the form that the learner trains on.
 
-    The form `progress` treats the program's rewards as potentials (Ng, Harada and Russell 1999). The discounted
-    sum over an episode is the discounted potential of its last state, and does not depend on the states before.
-    So intermediate states can guide the policy to the goal, but the policy gains nothing if it stays in them. The
+    The form `progress` treats the program's rewards as potentials (Ng, Harada and Russell 1999). The discounted sum of
+    an episode's converted rewards is then the discounted potential of its last state. The states before the last do
+    not change this sum. So they can guide the policy to the goal, but the policy gains nothing by staying in them. The
     potential of the first state is set to 0, because no action affects it.
 
     Args:
         runner: the runner of the program; `close` closes it.
-        scale: the form.
+        scale: conversion of the program's reward to the returned reward.
     """
 
     def __init__(self, runner: RewardRunner, scale: Scale = Scale()) -> None:
@@ -85,7 +85,7 @@ class Payment:
         states: Sequence[NDArray[Any]] | NDArray[Any],
         begins: Sequence[Begin] = (),
     ) -> TurnRewards:
-        """As `RewardRunner.turn`, with converted rewards. Components are those of the raw reward."""
+        """Call `RewardRunner.turn`, and convert its rewards. The components stay those of the program's reward."""
         answer = self._runner.turn(slots, actions, states, begins)
         if self._scale.form != "progress":
             return TurnRewards(self._scale(answer.rewards), answer.terms)

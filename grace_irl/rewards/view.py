@@ -11,11 +11,11 @@ from grace_irl.demos.trajectory import Metadata
 from grace_irl.states.record import rows_of
 
 STATE, INSTRUCTION = "state", "instruction"
-"""Keys of the program's inputs: the state in a dict observation, the instruction in the `info` of `reset`."""
+"""Keys of a program's inputs: of the state in a dict observation, and of the instruction in the `info` of `reset`."""
 
 SHOWN = "grace_irl.state"
-"""Key of the state in the `info` of `reset` and `step`, in environments of this package whose observation is not the
-state. A step without this key reached no state for the program, and its reward is 0."""
+"""Key of the state in the `info` of `reset` and `step`. Environments of this package use it, because their observation
+is made for the policy. A step without this key, for example in the absorbing state, has reward 0."""
 
 
 class StateView(Protocol):
@@ -36,7 +36,7 @@ class StateView(Protocol):
         ...
 
     def state(self, environment: Any, observation: Any) -> Any:
-        """The state after the reset or step that returned this observation, in the form of its kind."""
+        """The state after the reset or step that returned this observation, in the form of the kind in `metadata`."""
         ...
 
     def instruction(self, environment: Any) -> str:

@@ -1,8 +1,9 @@
 """Policies from Stable-Baselines3 checkpoints, loaded without running code from the file.
 
-A checkpoint contains weights, and settings as pickles. The pickles are never opened. The kind of policy, its layers
-and its activation come from the plain JSON beside them, and the weights from torch's weights-only loader. A network is
-built only after a check that the weights have as many numbers as the layers in the JSON need (`require_layers`).
+A checkpoint contains weights, and settings both as JSON and as pickles. The pickles are never opened, because a pickle
+can run code. The kind of policy, its layers and its activation come from the JSON, and the weights from torch's
+weights-only loader. Before a network is built, `require_layers` checks that the file holds enough weights for the
+layers in the JSON.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def read_weights(data: bytes, device: str = "cpu") -> Any:
         device: the device of tensors.
 
     Raises:
-        ValueError: another kind of file, or a file with parts larger than the file. Errors of torch pass through.
+        ValueError: the data is not of `torch.save`, or is compressed. Errors of torch pass through.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -58,7 +59,7 @@ def require_tensors(found: object) -> dict[str, torch.Tensor]:
     """The tensors of a network by name, after a check that the file holds all numbers of each tensor.
 
     Raises:
-        ValueError: `found` is no such dict, or a tensor is incomplete or not finite.
+        ValueError: `found` is not a dict of tensors by name, or a tensor is incomplete or not finite.
     """
     if not isinstance(found, Mapping) or not found:
         raise ValueError("no tensors by their names")
@@ -73,16 +74,16 @@ def require_tensors(found: object) -> dict[str, torch.Tensor]:
 
 
 def require_layers(weights: Mapping[str, torch.Tensor], described: object, inputs: int, critics: int = 1) -> None:
-    """Refuse layers that need more numbers than the file holds, so that a small file cannot request a huge network.
+    """Refuse a network that needs more weights than the file holds. Otherwise a small file could request a huge one.
 
     Args:
         weights: result of `require_tensors`.
-        described: a `net_arch`, which is a list of the layers' widths or a dict of such lists.
+        described: layers in the form of `net_arch` (Stable-Baselines3): a list of their widths, or a dict of lists.
         inputs: number of inputs of the first layer.
         critics: number of critic networks. Their layers are `described`, or its last entry if it is a dict.
 
     Raises:
-        ValueError: `described` is no `net_arch`, or its layers need more numbers.
+        ValueError: `described` has another form, or its layers need more weights.
         InputError: the network does not fit into memory.
     """
     numbers = sum(tensor.numel() for tensor in weights.values())
@@ -99,13 +100,13 @@ def require_layers(weights: Mapping[str, torch.Tensor], described: object, input
 
 
 COPIES = 4
-"""Copies of each weight in memory: the file, the tensor read from it, the network, and its layer's initial values."""
+"""Copies of each weight in memory: the file, the tensor read from it, the network, and the network's initial values."""
 
 
 PICTURE, PART = 512, 256
-"""Features of an image in a CnnPolicy, and of an image part in a MultiInputPolicy."""
+"""Numbers of features of an image in a `CnnPolicy`, and of each image in a `MultiInputPolicy`."""
 
-# The policy classes for arrays, images and dicts, by the module of each of SB3's algorithms.
+# Names of the policy classes for arrays, images and dicts, by the module of Stable-Baselines3 that defines them.
 POLICIES = {
     "stable_baselines3.common.policies": ("ActorCriticPolicy", "ActorCriticCnnPolicy", "MultiInputActorCriticPolicy"),
     "stable_baselines3.sac.policies": ("MlpPolicy", "CnnPolicy", "MultiInputPolicy"),
@@ -133,10 +134,11 @@ class _About:
 
 
 class CheckpointPolicy:
-    """A policy of PPO, A2C, SAC, TD3, DDPG or DQN. A stochastic policy draws its actions.
+    """A policy from a checkpoint of PPO, A2C, SAC, TD3, DDPG or DQN. A stochastic policy draws its actions.
 
-    It observes the state of the view, as programs do. For records it is a "MultiInputPolicy" whose parts have the same
-    names as those of the record. For images it is a "CnnPolicy" or an "MlpPolicy", depending on the weights.
+    Its observations are the view's states, which reward programs also receive. If states are records, it must be a
+    `MultiInputPolicy` whose inputs have the names of the record's parts. If states are images, the weights show whether
+    it is a `CnnPolicy` or an `MlpPolicy`.
 
     Args:
         path: the .zip that `model.save` wrote.
@@ -169,7 +171,7 @@ class CheckpointPolicy:
         self._space: Any = None
 
     def reset(self, environment: Any, seed: int) -> None:
-        """Seed the draws, and store the spaces from which `act` builds the policy."""
+        """Seed torch, and store the spaces from which `act` builds the policy."""
         torch.manual_seed(seed)
         self._space = environment.action_space
         self._observed = environment.observation_space
@@ -271,7 +273,7 @@ def drawn_actions(
 
 
 def _leaves(space: Any, name: str = "") -> dict[str, Any]:
-    """The inner spaces of a `Dict`, by the names of the parts of its records; {"": space} for any other space."""
+    """The inner spaces of a `Dict` by path, such as "arm/position"; {"": space} for any other space."""
     if not hasattr(space, "spaces") or not hasattr(space.spaces, "items"):
         return {name: space}
     found: dict[str, Any] = {}
@@ -281,13 +283,13 @@ def _leaves(space: Any, name: str = "") -> dict[str, Any]:
 
 
 def _as_trained(space: Any, given: dict[str, Any]) -> Any:
-    """The observation space of a policy trained in the environment, with the channels of images first.
+    """The observation space that Stable-Baselines3 gives to a policy, with the channels of images first.
 
-    For records it uses the environment's own spaces, because parts may be discrete there.
+    For records it consists of the environment's own spaces, because parts may be discrete there.
 
     Args:
         space: the space of the states.
-        given: spaces of the environment's observations, by name.
+        given: spaces of the environment's observations, by path.
     """
     from gymnasium.spaces import Dict
     from stable_baselines3.common.preprocessing import is_image_space, is_image_space_channels_first
@@ -306,7 +308,7 @@ def _described(space: Any) -> str:
 
 
 def _member(path: Path, name: str, most: int) -> bytes:
-    """A file in a zip. A file of more than `most` bytes is refused and not unpacked."""
+    """The content of a file in a zip. A file of more than `most` bytes is refused before it is unpacked."""
     with zipfile.ZipFile(path) as archive:
         size = archive.getinfo(name).file_size
         if size > most:

@@ -1,8 +1,8 @@
-"""Choice of the favourite: the policy with the highest mean reward by the training's own signal.
+"""Choice of the favourite among the policies of one training.
 
-The candidates are the policies kept along one training. The signal is the reward that the learner was trained on, as
-it is at the end of training: the recovered reward in the form for learners. For PPO on the true reward it is the
-environment's reward, which the choice of no other method uses.
+The candidates are copies of the policy that the training kept, and its last policy. The favourite is the candidate
+whose episodes have the highest mean return by the signal. The signal is the reward that the learner trained on, in its
+last version. Only for PPO on the true reward, it is the environment's own reward.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from grace_irl.rl.method import Kept, PolicyProblem
 
 @dataclass(frozen=True)
 class Signal:
-    """The reward of a training.
+    """The reward of a training, by which policies are compared.
 
     Attributes:
-        pay: wrapper of environments that replaces their reward by this one.
-        centred: whether the learner's reward was shifted to a running mean of 0. The choice then subtracts a mean
-            from the reward of each step: the mean over all steps of all its episodes, the same for all policies.
+        pay: function that wraps a vector environment, so that it returns this reward.
+        centred: whether the learner's reward was shifted to a running mean of 0. If so, the choice subtracts one
+            constant from each reward: the mean reward of a step, over all episodes of all policies.
     """
 
     pay: Pay
@@ -42,8 +42,8 @@ class Chosen:
 
     Attributes:
         policy: the policy, with its environment steps of training.
-        paid: mean signal of an episode of each policy, in the order of the policies.
-        steps: environment steps of the episodes of the choice.
+        paid: mean return of each policy's episodes by the signal, in the order of the policies.
+        steps: environment steps that the choice used, over all policies.
     """
 
     policy: Kept
@@ -54,20 +54,20 @@ class Chosen:
 def choose(
     policies: Sequence[Kept], problem: PolicyProblem, signal: Signal, episodes: int, seed: int, *, deterministic: bool
 ) -> Chosen:
-    """The policy with the highest mean signal of an episode. The later one wins a tie.
+    """Choose the policy whose episodes have the highest mean return by the signal. The later policy wins a tie.
 
     Args:
-        policies: policies kept along a training, and its last one.
-        problem: the problem, for its environments.
+        policies: the policies kept during a training, and its last policy.
+        problem: the problem of the training, which provides the environments.
         signal: the reward of the training.
         episodes: number of episodes of each policy.
-        seed: seed of the environments and of the policies' draws, the same for each policy.
-        deterministic: whether to use the most probable action in each state.
+        seed: seed of the environments and of drawn actions. Each policy gets the same seed.
+        deterministic: whether to use the most probable action in each state instead of drawing one.
 
     Raises:
         GraceError: the reward fails on an episode.
     """
-    # All environments (lanes) play the same number of episodes, so that no episode is left unused.
+    # The number of environments divides the number of episodes, so each environment plays equally many.
     count = max(lanes for lanes in range(1, problem.num_envs + 1) if episodes % lanes == 0)
     totals, lengths, steps = [], [], 0
     for each in policies:
@@ -86,7 +86,7 @@ def choose(
 
 
 class _Counting(VecEnvWrapper):
-    """A counter of environment steps, including those of unfinished episodes."""
+    """A wrapper that counts environment steps, including those of unfinished episodes."""
 
     def __init__(self, venv: VecEnv) -> None:
         super().__init__(venv)

@@ -17,7 +17,8 @@ from grace_irl.rl.environments import make, quiet
 from grace_irl.rl.policies import ActingPolicy, PolicyFailureError, make_policy
 
 PATIENCE = 10
-"""Ratio of lost to kept episodes at which collection stops, because the level is too hard for the policy."""
+"""Factor of the limit on lost episodes, which is PATIENCE * (1 + number of kept episodes). Collection stops beyond the
+limit, because the level is too hard for the policy."""
 
 
 @dataclass
@@ -26,8 +27,8 @@ class EpisodeTally:
 
     Attributes:
         kept: episodes in the set.
-        dropped_successes: negatives left out because they reached the goal.
-        failures: episodes left out because the policy failed, by reason.
+        dropped_successes: negative episodes left out because they reached the goal.
+        failures: episodes left out because the policy failed or an expert missed the goal, by reason.
     """
 
     kept: int = 0
@@ -65,8 +66,8 @@ def collect(
 ) -> Demonstrations:
     """Play episodes until `episodes` of them are kept.
 
-    If the environment has a goal, an expert's episode must reach it. A negative episode must not, because a successful
-    rollout would be a false negative.
+    If the environment has a goal, only experts' episodes that reach it are kept. A negative episode that reaches the
+    goal is left out, because it would be a false negative.
 
     Args:
         env_id: Gymnasium id.
@@ -74,10 +75,11 @@ def collect(
         episodes: number of trajectories to keep.
         role: role of the trajectories.
         seed: seed from which the seeds of all episodes are drawn. The same seed gives the same set.
-        max_steps: time limit in steps instead of the environment's.
-        keep_successes: whether to keep negatives that reached the goal.
+        max_steps: time limit of an episode in steps; None keeps the environment's own limit.
+        keep_successes: whether to keep negative episodes that reached the goal.
         task: task name; the environment's id by default.
-        kind: kind of the states, if the observation space fits several kinds. With "", the states' values decide.
+        kind: name of the states' kind, if the observation space fits several kinds, for example "grid" or "image".
+            With "", the values of the states decide.
         alarm_s: maximum computing time of the bot per episode, in seconds.
         tally: counter to fill with the outcomes of the episodes.
         progress: callback with the number of trajectories kept so far.

@@ -16,7 +16,7 @@ from grace_irl.rl.method import Kept, Policy, PolicyProblem, Watch
 
 @dataclass(frozen=True)
 class Point:
-    """One evaluation.
+    """One evaluation of a policy, a point of its learning curve.
 
     Attributes:
         steps: environment steps of training so far.
@@ -24,9 +24,9 @@ class Point:
         mean, deviation: mean and standard deviation of the true return.
         success: share of episodes that reached the goal; None if the environment has no goal.
         length: mean steps of an episode.
-        components: mean sums of the reward components that the environment names (`reward_forward`, …).
-        paid: mean return of the training episodes since the last point, by the reward of training; None if no episode
-            ended.
+        components: mean over episodes of the sum of each reward component, by its key in `info` (`reward_forward`, …).
+        paid: mean return of the training episodes since the previous point, by the learner's reward; None if it was not
+            recorded or no episode ended.
         seconds: seconds of training so far, without evaluations.
     """
 

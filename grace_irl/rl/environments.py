@@ -1,8 +1,7 @@
-"""Factories of environments with their views, by id or by the user's own adapter.
+"""Construction of environments together with their views, from a Gymnasium id or from a user's adapter.
 
-A view converts observations to the states that programs get.
-
-An adapter is a short function of the user, named as `package.module:make` or `file.py:make`.
+A view converts an environment's observations to the states that reward programs receive. An adapter is a user's
+function that returns an environment. Its name has the form `package.module:make` or `file.py:make`.
 """
 
 from __future__ import annotations
@@ -39,15 +38,16 @@ def _mission(environment: Any) -> str:
 
 @dataclass(frozen=True)
 class FunctionView:
-    """A view made of functions. Implements `StateView`.
+    """A `StateView` made of functions.
 
     Attributes:
         metadata: facts about all states, such as kind, field names, environment id, name of the view and label rule.
-        of: function from `(environment, observation)` to the state, which is then copied; by default the observation.
-        text: function from the environment to the instruction of its running episode; by default its `mission`, or "".
-        reached: function from `(terminated, reward)` at the end of an episode to whether it reached its goal; None if
-            the environment has no goal.
-        kinds: names of all possible kinds of the states; () if only that of `metadata` is possible.
+        of: function from `(environment, observation)` to the state. By default the observation is the state.
+        text: function from the environment to the instruction of its running episode. By default the instruction is
+            the environment's `mission`, or "".
+        reached: function from `(terminated, reward)` of an episode's last step to whether the episode reached its goal;
+            None if the environment has no goal.
+        kinds: names of all possible kinds of the states; () if only the kind in `metadata` is possible.
     """
 
     metadata: Metadata
@@ -65,40 +65,39 @@ class FunctionView:
         """Nothing to prepare."""
 
     def state(self, environment: Any, observation: Any) -> Any:
-        """See `of`."""
+        """The state that `of` returns, copied."""
         return self.metadata.state_kind.copied(self.of(environment, observation))
 
     def instruction(self, environment: Any) -> str:
-        """See `text`."""
+        """The instruction that `text` returns."""
         return self.text(environment)
 
     def success(self, terminated: bool, reward: float) -> bool:
-        """See `reached`."""
+        """The result of `reached`; False if the environment has no goal."""
         return self.reached is not None and self.reached(terminated, reward)
 
 
 def is_adapter(name: str) -> bool:
-    """Whether an environment's name is that of a function. `module:Name-v0` is a Gymnasium id and no function."""
+    """Whether a name is that of an adapter, such as `file.py:make`. In contrast, `module:Name-v0` is a Gymnasium id."""
     return re.fullmatch(r".+:[A-Za-z_]\w*", name) is not None
 
 
 def names_code(name: str) -> bool:
-    """Whether making an environment of this name imports the code that the name specifies.
+    """Whether a name selects code to import: an adapter (`file.py:make`), or Gymnasium's `module:Name-v0`.
 
-    This holds for a function (`file.py:make`) and for Gymnasium's `module:Name-v0`. A registered id imports installed
-    code only.
+    Any other name is a registered id, which imports only installed code.
     """
     return ":" in name
 
 
 def make_adapted(name: str, kind: str = "") -> tuple[Any, StateView]:
-    """Call the user's function of this name. It runs outside the sandbox, as the user's own code.
+    """Make an environment by a user's adapter. The adapter is the user's own code, so it runs outside the sandbox.
 
     Args:
         name: `package.module:function`, or `file.py:function`. The function returns a Gymnasium environment, or an
             environment and its `StateView`. Without a view, observations are the states: vectors `(n,)`, grids
             `(w, h, 3)` of integers, images `(h, w, c)` of bytes, or dicts.
-        kind: as for `make`.
+        kind: as in `make`.
 
     Raises:
         InputError: the function cannot be imported or called, or returns something else.
@@ -140,10 +139,10 @@ def _module(where: str, name: str) -> ModuleType:
 
 
 def _view(name: str, environment: Any, asked: str) -> StateView:
-    """The view of an adapter without its own, whose observations are the states.
+    """A view for an adapter that returns none. It uses the observations as states.
 
     Raises:
-        InputError: the observations are of no kind of state.
+        InputError: the observations fit no kind of state.
     """
     kind = _kind(environment, asked)
     if kind is not None:
@@ -159,8 +158,8 @@ def _view(name: str, environment: Any, asked: str) -> StateView:
 def _kind(environment: Any, asked: str) -> StateKind | None:
     """The kind of an environment's observations; None if no kind fits.
 
-    If several kinds fit the space, it is the kind that the caller asked for, else the likeliest for a first
-    observation.
+    If several kinds fit the space, the result is the kind named `asked`. Without such a kind, the values of a first
+    observation decide.
     """
     kinds = kinds_of_space(environment.observation_space)
     if len(kinds) < 2:
@@ -185,7 +184,7 @@ def quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def quiet_models() -> Iterator[None]:
-    """Suppress MuJoCo's warnings about old keywords in a model. It would log them to a file in the user's folder."""
+    """Suppress MuJoCo's warnings about old keywords in a model, which it would log to a file in the user's folder."""
     try:
         mujoco: Any = importlib.import_module("mujoco")
     except ImportError:
@@ -202,14 +201,14 @@ def quiet_models() -> Iterator[None]:
 def make(
     environment_id: str, *, max_steps: int | None = None, options: Mapping[str, Any] | None = None, kind: str = ""
 ) -> tuple[Any, StateView]:
-    """A Gymnasium environment and its view.
+    """Make an environment and its view.
 
     Args:
-        environment_id: id for `gymnasium.make`, or the user's own adapter, `package.module:function` or
-            `file.py:function` (`make_adapted`). The environments of MiniGrid and BabyAI are registered here.
-        max_steps: time limit in steps; None keeps the environment's.
+        environment_id: id for `gymnasium.make`, or an adapter, `package.module:function` or `file.py:function`
+            (`make_adapted`). For ids of MiniGrid and BabyAI, this function first registers their environments.
+        max_steps: time limit of an episode in steps; None keeps the environment's own limit.
         options: further arguments of `gymnasium.make`.
-        kind: name of the observations' kind, if their space fits several (such as grid and image).
+        kind: name of the observations' kind, for example "grid" or "image", if their space fits several kinds.
 
     Raises:
         InputError: the id is unknown, a package is missing, or no view handles the observations.
@@ -229,7 +228,8 @@ def make(
     if max_steps is not None:
         if max_steps < 1:
             raise InputError(f"--max-steps {max_steps}; expected at least 1")
-        # MiniGrid has its own limit and would truncate first. Other environments use Gymnasium's wrapper.
+        # Environments named MiniGrid-… have a limit of their own, which would end episodes before Gymnasium's wrapper
+        # does. So this limit is set. All other environments get the wrapper.
         chosen["max_steps" if environment_id.startswith("MiniGrid-") else "max_episode_steps"] = max_steps
     if is_adapter(environment_id):
         adapted, own_view = make_adapted(environment_id, kind)
@@ -243,7 +243,7 @@ def make(
             environment = gymnasium.make(environment_id, disable_env_checker=True, **chosen)
     except gymnasium.error.DependencyNotInstalled as error:
         raise InputError(f"{environment_id}: {error}; install the extra, pip install 'grace-irl[rl]'") from None
-    except (gymnasium.error.Error, ImportError, ValueError) as error:  # the last two: from a module that an id names
+    except (gymnasium.error.Error, ImportError, ValueError) as error:  # `module:Name-v0` may raise the last two
         raise InputError(
             f"{environment_id}: no such environment ({error}); expected a Gymnasium id such as "
             "BabyAI-GoToObj-v0 or Hopper-v5"
@@ -263,9 +263,10 @@ def make(
 
 
 def registration(environment_id: str) -> str | None:
-    """The JSON of an environment's registration, if the user's code registered it in this process.
+    """The registration, as JSON, of an environment that the user's code registered in this process.
 
-    Another process can `register` it. None for environments that every process knows, and for adapters.
+    Another process can restore it by `register`. None for adapters, and for environments of Gymnasium, MiniGrid and
+    this package, which every process knows.
 
     Raises:
         InputError: the entry point is a function object of this process, which another process cannot import.

@@ -1,4 +1,7 @@
-"""Experts' trajectories in the form of a policy's episodes: observations and actions of one environment."""
+"""Conversion of experts' trajectories to observations and actions of the learner's environment.
+
+Methods that learn from experts' actions use it: GAIL, AIRL and behaviour cloning.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ class ExpertEpisode:
     """One episode of an expert.
 
     Attributes:
-        observations: observations of a policy in the same states, `(T+1, ...)`.
-        actions: actions within the action space, `(T, ...)`.
+        observations: the policy's observations of the expert's states, `(T+1, ...)`.
+        actions: the expert's actions, all within the action space, `(T, ...)`.
         ended: whether the episode ended at the last observation, by a terminal state or a time limit. False if only
             the recording ended there.
     """
@@ -32,19 +35,19 @@ class ExpertEpisode:
 
 
 def expert_episodes(problem: PolicyProblem, method: str, *, absorbing: bool = True) -> tuple[ExpertEpisode, ...]:
-    """The training experts with at least one step, for a method that needs their actions.
+    """Convert the experts with at least one step on the training side of the split.
 
-    Under the label rule "goal", each expert with known goal states is cut after its last goal state, because later
-    steps are no example. An expert without a goal state is left out.
+    Under the label rule "goal", only marked goal states are examples of success. So an expert is cut after its last
+    goal state, and left out if it has none. An expert whose goal states are not marked is used whole.
 
-    Continuous actions are clipped to the action space, as the environment receives the learner's. Otherwise a
-    discriminator could recognise experts by actions outside the space.
+    Continuous actions are clipped to the action space, as the learner's actions are. Otherwise a discriminator could
+    recognise experts by actions outside the space.
 
     Args:
-        problem: the problem, for its demonstrations, observations and spaces.
+        problem: the problem, which provides demonstrations, observations and spaces.
         method: the method's name, for messages.
-        absorbing: whether episodes with a terminal state continue in the absorbing state, in the fixed-horizon form.
-            False for a method that imitates actions, because they have no effect there.
+        absorbing: whether episodes with a terminal state continue in the absorbing state (`grace_irl.rl.horizon`) if
+            the problem has a horizon. False for a method that imitates actions, which have no effect in that state.
 
     Raises:
         InputError: there is no expert or no action, or observations or actions do not fit the environment.
@@ -90,7 +93,10 @@ def _whole(experts: Iterable[Demonstration]) -> Iterator[Trajectory]:
 
 
 def _to_goal(item: Demonstration) -> Trajectory | None:
-    """An expert's trajectory up to its last goal state; None without a goal state, whole if they are unknown."""
+    """An expert's trajectory up to its last goal state; None if it has none.
+
+    If goal states are not marked, the whole trajectory.
+    """
     trajectory = item.trajectory
     if item.goals is None or max(item.goals, default=-1) == trajectory.num_steps:
         return trajectory
@@ -110,7 +116,7 @@ def _to_goal(item: Demonstration) -> Trajectory | None:
 
 
 def _episode(trajectory: Trajectory, problem: PolicyProblem, space: Any, method: str) -> ExpertEpisode:
-    """One trajectory, with the observations of the problem and actions within the action space."""
+    """One trajectory as an episode, with the problem's observations and with actions within the action space."""
     taken: NDArray[Any] = np.asarray(trajectory.actions)
     where = trajectory.source or "an expert"
     if hasattr(space, "n"):

@@ -1,4 +1,4 @@
-"""Evaluation of a policy on the true reward, in the same way for every training method."""
+"""Evaluation of a policy on the true reward (the environment's own), in the same way for all training methods."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from grace_irl.rl.environments import quiet
 from grace_irl.rl.method import Policy
 
 SUCCESS = ("is_success", "success")
-"""Keys in the `info` of an episode's last step for whether the episode reached the goal. The first is that of
-Stable-Baselines3, the second that of the mazes of Gymnasium-Robotics."""
+"""Keys in the `info` of a step that state whether the episode reached the goal. Stable-Baselines3 uses the first, the
+mazes of Gymnasium-Robotics use the second."""
 COMPONENTS = "reward_"
 """Prefix of the keys of reward components in `info`, as in Gymnasium's MuJoCo environments."""
 
 
 @dataclass
 class EpisodeSums:
-    """Sums over one episode so far, from the environment's rewards and `info`.
+    """Sums over the steps of one episode so far, from the environment's rewards and `info`.
 
     Attributes:
-        total: the true return.
-        length: steps before the episode ended or entered the absorbing state (`grace_irl.rl.horizon`).
+        total: sum of the true rewards, without a discount.
+        length: number of steps, without the padding steps in the absorbing state (`grace_irl.rl.horizon`).
         success: whether the episode reached the goal; None if the environment has no goal.
         components: sums of the reward components in `info`, by key (`reward_forward`, `reward_survive`,
             `reward_ctrl`, …).
@@ -78,11 +78,11 @@ class Performance:
 
     Attributes:
         returns: undiscounted true returns, `(episodes,)`.
-        lengths: steps before each episode ended or entered the absorbing state (`grace_irl.rl.horizon`),
-            `(episodes,)`.
+        lengths: number of steps of each episode, `(episodes,)`, without the padding steps in the absorbing state
+            (`grace_irl.rl.horizon`).
         successes: whether each episode reached the goal, `(episodes,)`; None if the environment has no goal.
-        components: sums of each reward component that the environment names, `(episodes,)`, by name. In Hopper-v5
-            these are `reward_forward`, `reward_survive` and `reward_ctrl`.
+        components: sums of each reward component over each episode, `(episodes,)`, by the component's key in `info`.
+            Hopper-v5 has `reward_forward`, `reward_survive` and `reward_ctrl`.
     """
 
     returns: NDArray[np.float64]
@@ -103,7 +103,7 @@ class Performance:
         )
 
     def point(self, steps: int) -> Point:
-        """A point of a learning curve, after `steps` environment steps of training."""
+        """The means over the episodes, as a point of a learning curve after `steps` environment steps of training."""
         return Point(
             steps,
             len(self.returns),
@@ -124,19 +124,19 @@ def evaluate(
     deterministic: bool = False,
     at_once: int = 20,
 ) -> Performance:
-    """Evaluate a policy over episodes.
+    """Evaluate a policy over several episodes.
 
-    The episodes have the seeds of `grace_irl.rl.rollouts.play` for every policy, so that all methods meet the same
-    levels. The policy and torch's random state stay unchanged, so an evaluation does not affect training.
+    The seed determines the levels of the episodes, so different policies can be compared on the same levels. The
+    policy and torch's random state stay unchanged, so an evaluation does not affect training.
 
-    Unlike `play`, this accepts every policy with `predict`, including recurrent ones. It keeps only sums, and no
-    states or probabilities.
+    `grace_irl.rl.rollouts.play` plays the same levels for the same seed, but returns whole trajectories. This function
+    keeps only sums. It accepts every policy with `predict`, including recurrent ones.
 
     Args:
         policy: the policy.
         make_env: factory of one environment.
         episodes: number of episodes.
-        seed: seed of the environments and of the policy's draws.
+        seed: seed of the environments and of the policy's drawn actions.
         deterministic: whether to use the most probable action in each state instead of drawing one.
         at_once: number of environments open at the same time.
 

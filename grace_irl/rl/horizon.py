@@ -1,11 +1,12 @@
 """The fixed-horizon form: all episodes have the same length, so that a reward cannot act through their length.
 
-If episodes can end early, a wrong reward can still train a good policy through their length. A reward that is positive
-everywhere, like GAIL's, encourages the policy to stay alive. One that is negative everywhere encourages an early end.
+If episodes can end early, a reward that is positive everywhere, like GAIL's, encourages the policy to stay alive. A
+reward that is negative everywhere encourages it to end the episode. If survival or a quick end is what the task needs,
+even a wrong reward then trains a good policy.
 
 In the fixed-horizon form, an episode with a terminal state continues in an absorbing state until the horizon
 (Kostrikov et al. 2019, "Discriminator-Actor-Critic"). There the reward is 0, and no action leaves the state. So the
-true return does not change. The similar wrapper of `seals` repeats the last observation instead.
+true return does not change. A similar wrapper of the library `seals` repeats the last observation instead.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ class FixedHorizon(gymnasium.Wrapper[Any, Any, Any, Any]):
     No episode terminates; each is truncated at the horizon. Vectors get one more component, a flag that is 1 in the
     absorbing state and 0 elsewhere. The other components are 0 in the absorbing state.
 
-    Arrays of more dimensions keep their shape, and all their values are 0 in the absorbing state. This identifies the
-    state, because no grid of MiniGrid consists of zeros.
+    Arrays of more dimensions keep their shape, and all their values are 0 in the absorbing state. No grid of MiniGrid
+    consists of zeros, so a policy can recognise the state.
 
     Args:
         environment: the environment to wrap, with a `Box` as observation space.
         horizon: steps of each episode, at most the environment's own time limit.
 
     Raises:
-        InputError: another observation space, or a horizon below 1.
+        InputError: the observation space is not a `Box`, or the horizon is below 1.
     """
 
     def __init__(self, environment: gymnasium.Env[Any, Any], horizon: int) -> None:
@@ -83,7 +84,7 @@ class FixedHorizon(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 def alive(observations: NDArray[Any]) -> NDArray[Any]:
-    """An observation outside the absorbing state: a vector `(n,)` becomes `(n + 1,)`, with the flag 0 at the end.
+    """Convert an observation outside the absorbing state: a vector `(n,)` gets the flag 0 at its end, `(n + 1,)`.
 
     Arrays of more dimensions stay unchanged.
     """

@@ -1,4 +1,4 @@
-"""Settings of PPO, per domain, with their sources."""
+"""Settings of PPO for single environments and for kinds of state, with their sources."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class Hyperparameters:
         n_envs: number of environments in parallel.
         n_steps: steps of each environment between two updates. A rollout has `n_envs * n_steps` steps.
         batch_size: transitions in a minibatch.
-        n_epochs: passes over a rollout.
+        n_epochs: passes over a rollout in one update.
         learning_rate, gamma, gae_lambda, ent_coef, vf_coef, clip_range, max_grad_norm: as in Schulman et al. 2017.
         net_arch: units of each hidden layer, for the policy and for the value function.
-        activation: activation function of these layers.
+        activation: activation function of the hidden layers.
         log_std_init: initial logarithm of the standard deviation of continuous actions.
         ortho_init: whether initial weights are orthogonal.
         adam_eps: epsilon of Adam.
@@ -129,7 +129,8 @@ TABLE: dict[str, Hyperparameters] = {
         "HalfCheetah, too: with the zoo's tuned settings Hopper stood still on the true reward (docs/training.md)"
     ),
 }
-"""Settings by the name of an environment without its version. Any other environment uses those of its kind of state."""
+"""Settings by the name of an environment without its version, or by a kind of state. The latter are for all other
+environments with such states."""
 
 TABLE[RECORD.name] = TABLE[VECTOR.name]
 

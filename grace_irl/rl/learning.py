@@ -1,8 +1,8 @@
 """Training on vector environments with a chosen reward, shared by all methods.
 
-Every learner uses several environments in this process (`learning_venv`). Their reward is their own or a recovered one
-(`Pay`). Rewards may be divided by the standard deviation of their returns (`normalised`). `grace_irl.rl.ppo.train` is
-PPO with checkpoints. Comparisons train without checkpoints (`learn_on`).
+Every learner uses several environments in this process (`learning_venv`). A `Pay` selects their reward: their own or a
+recovered one. Rewards may be divided by the standard deviation of their returns (`normalised`). Comparisons train by
+`learn_on`. `grace_irl.rl.ppo.train` uses the same parts, and also writes checkpoints.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from grace_irl.rl.trained import network_settings
 
 
 class Pay(Protocol):
-    """A wrapper function that sets the reward of vector environments."""
+    """A function that wraps a vector environment, so that it returns a chosen reward."""
 
     def __call__(self, venv: VecEnv, gamma: float) -> VecEnv:
         """Wrap the environments; `gamma` is the learner's discount."""
@@ -47,13 +47,11 @@ def true_pay(venv: VecEnv, gamma: float) -> VecEnv:  # noqa: ARG001
 
 @dataclass(frozen=True)
 class ProgramPay:
-    """The reward of a reward file. It runs in this process if the file is trusted, else in the sandbox.
-
-    Implements `Pay`.
+    """The `Pay` of a reward file. Its program runs in this process if the file is trusted, else in the sandbox.
 
     Attributes:
         reward: the file.
-        form: form of the learner's reward.
+        form: form of the learner's reward (`grace_irl.rewards.scale.Scale`).
         allow_weak_sandbox: whether to accept tier E, a sandbox that does not protect the user's files
             (docs/sandbox.md).
     """
@@ -64,9 +62,9 @@ class ProgramPay:
 
     @property
     def scale(self) -> Scale:
-        """The conversion to this form, with the file's calibration and the default discount.
+        """The conversion of the program's reward to `form`, with the file's calibration.
 
-        `__call__` replaces the discount by the learner's.
+        It has the default discount, which `__call__` replaces by the learner's.
         """
         return self.reward.scaled(self.form)
 
@@ -78,11 +76,11 @@ class ProgramPay:
 
 @dataclass(frozen=True)
 class NetPay:
-    """A reward of transitions between observations, such as a network. Implements `Pay`.
+    """The `Pay` of a reward of transitions between observations, such as a reward network.
 
     Attributes:
         reward: the reward.
-        paid: form of the learner's reward in the training that recovered it (`Trained.paid`).
+        paid: form of the learner's reward, usually that of the training that recovered it (`Trained.paid`).
     """
 
     reward: TransitionReward
@@ -118,7 +116,7 @@ class NetVecEnv(VecEnvWrapper):
         self.venv.step_async(actions)
 
     def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
-        """One step of all environments. At the end of an episode, the reward is that of its final observation."""
+        """One step of all environments. The last reward of an episode belongs to the step to its final observation."""
         observations, _, dones, infos = self.venv.step_wait()
         reached = np.array(observations)
         for slot in np.flatnonzero(dones):
@@ -137,13 +135,13 @@ class NetVecEnv(VecEnvWrapper):
 def learning_venv(
     make_env: Callable[[], Any], count: int, seed: int, pay: Pay = true_pay, gamma: float = 0.99
 ) -> Iterator[VecEnv]:
-    """A vector environment in this process, with true returns in `info["episode"]`. It is closed at the end.
+    """A context with a vector environment in this process, which has true returns in `info["episode"]`.
 
     Args:
         make_env: factory of one environment.
         count: number of environments.
         seed: seed of the environments and of the global random states.
-        pay: the reward.
+        pay: wrapper that sets the reward.
         gamma: the learner's discount.
     """
     set_random_seed(seed)
@@ -157,7 +155,7 @@ def learning_venv(
 
 
 def normalised(venv: VecEnv, gamma: float, *, norm_reward: bool) -> VecEnv:
-    """Divide rewards by the standard deviation of their discounted returns, without a shift, if `norm_reward`."""
+    """If `norm_reward`, divide rewards by the standard deviation of their discounted returns, without a shift."""
     return VecNormalize(venv, norm_obs=False, norm_reward=True, gamma=gamma) if norm_reward else venv
 
 
@@ -194,11 +192,11 @@ def learn_on(problem: PolicyProblem, seed: int, pay: Pay, watch: Watch, log: Log
     """Train the problem's learner for the problem's steps.
 
     Args:
-        problem: the problem, for its environments, learner, steps and normalisation.
+        problem: the problem, which provides environments, learner, steps and normalisation.
         seed: seed of all random generators.
-        pay: the reward.
+        pay: wrapper that sets the reward.
         watch: callback that looks at the policy during training.
-        log: logger of the learner; None keeps its own.
+        log: logger for the learner; None keeps the learner's own.
 
     Raises:
         GraceError: the reward fails.
@@ -216,7 +214,7 @@ def learn_on(problem: PolicyProblem, seed: int, pay: Pay, watch: Watch, log: Log
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit torch to one thread. For networks of this size, synchronising more threads costs more than it gains."""
+    """Limit torch to one thread. For small networks, synchronising more threads costs more time than it gains."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,6 +1,6 @@
-"""Levels in addition to BabyAI's, because a language model may have memorised those (GRACE, section A.3).
+"""New levels in the style of BabyAI. A language model may have memorised BabyAI's own levels (GRACE, section A.3).
 
-A level consists of its rooms, its instruction, and a plan that solves it. This module requires MiniGrid. `register`
+A level consists of its rooms, its instruction, and a planner that solves it. This module requires MiniGrid. `register`
 registers the levels with Gymnasium as BabyAI-PlaceBetween-v0, BabyAI-OpenMatchingDoor-v0 and BabyAI-SortColors-v0.
 """
 
@@ -19,14 +19,14 @@ LEFT, RIGHT = 0, 1
 
 
 class SortColorsInstr(ActionInstr):
-    """The task to bring each ball to its room. It is done when a ball is dropped and both lie in their rooms."""
+    """The task to bring two balls to their rooms. It succeeds when, after a drop, each ball lies in its room."""
 
     def surface(self, env: Any) -> str:  # noqa: ARG002
-        """The mission."""
+        """The text of the mission."""
         return "put the red ball in the right room and put the blue ball in the left room"
 
     def verify_action(self, action: Any) -> str:
-        """See `Instr.verify`."""
+        """Return "success" if this action completed the task, else "continue"."""
         level: Any = self.env
         done = action == level.actions.drop and all(map(level.in_its_room, level.balls))
         return "success" if done else "continue"
@@ -61,11 +61,11 @@ class SortColors(PlannedLevel):
         self.instrs = SortColorsInstr()
 
     def num_navs_needed(self, instr: Any) -> int:  # noqa: ARG002
-        """Number of walks: to each ball, and then to its room."""
+        """Number of walks in a solution: to each ball, and then to its room. MiniGrid's time limit depends on it."""
         return 4
 
     def in_its_room(self, ball: Any) -> bool:
-        """Whether a ball lies inside its room. The door does not belong to it."""
+        """Whether a ball lies inside its goal room. The cell of the door is not part of a room."""
         x, y = cell_of(ball.cur_pos)
         (left, top), (width, height) = (self.get_room(self.balls[ball], 0).top, self.get_room(self.balls[ball], 0).size)
         return bool(left < x < left + width - 1 and top < y < top + height - 1)
@@ -91,7 +91,7 @@ class SortColors(PlannedLevel):
         return (x - 1, y), (x + 1, y)
 
     def _free(self, room: int) -> list[Cell]:
-        """Empty cells of a room for a ball, except that of the agent and those beside the door."""
+        """Cells of a room in which to drop a ball: empty, not beside the door, and not the agent's own."""
         (left, top), (width, height) = self.get_room(room, 0).top, self.get_room(room, 0).size
         cells = [(x, y) for x in range(left + 1, left + width - 1) for y in range(top + 1, top + height - 1)]
         taken = {cell_of(self.agent_pos), *self._beside_the_door()}
@@ -109,10 +109,9 @@ def between(one: Cell, other: Cell) -> list[Cell]:
 
 
 class PlaceBetweenInstr(ActionInstr):
-    """The task to drop an object strictly between two others.
+    """The task to drop an object strictly between two others, in the same row or column.
 
-    The object itself must be dropped there. If another object is moved instead, so that this one lies between the two,
-    the task is not done.
+    The agent must drop this object itself. The task is not done if the agent moves one of the two others instead.
 
     Args:
         moved: the object to move.
@@ -125,28 +124,28 @@ class PlaceBetweenInstr(ActionInstr):
         self.ends = ends
 
     def surface(self, env: Any) -> str:  # noqa: ARG002
-        """The mission."""
+        """The text of the mission."""
         moved, one, other = (f"the {each.color} {each.type}" for each in (self.moved, *self.ends))
         return f"put {moved} between {one} and {other}"
 
     def reset_verifier(self, env: Any) -> None:
-        """See `Instr.reset_verifier`."""
+        """Prepare for a new episode."""
         super().reset_verifier(env)
         self._carried: WorldObj | None = None
 
     def verify_action(self, action: Any) -> str:
-        """See `Instr.verify`."""
+        """Return "success" if this action completed the task, else "continue"."""
         before, self._carried = self._carried, self.env.carrying
         dropped = action == self.env.actions.drop and before is self.moved and self._carried is None
         return "success" if dropped and cell_of(self.moved.cur_pos) in self.cells() else "continue"
 
     def cells(self) -> list[Cell]:
-        """Goal cells for the object; [] if one of the two others is carried, or was a box that has been opened."""
+        """Cells between the two others; [] if the agent carries one of them, or one was a box and has been opened."""
         one, other = self.ends
         return between(cell_of(one.cur_pos), cell_of(other.cur_pos)) if all(map(self._lies, self.ends)) else []
 
     def _lies(self, end: WorldObj) -> bool:
-        """Whether an object still stands in its cell. MiniGrid keeps the old position of an opened box."""
+        """Whether an object stands in the cell of its `cur_pos`. MiniGrid does not clear `cur_pos` of an opened box."""
         return self.env.carrying is not end and self.env.grid.get(*cell_of(end.cur_pos)) is end
 
 
@@ -171,7 +170,7 @@ class PlaceBetween(PlannedLevel):
         self.instrs = PlaceBetweenInstr(moved, (ends[0], ends[1]))
 
     def num_navs_needed(self, instr: Any) -> int:  # noqa: ARG002
-        """Number of walks: to the object, and then to its goal."""
+        """Number of walks in a solution: to the object, and then to its goal. MiniGrid's time limit depends on it."""
         return 2
 
     def plan(self) -> Any:
@@ -188,7 +187,7 @@ class PlaceBetween(PlannedLevel):
         if not empty:
             raise NoWayError("no empty cell between the two others")
         x, y = cell_of(self.agent_pos)
-        # the agent's own cell comes last, because the agent would have to leave it first
+        # The agent's own cell comes last, because the agent would have to leave it first.
         target = min(empty, key=lambda cell: (cell == (x, y), abs(cell[0] - x) + abs(cell[1] - y)))
         return self.act(target, self.actions.drop)
 
@@ -197,16 +196,16 @@ DOORS = 4
 
 
 class OpenMatchingInstr(OpenInstr):
-    """The task to open the door of a colour that the mission does not name.
+    """The task to open the door that has the colour of the key. The mission does not name the colour.
 
-    The episode fails when another door is opened. Otherwise an agent could try all doors.
+    The episode fails when the agent opens another door. Otherwise the agent could simply try all doors.
     """
 
     def __init__(self, color: str) -> None:
         super().__init__(ObjDesc("door", color), strict=True)
 
     def surface(self, env: Any) -> str:  # noqa: ARG002
-        """The mission."""
+        """The text of the mission."""
         return "open the door matching the key"
 
 
@@ -250,11 +249,11 @@ def register() -> None:
 
 Cell = tuple[int, int]
 
-_STEPS: tuple[Cell, ...] = ((1, 0), (0, 1), (-1, 0), (0, -1))  # steps by MiniGrid's direction
+_STEPS: tuple[Cell, ...] = ((1, 0), (0, 1), (-1, 0), (0, -1))  # change of (x, y) by a step right, down, left, up
 
 
 def cell_of(position: Any) -> Cell:
-    """A cell from a position in MiniGrid."""
+    """The cell (x, y) of a position in MiniGrid, with Python integers."""
     x, y = position
     return int(x), int(y)
 
@@ -262,7 +261,7 @@ def cell_of(position: Any) -> Cell:
 def step_towards(level: Any, target: Cell) -> Any | None:
     """The first action on a shortest path to a position that faces a cell; None if the agent already faces it.
 
-    The path opens closed doors, and avoids all other objects.
+    The path opens closed doors that are not locked, and avoids all other objects in the way.
 
     Args:
         level: a MiniGrid environment, unwrapped.

@@ -1,4 +1,8 @@
-"""Search for an environment and a view whose states match those of demonstrations."""
+"""Choice of the environment whose states match those of given demonstrations.
+
+MuJoCo's observations differ between versions of an environment. So the number of components of the recorded states
+selects the options with which version v5 is made.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +27,11 @@ def _without(*parts: str) -> dict[str, bool]:
 
 @dataclass(frozen=True)
 class Body:
-    """Widths of a MuJoCo body's observations, both those that v5 supports and those of older versions only.
+    """Known widths (numbers of components) of the observations of one MuJoCo environment, such as Hopper.
 
     Attributes:
-        options: arguments of `gymnasium.make`, by the width of the resulting observation.
-        refused: the versions, the reason and the cure for a width that v5 does not support, by width.
+        options: for each width that v5 supports, the arguments of `gymnasium.make` that produce it.
+        refused: for each width of older versions only, part of an error message with the versions, reason and cure.
     """
 
     options: Mapping[int, Mapping[str, Any]]
@@ -35,7 +39,7 @@ class Body:
 
 
 def _plain(width: int, hidden: int) -> Body:
-    """A body with the same observation in all versions. With an option of v5, `hidden` positions precede it."""
+    """A body whose observation has `width` components in all versions. v5 can put `hidden` positions before them."""
     shown = {width + hidden: {_POSITION: False}} if hidden else {}
     return Body({width: {}, **shown}, {})
 
@@ -63,7 +67,8 @@ BODIES: dict[str, Body] = {
         {9: {}}, {11: "v2 or v4, whose last two numbers are always 0 and gone in v5: leave them out"}
     ),
 }
-"""Bodies by name without version. The source of widths and options is "Version History" on each page of Gymnasium."""
+"""Bodies by environment name without version. Their source is the section "Version History" of each environment's page
+in Gymnasium's documentation."""
 
 
 def split_id(environment_id: str) -> tuple[str, str]:
@@ -73,17 +78,18 @@ def split_id(environment_id: str) -> tuple[str, str]:
 
 
 def layout(environment_id: str, width: int) -> tuple[str, dict[str, Any]]:
-    """An environment whose observations have the layout of the data, which may come from an older version.
+    """The environment to make for recorded states of a given width.
 
     Args:
-        environment_id: id of any version.
-        width: components of a state.
+        environment_id: id of the recorded environment, of any version.
+        width: number of components of a recorded state.
 
     Returns:
-        An id, of v5 for MuJoCo's bodies, and the arguments of `gymnasium.make`.
+        An id and further arguments for `gymnasium.make`. For environments in `BODIES` the id is of v5, else it is
+        `environment_id`.
 
     Raises:
-        InputError: no v5 environment has this layout.
+        InputError: the environment is in `BODIES`, but its v5 has no states of this width.
     """
     name, version = split_id(environment_id)
     body = BODIES.get(name)
@@ -107,9 +113,9 @@ class EnvironmentSpec:
 
     Attributes:
         name: a Gymnasium id or an adapter (`file.py:make`).
-        max_steps: time limit in steps; None keeps the environment's.
+        max_steps: time limit of an episode in steps; None keeps the environment's own limit.
         options: further arguments of `gymnasium.make`.
-        kind: name of the observations' kind, as for `make`.
+        kind: name of the states' kind ("vector", "grid", …), as in `grace_irl.rl.environments.make`.
     """
 
     name: str
@@ -125,16 +131,16 @@ class EnvironmentSpec:
 def environment_for(demonstrations: Demonstrations, name: str = "", *, max_steps: int | None = None) -> EnvironmentSpec:
     """A factory of environments whose states have the form of the demonstrations' states.
 
-    MuJoCo's bodies are made as v5. The width of the states determines the layout (`layout`).
+    MuJoCo's environments are made in version v5, with options that fit the width of the recorded states (`layout`).
 
     Args:
-        demonstrations: demonstrations. Their metadata name the environment and the view; their states have the layout.
-        name: a Gymnasium id or an adapter (`file.py:make`), to replace the environment in the metadata.
-        max_steps: time limit in steps; None keeps the environment's.
+        demonstrations: demonstrations, whose metadata name their environment and view.
+        name: a Gymnasium id or an adapter (`file.py:make`), to use instead of the environment in the metadata.
+        max_steps: time limit of an episode in steps; None keeps the environment's own limit.
 
     Raises:
-        InputError: no environment is named, the metadata name one that only the user may name (`names_code`), or its
-            states differ from those of the demonstrations.
+        InputError: there is no name or no demonstration, the metadata's name would run code (`names_code`), or the
+            environment's states differ from those of the demonstrations.
     """
     metadata = demonstrations.metadata
     chosen = name or metadata.environment
@@ -182,7 +188,7 @@ def _check(
 
 
 def told(demonstrations: Demonstrations, name: str = "") -> str:
-    """A line for the user if training uses a newer version of the environment than the data; else ""."""
+    """A line for the user if training changes the version or options of the recorded environment; else ""."""
     chosen = name or demonstrations.metadata.environment
     fits = demonstrations.metadata.state_kind.named_fields and demonstrations.items
     if split_id(chosen)[0] not in BODIES or not fits:

@@ -1,7 +1,7 @@
 """The protocol of all methods that train a policy: GRACE, GAIL, AIRL, BC, PPO on the true reward.
 
-A method receives a `PolicyProblem` and a seed, and returns a `Trained`. It does not evaluate itself. It shows its
-policy to `watch` during training, so that a comparison can evaluate all methods in one way.
+A method receives a `PolicyProblem` and a seed, and returns a `Trained`. It does not evaluate its policy. Instead it
+calls `watch` with the policy several times during training, so that a comparison evaluates all methods alike.
 
 For a fair comparison, the problem fixes everything that methods share: the environments, the observations, the learner
 with its networks and settings, the number of steps, and whether all episodes have the same length.
@@ -24,7 +24,7 @@ from grace_irl.demos.trajectory import Demonstrations, Trajectory
 from grace_irl.errors import InputError
 
 Paid = Literal["reward", "centred", "positive"]
-"""Form of a learner's reward r.
+"""Form in which a learner receives a method's reward r.
 
 "reward" is r. "centred" shifts r to a running mean of 0 and scales it to a standard deviation of 1. "positive" is
 log(1 + exp(r)), which equals -log(1 - D) if r is the logit of a discriminator D.
@@ -55,7 +55,7 @@ class TransitionReward(Protocol):
     def __call__(
         self, state: NDArray[Any], action: NDArray[Any], next_state: NDArray[Any], done: NDArray[np.bool_]
     ) -> NDArray[Any]:
-        """Rewards `(batch,)` of transitions. `done` marks those whose next state ended the episode."""
+        """Rewards `(batch,)` of transitions. `done` marks transitions that end an episode."""
         ...
 
 
@@ -63,9 +63,9 @@ class Watch(Protocol):
     """A callback that looks at a policy during training."""
 
     def __call__(self, steps: int, policy: Policy) -> None:
-        """Look at `policy` after `steps` environment steps.
+        """Look at `policy` after `steps` environment steps of training.
 
-        The policy, the method's environments and the global random states stay unchanged.
+        The call leaves the policy, the method's environments and the global random states unchanged.
         """
         ...
 
@@ -76,25 +76,27 @@ def unwatched(steps: int, policy: Policy) -> None:
 
 @dataclass(frozen=True)
 class PolicyProblem:
-    """The problem of a method, the same for all methods.
+    """The training problem that all methods of a comparison receive.
 
     Attributes:
-        demonstrations: experts and, for methods that use them, negatives. Methods learn from the training side only.
+        demonstrations: expert and negative demonstrations. Methods learn only from the training side of the split
+            into training and held-out data.
         make_env: factory of one Gymnasium environment with the true reward and the policy's observations (a `Box`).
             If there is a goal, the last step of an episode has `info["is_success"]`. The caller closes the environment.
-        observe: function from a trajectory to the policy's observations of its states, `(T+1, ...)`, as in `make_env`.
+        observe: function from a trajectory of T steps to the policy's observations of its states, `(T+1, ...)`. The
+            flag of the fixed-horizon form is not yet among their components.
         make_learner: function from a vector environment of Stable-Baselines3 and a seed to an untrained on-policy
             algorithm of Stable-Baselines3 (PPO).
         steps: maximum environment steps of training, summed over all environments.
         num_envs: number of environments that the learner uses in parallel.
-        gamma: the learner's discount.
+        gamma: discount factor of the learner.
         norm_reward: whether to divide the learner's rewards by the standard deviation of their discounted return
             (`VecNormalize`). This applies to all methods.
-        watches: number of times that a method shows its policy to `watch`, evenly spaced, the last time at the end.
-        keeps: environment steps after which a method keeps a copy of its policy (`Trained.kept`), in rising order,
-            without the end.
-        horizon: steps of every episode in the fixed-horizon form (`grace_irl.rl.horizon`), for `make_env` and the
-            experts' episodes; 0 if the environment ends its episodes.
+        watches: number of calls of `watch` during training, evenly spaced, the last one at the end.
+        keeps: environment steps after which a method keeps a copy of its policy (`Trained.kept`), in rising order. The
+            end of training is not among them.
+        horizon: number of steps of every episode in the fixed-horizon form (`grace_irl.rl.horizon`), both in `make_env`
+            and for experts; 0 if episodes keep their own lengths.
         log: folder for the method's own logs (TensorBoard); None: no logs.
 
     Raises:
@@ -142,7 +144,8 @@ class Trained:
         reward: the recovered reward; None if the method recovers none.
         steps: environment steps of training; 0 for a method that learns offline.
         notes: remarks on this training for readers of the results, one line each.
-        paid: form of the learner's reward. A later training on this reward, in another environment, uses it too.
+        paid: form in which the learner received `reward`. A later training on `reward` in another environment uses
+            this form too.
         kept: copies of the policy at `PolicyProblem.keeps`, in order, without `policy`.
     """
 
@@ -164,7 +167,7 @@ class PolicyMethod(Protocol):
 
     @property
     def reads_length(self) -> str:
-        """The way in which the method's reward depends on the length of an episode, as the end of a sentence.
+        """The end of a warning that says how the method's reward depends on the length of an episode.
 
         For example "its reward is positive everywhere, so …"; "" if the length has no effect.
         """
@@ -174,7 +177,7 @@ class PolicyMethod(Protocol):
         """Check before training that the method can learn from the problem.
 
         Raises:
-            InputError: it cannot, for example without an expert or without actions.
+            InputError: the method cannot learn from it, for example because no expert has actions.
         """
         ...
 
@@ -188,7 +191,8 @@ class PolicyMethod(Protocol):
 
 
 GROUP = "grace_irl.baselines"
-"""Group of entry points. Each names a frozen dataclass that is a `PolicyMethod`; its fields are the settings."""
+"""Group of entry points through which installed distributions offer methods. Each entry point names a frozen dataclass
+that is a `PolicyMethod`. Its fields are the method's settings."""
 
 
 def offered() -> tuple[str, ...]:
@@ -201,7 +205,7 @@ def load_method(name: str, **settings: Any) -> PolicyMethod:
 
     Args:
         name: one of `offered()`.
-        settings: fields of the method with values other than the defaults.
+        settings: values for fields of the method's dataclass. Other fields keep their defaults.
 
     Raises:
         InputError: an unknown method or setting, a value of another type, or a missing package.
@@ -228,7 +232,7 @@ def load_method(name: str, **settings: Any) -> PolicyMethod:
 
 
 def _read(name: str, key: str, value: Any, kind: Any) -> Any:
-    """One setting, converted to the type of its field.
+    """The value of one setting, converted to the type of its field.
 
     Raises:
         InputError: the value does not fit the type.

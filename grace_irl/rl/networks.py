@@ -1,4 +1,7 @@
-"""Networks of the policies: feature extractors for grids, records and texts, and normalisation of vectors."""
+"""Networks of the policies: feature extractors for grids, records and texts, and normalisation of vectors.
+
+Their inputs are the arrays that an observer makes from a state and its instruction (`grace_irl.rl.observers`).
+"""
 
 from __future__ import annotations
 
@@ -20,26 +23,26 @@ from grace_irl.states.record import RECORD
 from grace_irl.states.vector import VECTOR
 
 CODES = 32
-"""Number of codes in one channel. Larger codes are clipped to the largest."""
+"""Number of different codes in one channel of a grid. Codes above 31 are clipped to 31."""
 
 GRIDS = 16
-"""Number of grids whose cells are pooled at once, small enough for the processor's cache."""
+"""Number of grids in a chunk for pooling. A chunk of this size fits into the processor's cache."""
 
 
 class GridFeatures(BaseFeaturesExtractor):
     """Features of a grid, relative to the agent and conditioned on the instruction.
 
-    Each cell is the sum of learnt vectors: one for each of its three codes, as Chevalier-Boisvert et al. 2019 embed
-    BabyAI's cells, and one for its place. The place is the distance ahead of the agent and to its right. Without a
-    known agent, it is the position in the grid.
+    Each cell becomes a sum of learnt vectors: one for each of its three codes, and one for its place. BabyAI's networks
+    embed the codes in the same way (Chevalier-Boisvert et al. 2019). The place says how far the cell lies ahead of the
+    agent and to its right. If the agent's code is unknown, the place is the position in the grid.
 
-    The instruction scales and shifts the output of a second layer (FiLM, Perez et al. 2018, as in BabyAI's networks).
-    The features are the maximum and the mean over all cells.
+    A second layer follows. The instruction scales and shifts its output (FiLM, Perez et al. 2018, as in BabyAI's
+    networks). The features are the maximum and the mean over all cells.
 
     Args:
         space: observation space of `GridObserver`, `(3 w h + MAX_WORDS,)`.
         shape: shape of the grid, (w, h, 3).
-        agent: code of the agent in channel 0; -1 if there is none.
+        agent: code of the agent in channel 0; -1 if it is unknown.
         width: units of each layer.
     """
 
@@ -72,8 +75,8 @@ class GridFeatures(BaseFeaturesExtractor):
     def forward(self, observations: Tensor) -> Tensor:
         """Features `(batch, 2 width)`.
 
-        Before the instruction enters, the values of a cell depend only on its codes and its place. Many cells of a
-        batch share both, so each distinct pair is computed once.
+        Before the instruction enters, the vector of a cell depends only on its codes and its place. Many cells of a
+        batch have the same codes and place, so each distinct combination is computed once.
         """
         numbers = observations.long()
         cells = self._columns * self._rows
@@ -98,7 +101,7 @@ class GridFeatures(BaseFeaturesExtractor):
         where = (codes[:, :, 0] == self._agent).int().argmax(dim=1)
         facing = codes[torch.arange(len(codes), device=codes.device), where, 2][:, None]
         right, down = x - self._x[where][:, None], y - self._y[where][:, None]
-        # directions 0 … 3: right, down, left, up
+        # MiniGrid's directions 0 … 3 are right, down, left, up.
         ahead = torch.where(facing % 2 == 0, right, down) * torch.where(facing < 2, 1, -1)
         aside = torch.where(facing % 2 == 0, down, right) * torch.where((facing == 0) | (facing == 3), 1, -1)
         return (ahead + reach) * (2 * reach + 1) + aside + reach
@@ -149,7 +152,7 @@ def _pooled(cells: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
 
 
 def _distinct(keys: Tensor, limit: int) -> tuple[Tensor, Tensor]:
-    """The distinct keys, and the index of each key among them. All keys are below `limit`, so no sort is needed."""
+    """The distinct keys, and the index of each key among them. A table of size `limit` finds them without a sort."""
     there = torch.zeros(limit, dtype=torch.bool, device=keys.device)
     there[keys.reshape(-1)] = True
     distinct = there.nonzero()[:, 0]
@@ -159,10 +162,11 @@ def _distinct(keys: Tensor, limit: int) -> tuple[Tensor, Tensor]:
 
 
 class NormalisedVector(BaseFeaturesExtractor):
-    """A vector, normalised by running mean and deviation, and clipped at 10 deviations as in `VecNormalize`.
+    """A feature extractor that normalises vectors by a running mean and standard deviation.
 
-    The statistics are part of the policy. So they are saved and copied with it, and stay if an algorithm such as GAIL
-    replaces the environment of the learner. `NormalisingPolicy` updates them.
+    It clips the results to ±10, as `VecNormalize` does. The statistics are part of the policy, so they are saved and
+    copied with it. They also stay if an algorithm such as GAIL replaces the learner's environment. `NormalisingPolicy`
+    updates them.
 
     Args:
         space: observation space, `(n,)`.
@@ -180,7 +184,7 @@ class NormalisedVector(BaseFeaturesExtractor):
         self.register_buffer("mean", torch.zeros(size, dtype=torch.float64))
         self.register_buffer("variance", torch.ones(size, dtype=torch.float64))
         self.register_buffer("count", torch.tensor(1e-4, dtype=torch.float64))
-        self.register_buffer("new", torch.zeros(2, size, dtype=torch.float64))  # sums of values, and of squares
+        self.register_buffer("new", torch.zeros(2, size, dtype=torch.float64))  # rows: sums of values, sums of squares
         self.register_buffer("new_count", torch.zeros((), dtype=torch.float64))
 
     def forward(self, observations: Tensor) -> Tensor:
@@ -189,7 +193,7 @@ class NormalisedVector(BaseFeaturesExtractor):
         return normal.clamp(-10, 10).float()
 
     def collect(self, observations: Tensor) -> None:
-        """Collect observations for the next `take_in`."""
+        """Collect observations, which the next `take_in` merges into the statistics."""
         values = observations.double()
         self.new += torch.stack((values.sum(dim=0), (values * values).sum(dim=0)))
         self.new_count += len(values)
@@ -211,15 +215,16 @@ class NormalisedVector(BaseFeaturesExtractor):
 
 
 class RecordFeatures(CombinedExtractor):
-    """Features of a record: normalised numbers, images by `NatureCNN`, and texts by `Text`.
+    """Features of a record, which is a state of named parts: numbers, images and texts.
 
-    This extends the feature extractor of `MultiInputPolicy` by statistics and texts. The observation is one array
-    instead of a dict, because the networks of GAIL and AIRL do not accept dicts (`imitation`).
+    Numbers are normalised, images go through `NatureCNN`, and texts through `Text`. The base class is the feature
+    extractor of `MultiInputPolicy`, which has neither normalisation nor texts. The observation is one array instead of
+    a dict, because GAIL and AIRL of `imitation` do not accept dicts.
 
     Args:
         space: observation space of the observer.
         observer: the observer, which defines the layout of the array.
-        width: size of the vector of a text.
+        width: number of features of each text.
     """
 
     def __init__(self, space: Box, observer: RecordObserver, width: int = 32) -> None:
@@ -253,10 +258,10 @@ class RecordFeatures(CombinedExtractor):
     def normalise(self, by: Callable[[int], nn.Module]) -> None:
         """Replace the normalisation of numbers by a module that updates its own statistics.
 
-        This is for networks outside a policy, such as those of GAIL and AIRL.
+        Networks outside a policy need this, such as those of GAIL and AIRL.
 
         Args:
-            by: function from the size of the vector to the module.
+            by: function from the number of components of the vector to the new module.
         """
         if "numbers" in self.extractors:
             self.extractors["numbers"] = by(self._numbers.features_dim)
@@ -282,8 +287,8 @@ class RecordFeatures(CombinedExtractor):
 class NormalisingPolicy(ActorCriticPolicy):
     """An actor-critic policy that updates the statistics of its `NormalisedVector` or `RecordFeatures`.
 
-    The statistics are constant from the start of a rollout to the end of the update that uses it. So only the update
-    changes the probability of an action. Observations for `predict` do not enter the statistics.
+    The statistics are constant from the start of a rollout to the end of the update on this rollout. So during this
+    time, action probabilities change only with the weights. Observations for `predict` do not enter the statistics.
     """
 
     features_extractor: NormalisedVector | RecordFeatures
@@ -293,7 +298,7 @@ class NormalisingPolicy(ActorCriticPolicy):
         self._updated = True
 
     def forward(self, obs: Tensor, deterministic: bool = False) -> tuple[Tensor, Tensor, Tensor]:
-        """Act in a rollout. Its observations enter the statistics at the start of the next rollout."""
+        """Choose actions in a rollout. The observations enter the statistics at the start of the next rollout."""
         if self._updated:
             self._updated = False
             self.features_extractor.take_in()
@@ -301,14 +306,14 @@ class NormalisingPolicy(ActorCriticPolicy):
         return super().forward(obs, deterministic)
 
     def set_training_mode(self, mode: bool) -> None:
-        """Set the mode. Training mode means an update, so the next rollout starts with new statistics."""
+        """Set the training mode. PPO enables it for an update, so the next rollout starts with new statistics."""
         super().set_training_mode(mode)
         if mode:
             self._updated = True
 
 
 def network_options(observer: Observer) -> tuple[type[ActorCriticPolicy], dict[str, Any]]:
-    """The policy's class, and the options of its feature extractor (`policy_kwargs` of Stable-Baselines3)."""
+    """The policy class for an observer, and the `policy_kwargs` (Stable-Baselines3) for its feature extractor."""
     return NETWORKS[observer.kind](observer)
 
 
@@ -338,4 +343,4 @@ NETWORKS: dict[str, Callable[[Any], tuple[type[ActorCriticPolicy], dict[str, Any
     IMAGE.name: _images,
     RECORD.name: _records,
 }
-"""Functions from an observer to the class and options of its policy, by the kind of the states."""
+"""Functions from an observer to the result of `network_options`, by the kind of the states."""

@@ -1,4 +1,7 @@
-"""An environment for policies: observations made from the view's states, the true reward, and success."""
+"""The wrapper through which policies see an environment.
+
+A view makes a state from the environment's observation. An observer then makes the policy's observation from the state.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,14 @@ environment."""
 class Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
     """A wrapper that computes the view's state once per step, for both the policy and the reward.
 
-    `info` of each reset and step holds the state (`rewards.view.SHOWN`). `info["instruction"]` of `reset` holds the
-    instruction. If the environment has a goal, `info["is_success"]` of an episode's last step holds whether the episode
-    reached it.
+    `info` of each reset and step holds the state, under the key `rewards.view.SHOWN`. `info["instruction"]` of `reset`
+    holds the instruction. If the environment has a goal, `info["is_success"]` of an episode's last step says whether
+    the episode reached it.
+
+    Args:
+        environment: the environment to wrap.
+        view: its view.
+        observer: the conversion of states to the policy's observations; None: one that fits the state of a first reset.
 
     Attributes:
         state: the current state.

@@ -1,4 +1,4 @@
-"""Observations of a policy: one array for a state and its instruction."""
+"""Observers: conversions of a state and its instruction to one array, which is the observation of a policy."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WORDS = 1024
 """Largest number that stands for a word. The numbers begin at 1, and 0 means no word."""
 
 TEXT_WORDS = MAX_WORDS
-"""Maximum number of words of a text part of a record in an observation. The rest is cut."""
+"""Maximum number of words in an observation for each text of a record. The rest is cut."""
 
 LEAST_SIDE = 36
 """Minimum side of an image for `NatureCNN` of Stable-Baselines3 (Mnih et al. 2015), in pixels."""
@@ -40,7 +40,7 @@ USUAL_SIDE = 84
 """Side of the images for which `NatureCNN` was designed, in pixels."""
 
 IMAGE_FEATURES, PART_FEATURES = 512, 256
-"""Features of an image, as in `CnnPolicy`, and of an image part of a record, as in `MultiInputPolicy`."""
+"""Numbers of features of an image, as in `CnnPolicy`, and of each image in a record, as in `MultiInputPolicy`."""
 
 MINIGRID_AGENT = 10
 """Code of the agent in channel 0 of MiniGrid's arrays (`minigrid.core.constants.OBJECT_TO_IDX`)."""
@@ -50,7 +50,7 @@ class Observer(Protocol):
     """The conversion of states to observations in a `Box`, which both Stable-Baselines3 and imitation accept.
 
     Attributes:
-        kind: name of the kind of the states.
+        kind: name of the kind of state that it converts, for example "vector".
     """
 
     kind: ClassVar[str]
@@ -62,7 +62,7 @@ class Observer(Protocol):
 
     @property
     def least_weights(self) -> int:
-        """Minimum number of weights of a network on these observations."""
+        """Minimum number of weights of a network on these observations. A saved policy with fewer is refused."""
         ...
 
     @property
@@ -75,7 +75,7 @@ class Observer(Protocol):
         ...
 
     def flagged(self) -> Observer:
-        """The observer for the fixed-horizon form, whose vectors have one more component (`FixedHorizon`)."""
+        """The observer for the fixed-horizon form, in which vectors have one more component (`FixedHorizon`)."""
         ...
 
 
@@ -114,11 +114,11 @@ class VectorObserver:
 
 @dataclass(frozen=True)
 class GridObserver:
-    """The observer of grids. The observation is the flattened codes, and then a number for each word.
+    """The observer of grids. The observation is the flattened codes, then one number for each word of the instruction.
 
     Attributes:
         shape: shape of a state, (w, h, 3).
-        agent: code of the agent in channel 0; -1 if there is none. Channel 2 of the same cell is its direction.
+        agent: code of the agent in channel 0; -1 if it is unknown. Channel 2 of the agent's cell is its direction.
     """
 
     kind: ClassVar[str] = GRID.name
@@ -140,7 +140,7 @@ class GridObserver:
         return width * height * channels
 
     def observe(self, state: NDArray[Any], instruction: str) -> NDArray[np.int16]:
-        """See the class."""
+        """The flattened codes, then the word numbers, padded with 0."""
         observation = np.zeros(self.cells + MAX_WORDS, np.int16)
         observation[: self.cells] = state.reshape(-1)
         numbers = word_numbers(instruction)
@@ -149,7 +149,7 @@ class GridObserver:
 
     @property
     def least_weights(self) -> int:
-        """See `Observer`. There is a weight for each possible position of a cell relative to the agent."""
+        """See `Observer`. The network has at least one weight for each place of a cell relative to the agent."""
         return max(self.cells, (2 * max(self.shape) - 1) ** 2)
 
     def flagged(self) -> GridObserver:
@@ -161,7 +161,7 @@ class GridObserver:
 class ImageObserver:
     """The observer of images. The observation has the channels first, and a size that suits `NatureCNN`.
 
-    Images are enlarged or reduced by whole factors.
+    Images are enlarged or reduced by integer factors.
 
     Attributes:
         sides: height and width of a state, in pixels.
@@ -202,7 +202,7 @@ class ImageObserver:
         return Box(0, 255, self.shape, np.uint8)
 
     def observe(self, state: NDArray[Any], instruction: str) -> NDArray[np.uint8]:
-        """See the class. The instruction is ignored."""
+        """The image in the shape `shape`. The instruction is ignored."""
         del instruction
         image = np.moveaxis(state, -1, 0)
         if self.part > 1:
@@ -243,7 +243,7 @@ class RecordObserver:
 
     @classmethod
     def of(cls, state: Any, instruction: str = "") -> RecordObserver:
-        """The observer of states like this one. It reads instructions if `instruction` is not empty."""
+        """The observer of states with the layout of `state`. It reads instructions if `instruction` is not empty."""
         parts = StateLayout.of(RECORD, state).parts
         images = [part for part in parts if is_image(part)]
         numbers = [part for part in parts if not (part.is_text or part in images)]
@@ -281,7 +281,7 @@ class RecordObserver:
         return Box(-np.inf, np.inf, (size,), self._dtype)
 
     def observe(self, state: Any, instruction: str) -> NDArray[Any]:
-        """See the class."""
+        """The numbers, then the images, then the word numbers of each text, padded with 0."""
         parts = RECORD.separated(state)
         found = [np.ravel(parts[name]) for name in self.numbers]
         found += [np.moveaxis(parts[name], -1, 0).ravel() for name in self.images]
@@ -314,24 +314,25 @@ def cnn_weights(shape: tuple[int, int, int], features: int) -> int:
 
 
 def word_numbers(instruction: str) -> list[int]:
-    """A number in 1 … WORDS for each of the first MAX_WORDS words, by a hash instead of a stored vocabulary.
+    """A number from 1 to WORDS for each of the first MAX_WORDS words.
 
-    A policy cannot distinguish words with the same number. All words of BabyAI's instructions have different numbers.
+    The number is a hash of the word, so no vocabulary is stored. A policy cannot distinguish words with the same
+    number. All words of BabyAI's instructions have different numbers.
     """
     words = re.findall(r"[^\W_]+", instruction.lower())[:MAX_WORDS]
     return [1 + zlib.crc32(word.encode()) % WORDS for word in words]
 
 
 def observer_for(view: StateView, state: Any, instruction: str = "") -> Observer:
-    """The observer of a policy for states like this one.
+    """The observer of a policy, chosen for an example of a state.
 
     Args:
         view: the view that makes the states.
-        state: an example of a state.
-        instruction: the instruction of its episode.
+        state: the example.
+        instruction: the instruction of the example's episode.
 
     Raises:
-        InputError: no observer handles such states.
+        InputError: no observer converts states of this kind.
     """
     kind = view.metadata.state_kind
     if kind.name not in OBSERVERS or not kind.recognises_state(state):

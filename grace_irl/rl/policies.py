@@ -1,4 +1,7 @@
-"""Policies for the collection of demonstrations: BabyAI's bot, random actions, or a trained policy."""
+"""Policies for the collection of demonstrations: BabyAI's bot, random actions, or a trained policy.
+
+They act on states, which a view makes from the environment's observations (`grace_irl.rewards.view.StateView`).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ class ActingPolicy(Protocol):
         ...
 
     def act(self, state: Any) -> tuple[Any, float | None]:
-        """An action for a state of the view, and its log-probability; None if unknown.
+        """Choose an action in a state. Return it with its log-probability, or with None if that is unknown.
 
         Raises:
             PolicyFailureError: the policy is stuck in this episode.
@@ -40,7 +43,7 @@ class RandomPolicy:
     """A policy that draws actions uniformly from the action space."""
 
     def reset(self, environment: Any, seed: int) -> None:
-        """Seed the draws."""
+        """Seed the action space."""
         space = environment.action_space
         space.seed(seed)
         self._space = space
@@ -52,7 +55,7 @@ class RandomPolicy:
 
 
 class Planner:
-    """A bot with the interface of `BabyAIBot` that follows a level's own plan."""
+    """A bot for levels with a planner of their own (`grace_irl.rl.levels`). It has the interface of `BabyAIBot`."""
 
     def __init__(self, environment: Any) -> None:
         self._level = environment.unwrapped
@@ -63,13 +66,13 @@ class Planner:
 
 
 class BotPolicy:
-    """MiniGrid's `BabyAIBot`, which plans with full knowledge of the level.
+    """The policy of MiniGrid's `BabyAIBot`, which plans with full knowledge of the level.
 
-    It hangs on some levels (GoToImpUnlock, UnlockToUnlock), and fails an assertion on others. So an alarm stops it
-    after `alarm_s` seconds of computing per episode.
+    The bot hangs on some levels (GoToImpUnlock, UnlockToUnlock), and fails an assertion on others. An alarm stops it
+    when it has computed for `alarm_s` seconds in one episode.
 
     Raises:
-        InputError: the environment is not of BabyAI, or this is not the main thread, which alarms require.
+        InputError: the environment is not of BabyAI, or the caller is not in the main thread, which alarms require.
     """
 
     def __init__(self, environment_id: str, alarm_s: float = 5.0) -> None:
@@ -82,7 +85,7 @@ class BotPolicy:
         self._alarm_s = alarm_s
 
     def reset(self, environment: Any, seed: int) -> None:  # noqa: ARG002
-        """Create a bot for the new mission. Levels of this package have their own planner (`grace_irl.rl.levels`)."""
+        """Create a bot for the new episode: a `Planner` if the level has a planner, else a `BabyAIBot`."""
         from minigrid.utils import baby_ai_bot
 
         self._left_s = self._alarm_s
@@ -99,7 +102,7 @@ class BotPolicy:
 
     @contextmanager
     def _thinking(self) -> Iterator[None]:
-        """Stop the bot when the episode's time is used up, and convert its errors to `PolicyFailureError`."""
+        """A context that stops the bot when its time is used up, and converts its errors to `PolicyFailureError`."""
 
         def ring(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
             raise PolicyFailureError(f"hung for {self._alarm_s:g} s")
@@ -128,7 +131,7 @@ def uniform_log_prob(space: Any) -> float | None:
 
 
 def make_policy(name: str, environment_id: str, *, alarm_s: float = 5.0) -> ActingPolicy:
-    """The policy that `--policy` names.
+    """Create a policy from its name in `--policy`.
 
     Args:
         name: "bot", "random", or the path of a Stable-Baselines3 checkpoint (.zip).

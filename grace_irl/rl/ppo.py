@@ -35,7 +35,7 @@ POLICY, STATE, CURVE = "policy.pt", "training.pt", "curve.json"
 """Files in the folder of a training: the current policy, the checkpoint to resume from, and the learning curve."""
 
 TENSORBOARD = "tensorboard"
-"""Folder of TensorBoard's logs, inside the folder of a training. Stable-Baselines3 names the values in them."""
+"""Folder of TensorBoard's logs, inside the folder of a training. Stable-Baselines3 writes them."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Training:
     Attributes:
         policy: the policy at the end.
         curve: evaluations during training, the last one at the end.
-        steps: environment steps of training, in whole rollouts. So there may be slightly more than requested.
+        steps: environment steps of training. They are whole rollouts, so there may be slightly more than requested.
     """
 
     policy: TrainedPolicy
@@ -69,24 +69,24 @@ def train(
 ) -> Training:
     """Train a policy.
 
-    Training is divided into one part for each evaluation. Each part starts with new episodes, and with random
-    generators seeded by `seed` and the number of the part. So a training that was killed and resumed returns the same
-    policy, bit for bit, as one that was not (on the same machine, with the same versions, on a CPU).
+    Training is divided into parts, and each part ends with an evaluation. Each part starts with new episodes, and with
+    random generators seeded by `seed` and the number of the part. So a training that was killed and resumed returns
+    the same policy, bit for bit, as an uninterrupted one. This holds on one machine with the same versions, on a CPU.
 
     Args:
         make: factory of an environment and its view.
         steps: environment steps, rounded up to whole rollouts.
         reward: the reward to train on; None: the environment's own.
         seed: seed of all random generators.
-        settings: settings of PPO; None: those of `hyperparameters`.
+        settings: settings of PPO; None: those of `hyperparameters` for the environment.
         evaluations: number of evaluations, evenly spaced. The policy is saved after each.
         episodes: episodes of each evaluation, always on the environment's own reward.
-        out: folder for checkpoints, and for TensorBoard's logs if it is installed. A training in this folder is
-            resumed. None: no files.
-        initial: a policy with the same observations to start from, instead of a new one.
+        out: folder for checkpoints, and for TensorBoard's logs if it is installed. A training that was interrupted in
+            this folder is resumed. None: no files.
+        initial: a policy to start from instead of a new one, with the observations and layers of this training.
         device: torch device; "auto" is a GPU if there is one and the observer's networks gain from it. Small networks
             are faster on a CPU.
-        progress: callback with the point of each evaluation.
+        progress: callback that receives the point of the curve after each evaluation.
 
     Raises:
         InputError: a number is below 1, `initial` does not fit, or the folder holds another training or links.
@@ -168,7 +168,7 @@ class PaidReturns(BaseCallback):
 
 
 def _learn(learner: PPO, venv: VecEnv, until: int, seed: int, part: int) -> float | None:
-    """Train for one part, from new episodes. Return the mean return of its episodes; None if none ended."""
+    """Train for one part, to `until` steps in total. Return the mean return of its episodes; None if none ended."""
     number = _number(seed, part, 0)
     random.seed(number)
     np.random.seed(number % 2**32)
@@ -188,7 +188,7 @@ def _log_folder(folder: Path | None) -> str | None:
 
 
 def _number(seed: int, part: int, purpose: int) -> int:
-    """A separate seed for each part and purpose."""
+    """A separate seed for each part and purpose: 0 for training, 1 for evaluation."""
     return int(np.random.SeedSequence((seed, part, purpose)).generate_state(1)[0] >> 1)
 
 
@@ -210,9 +210,10 @@ class Checkpoint:
     Attributes:
         identity: digest of what identifies the training: arguments, settings, reward and initial policy.
         steps: environment steps so far.
-        updates: updates so far, as counted by PPO.
-        policy, optimizer: `state_dict` of each.
-        returns: mean, variance and count of the discounted returns, for the normalisation of rewards; None without it.
+        updates: value of PPO's counter of updates.
+        policy, optimizer: `state_dict` of the policy and of its optimiser.
+        returns: mean, variance and count of the discounted returns, by which rewards are normalised; None if rewards
+            are not normalised.
         curve: evaluations so far.
     """
 

@@ -1,4 +1,7 @@
-"""Construction of the `PolicyProblem` from demonstrations and an environment, the same for all methods."""
+"""Construction of the `PolicyProblem` that all methods of a comparison receive.
+
+Further functions warn about episodes of different lengths, and save policies and reward networks.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +40,12 @@ def make_problem(
     """The problem for all methods, with the observations, networks and settings of this package's PPO.
 
     Args:
-        demonstrations: experts and negatives.
+        demonstrations: expert and negative demonstrations.
         make: factory of one environment and its view.
         steps: environment steps of training.
         settings: settings of PPO; None: those of the environment (`hyperparameters`).
-        horizon: steps of every episode in the fixed-horizon form; 0 if the environment ends its episodes.
-        watches: number of times that a method shows its policy.
+        horizon: steps of every episode in the fixed-horizon form; 0 if episodes keep their own lengths.
+        watches: number of times during training that a method shows its policy to a callback.
         keeps: environment steps after which a method keeps a copy of its policy.
         device: torch device, as in `grace_irl.rl.ppo.train`.
         log: folder for the methods' logs; None: no logs.
@@ -83,10 +86,10 @@ PROBES = 5
 
 
 def ends_early(problem: PolicyProblem) -> str:
-    """The evidence that episodes can end early, as a clause; "" without evidence, or in the fixed-horizon form.
+    """A clause with the evidence that episodes can end early; "" without evidence, or in the fixed-horizon form.
 
     The evidence is a terminal state in an expert's episode, else in one of a few episodes with random actions. An
-    expert's terminal state at the time limit is ignored, because recordings often mark the time limit so.
+    expert's terminal state at the time limit is ignored, because recordings often mark a time limit as terminal.
     """
     if problem.horizon:
         return ""
@@ -130,7 +133,7 @@ def save_policy(policy: Policy, path: Path) -> None:
 
 
 def save_net(reward: TransitionReward, path: Path) -> None:
-    """Save a recovered reward network by `torch.save`, as a pickle. Load only files of your own."""
+    """Save a recovered reward network by `torch.save`, as a pickle. Load only your own: pickles can run code."""
     _kept(path, lambda part: torch.save(reward, part))
 
 

@@ -1,4 +1,4 @@
-"""Recipes: TOML files with the settings to collect the files of a demonstration set."""
+"""Recipes: TOML files that describe how to collect the files of a demonstration set (`grace-irl collect`)."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ NAMED = ("bot", "random")
 
 @dataclass(frozen=True)
 class FileRecipe:
-    """Settings to collect one file, from a `[[file]]` table.
+    """Settings for one file of demonstrations, from a `[[file]]` table of a recipe.
 
     Attributes:
         out: the file to write, relative to the folder of the recipe.
         env: a registered Gymnasium id.
         policy: "bot", "random", or a checkpoint's path, relative to the folder of the recipe.
-        role: role of every episode.
+        role: role of every episode, "expert" or "negative".
         episodes: number of episodes to keep.
         seed: seed from which the seeds of all episodes are drawn.
-        max_steps: time limit in steps; 0 keeps the environment's.
-        keep_successes: whether to keep negatives that reached the goal.
+        max_steps: time limit of an episode in steps; 0 keeps the environment's own limit.
+        keep_successes: whether to keep negative episodes that reached the goal.
     """
 
     out: str
@@ -46,10 +46,10 @@ class FileRecipe:
 
 
 def read_recipe(path: str | Path) -> tuple[FileRecipe, ...]:
-    """The settings of all files of a recipe.
+    """Read the settings of all files of a recipe.
 
     Raises:
-        InputError: the recipe is not TOML, or a key is unknown, missing or of another type.
+        InputError: the recipe is not TOML, a key is unknown or missing, or a value is invalid.
     """
     document = read_toml(path, "a recipe with [[file]] tables")
     tables = document.get("file")

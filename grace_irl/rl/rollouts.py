@@ -1,4 +1,4 @@
-"""Episodes of a trained policy, as trajectories with the environment's returns."""
+"""Episodes of a trained policy, as trajectories with their true returns."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LANES = 16
 
 
 class Lane:
-    """One environment with one episode after another."""
+    """An environment that plays one episode after another."""
 
     def __init__(self, environment: Observed) -> None:
         self.environment = environment
 
     def begin(self, number: int, seed: int) -> None:
-        """Start episode `number`."""
+        """Start an episode. `number` is its index among all episodes of `play`."""
         self.number, self._seed = number, seed
         self.observation, _ = self.environment.reset(seed=seed)
         self._states = [self.environment.state]
@@ -73,11 +73,11 @@ def play(
         policy: the policy.
         make: factory of environments, which are closed at the end.
         episodes: number of episodes.
-        seed: seed of the environments and of the policy's draws. The same seed gives the same episodes.
+        seed: seed of the environments and of drawn actions. The same seed gives the same episodes.
         deterministic: whether to use the most probable action; None: as in the policy's settings.
 
     Returns:
-        The episodes, in the order of their seeds.
+        The episodes, in the order in which they started.
     """
     if deterministic is None:
         deterministic = policy.settings.deterministic
@@ -116,7 +116,7 @@ def play(
 def demonstrations(
     rollouts: Sequence[Rollout], make: EnvironmentFactory, role: Role = "negative", task: str | None = None
 ) -> Demonstrations:
-    """Convert episodes to demonstrations, in the form of `collect`.
+    """Convert episodes to demonstrations, in the form of `grace_irl.rl.collect.collect`.
 
     Args:
         rollouts: result of `play`.

@@ -1,4 +1,4 @@
-"""A trained policy: its network, its observer, and its file."""
+"""Trained policies: a network together with its observer, and the file in which they are saved."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class TrainedPolicy:
-    """A policy of Stable-Baselines3 with all that is needed to act.
+    """A policy of Stable-Baselines3 with the conversion of states to its observations.
 
     Attributes:
         network: the policy, whose inputs are observations of `observer`.
         observer: the conversion of states to observations.
-        settings: settings of its training.
-        environment: Gymnasium id of the environment of its training, or "".
+        settings: settings of PPO with which the policy was trained.
+        environment: Gymnasium id of the environment in which the policy was trained, or "".
     """
 
     network: ActorCriticPolicy
@@ -111,7 +111,7 @@ def load_policy(path: str | Path, device: str = "cpu") -> TrainedPolicy:
 
 
 def network_settings(observer: Observer, settings: Hyperparameters) -> tuple[type[ActorCriticPolicy], dict[str, Any]]:
-    """Class and `policy_kwargs` of the policy."""
+    """The class of a policy and its `policy_kwargs` (Stable-Baselines3)."""
     made, options = network_options(observer)
     return made, options | {
         "net_arch": {"pi": list(settings.net_arch), "vf": list(settings.net_arch)},
@@ -123,7 +123,7 @@ def network_settings(observer: Observer, settings: Hyperparameters) -> tuple[typ
 
 
 def build_network(observer: Observer, action_space: Any, settings: Hyperparameters) -> ActorCriticPolicy:
-    """An untrained policy."""
+    """An untrained policy for an observer and an action space."""
     made, options = network_settings(observer, settings)
     return made(observer.space, action_space, lambda _: settings.learning_rate, **options)
 
@@ -131,7 +131,7 @@ def build_network(observer: Observer, action_space: Any, settings: Hyperparamete
 OBSERVERS_OF: dict[str, type[Any]] = {
     made.kind: made for made in (GridObserver, VectorObserver, ImageObserver, RecordObserver)
 }
-"""Observers of saved policies, by the kind of their states."""
+"""Observer classes by the kind of their states, to load saved policies."""
 
 
 def _tuples(fields: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""Views: conversions of an environment's observations to the states for programs, in recordings and in training."""
+"""Views of known environments: conversions of their observations to the states that reward programs receive.
+
+Recording and training use the same views, so a program sees the same states in both.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ VECTOR_FIELDS: dict[str, tuple[str, ...]] = {
     "HalfCheetah": _body(_CHEETAH_JOINTS),
     "Walker2d": _body(_WALKER_JOINTS),
 }
-"""Field names by the environment's name without its version."""
+"""Names of the components of a state, by the environment's name without its version."""
 
 
 def vector_fields(environment_id: str) -> tuple[str, ...]:
@@ -67,7 +70,7 @@ class SpaceView:
         """Nothing to prepare."""
 
     def state(self, environment: Any, observation: Any) -> Any:  # noqa: ARG002
-        """A copy, because simulators reuse their buffers."""
+        """A copy of the observation, because simulators reuse their buffers."""
         return self._kind.copied(observation)
 
     def instruction(self, environment: Any) -> str:  # noqa: ARG002
@@ -104,7 +107,7 @@ class MiniGridView:
         base.gen_obs = lambda: {"image": None, "direction": base.agent_dir, "mission": base.mission}
 
     def state(self, environment: Any, observation: Any) -> NDArray[np.uint8]:  # noqa: ARG002
-        """See the class."""
+        """The current grid with the agent, from `encode_grid`."""
         return encode_grid(environment.unwrapped)
 
     def instruction(self, environment: Any) -> str:
@@ -117,7 +120,7 @@ class MiniGridView:
 
 
 def encode_grid(environment: Any) -> NDArray[np.uint8]:
-    """The array of `FullyObsWrapper` for an unwrapped environment, `(width, height, 3)` uint8, C-contiguous."""
+    """The state of an unwrapped environment as in `MiniGridView`, `(width, height, 3)` uint8, C-contiguous."""
     from minigrid.core.constants import COLOR_TO_IDX, OBJECT_TO_IDX
 
     grid = environment.grid
@@ -131,7 +134,9 @@ def encode_grid(environment: Any) -> NDArray[np.uint8]:
 
 
 def space_of(kind: StateKind, state: Any) -> Any:
-    """The Gymnasium space of states like this one: a `Box`, or a `Dict` of named parts. Bounds are those of the dtype.
+    """The Gymnasium space of states with the layout of `state`: a `Box`, or a `Dict` of named parts.
+
+    Integers range from 0 to the maximum of their type. Other numbers are unbounded.
 
     Raises:
         ImportError: Gymnasium is not installed.

@@ -1,4 +1,4 @@
-"""The steps from a request to a result: an answer, an inspection, a score, and further calls."""
+"""The steps from a request to a result: the proposer's answer, static checks, a score, and follow-up calls."""
 
 from __future__ import annotations
 
@@ -21,12 +21,16 @@ MAX_MESSAGE = 2_000  # maximum length of the stored message about an invalid pro
 
 
 class Answering:
-    """Concurrent work on requests: proposals, inspections and scores. Results in the store are used without new work.
+    """Concurrent processing of requests. If the store has the result of a request, no work is done.
 
     Args:
+        proposer: source of the answers.
+        evaluator: source of the scores.
+        sandbox: sandbox for the static checks of programs.
+        store: database of the run.
         records: programs that the search has received, by id. The engine adds entries to this mapping.
         on_proposal: callback for each new answer.
-        following: rule that returns the next step after a result, such as a repair, or None if no step follows.
+        following: rule that returns the next step after a result, for example a repair, or None if no step follows.
     """
 
     def __init__(
@@ -57,11 +61,11 @@ class Answering:
         self._executor = LocalExecutor(max(1, sandbox.workers), services, name="evaluate")
 
     async def answer(self, request: Request, bar: Bar) -> Result:
-        """The result of a request.
+        """Return the result of a request, from the store or from new work.
 
         Args:
             request: the request.
-            bar: scores below which the evaluation of its program may do less work.
+            bar: limits on the score. Below them, the evaluation of the program may do less work.
 
         Raises:
             SandboxError: the sandbox itself failed.
@@ -87,8 +91,12 @@ class Answering:
         return await self._followed(request, parents, await self._score(request, proposal, bar), bar)
 
     async def _followed(self, request: Request, parents: list[Parent], result: Result, bar: Bar) -> Result:
-        """The result after the method's further steps, which end at the first one without an answer or a program."""
-        known = result.program is not None and result.program.id in self._records  # its further steps are complete
+        """Take the method's follow-up steps after a first result, and return the last result.
+
+        The steps end when the method requests none, or when a step brings no answer or no program.
+        """
+        # A known program has had its follow-up steps after an earlier request.
+        known = result.program is not None and result.program.id in self._records
         done: list[Step] = []
         while not known and isinstance(self._proposer, Follower):
             step, program, evaluation = self._next(request, result, done), result.program, result.evaluation
@@ -114,17 +122,17 @@ class Answering:
         return result
 
     def remember(self, result: Result) -> None:
-        """Keep the notes of a result that the search has received, for later prompts about its program."""
+        """Keep the notes of a result for later prompts about its program. The search has received the result."""
         if result.program is not None and result.notes:
             self._notes.setdefault(result.program.id, result.notes)
 
     async def verified(self, program: Program) -> str:
-        """The problem that strict mode finds with a program on all data; "" if none."""
+        """Run a program over all data in strict mode. Return the problem, or ""."""
         said: str = await self._done("verify", program=program)
         return said
 
     def forget(self, name: str) -> None:
-        """Drop the finished evaluations of a program that the search has received: they are not needed again."""
+        """Drop the finished evaluations of a program. The search has received it, and `records` has its score."""
         for key in [key for key, task in self._in_flight.items() if key[0] == name and task.done()]:
             del self._in_flight[key]
 
@@ -133,7 +141,7 @@ class Answering:
         self._on_proposal(proposal)
 
     async def close(self) -> None:
-        """Stop all work in progress, except programs in the sandbox, which end by themselves."""
+        """Stop all work in progress. Programs in the sandbox are not stopped; they end by themselves."""
         if isinstance(self._proposer, Stoppable):
             await self._proposer.stop()
         for task in self._in_flight.values():
@@ -160,8 +168,8 @@ class Answering:
             return Result(request, program, Evaluation("rejected", problems))
         if name in self._records:
             return Result(request, program, self._records[name].evaluation)
-        # Two requests in flight may give the same program, which is then scored once. An evaluation depends on the
-        # bar, so the bar is part of the key: the result must not depend on which request came first.
+        # Two requests in flight may bring the same program. It is scored once per bar. An evaluation depends on the
+        # bar, and the result of a request must not depend on which of the two requests came first.
         if (name, bar) not in self._in_flight:
             self._in_flight[name, bar] = self._done("evaluate", program=program, bar=bar)
         evaluation = await asyncio.shield(self._in_flight[name, bar])

@@ -1,4 +1,4 @@
-"""The configuration of a run: immutable, complete, and written into the run's folder as `config.toml`."""
+"""Reading, combining, checking and writing the configuration of a run, which its folder keeps as `config.toml`."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from grace_irl.toml import read_toml
 
 
 def config_of(method: str = METHOD) -> type[Config]:
-    """The configuration class for a method: the sections common to all runs, and the method's own."""
+    """The configuration class for a method. It has the sections of all runs and the method's own sections."""
     from grace_irl.methods.registry import method as method_of
 
     return with_sections(Config, tuple(method_of(method).sections.items()))
 
 
 def settings_of(method: str = METHOD) -> Mapping[str, Setting]:
-    """All settings of a run with a method, by key."""
+    """All settings of a run with this method, by key, for example `search.population`."""
     return declared(config_of(method))
 
 
 def method_named(file: Path) -> str:
-    """The method named in a TOML file, or in the folder of a run or an expansion; "" if none is named.
+    """The method that a TOML file names, or the configuration in the folder of a run or an expansion; "" if none.
 
-    An unreadable file also gives "": the caller that needs the file raises the error. A pipe is not read, since it
-    may never end, and its content could not be read a second time.
+    The result is also "" for an unreadable file, because a later reader of the file raises the error. Pipes are not
+    read: a pipe may never end, and its content can be read only once.
     """
     folder = file.is_dir()
     files = (file / "config.toml", file / "rounds" / "0" / "run" / "config.toml") if folder else (file,)
@@ -48,7 +48,7 @@ def method_named(file: Path) -> str:
 
 
 OPTIONAL = ("data.", "expand.", "stop.target_accuracy")
-"""Prefixes of settings that only some methods read; `Method.reads` lists those that a method reads."""
+"""Prefixes of the settings that only some methods read. `Method.reads` lists those that a method reads."""
 ALWAYS = ("data.demos", "data.negatives")
 """The settings among `OPTIONAL` that every method reads."""
 
@@ -65,7 +65,12 @@ def is_read(key: str, method: str) -> bool:
 
 
 def other_method(name: str, method: str) -> str:
-    """Another method that reads a setting with this key, section or flag (with its dashes); "" if there is none."""
+    """The name of another method that reads a setting; "" if there is none.
+
+    Args:
+        name: key, section or flag of the setting, for example `search.elite`, `search` or `--elite`.
+        method: the method that does not read it.
+    """
     from grace_irl.methods.registry import names
 
     for other in names():
@@ -80,7 +85,10 @@ def other_method(name: str, method: str) -> str:
 
 
 def _foreign(tree: Mapping[str, Any], method: str) -> set[str]:
-    """Keys that the method lacks, with a value that is another method's default. They can be ignored."""
+    """Keys of settings that the method lacks, and whose values are the defaults of another method.
+
+    Such settings have no effect, so a run with the method can ignore them.
+    """
     from grace_irl.methods.registry import names
 
     known = settings_of(method)
@@ -99,10 +107,10 @@ def _foreign(tree: Mapping[str, Any], method: str) -> set[str]:
 
 
 def validated(tree: Mapping[str, Any]) -> Config:
-    """A configuration from a tree of values; missing sections and values get their defaults.
+    """A configuration from nested mappings of values. Missing sections and values get their defaults.
 
     Raises:
-        InputError: an unknown method or key, or a value that does not fit.
+        InputError: an unknown method or key, or an invalid value.
     """
     name = tree.get("method", METHOD)
     kind = config_of(name) if isinstance(name, str) else Config
@@ -123,19 +131,19 @@ def resolve(
     flags: Mapping[str, object] | None = None,
     base: Config | None = None,
 ) -> Config:
-    """The defaults or `base`, overridden by a TOML file, then by `section.key=value` settings, then by flags.
+    """The defaults or `base`, overridden by a TOML file, then by `section.key=value` texts, then by flags.
 
-    The file and `base` may come from a run with another method. Keys that only that method has are dropped if their
-    values are its defaults.
+    The file and `base` may come from a run with another method. A setting that only the other method has is dropped
+    if its value is the default.
 
     Args:
         file: a TOML file with the sections of `config.toml`.
-        sets: `section.key=value`, the value as in TOML. A value that is not valid TOML is a string; "none" is None.
-        flags: values by `section.key`; None: not given.
+        sets: texts of the form `section.key=value`, with values as for `parsed`.
+        flags: values by `section.key`. None means that the flag is not given.
         base: the configuration to start from, in place of the defaults.
 
     Raises:
-        InputError: an unknown key, a value that does not fit, or a file that cannot be read.
+        InputError: an unknown key, an invalid value, or a file that cannot be read.
     """
     sets = tuple(sets)
     tree: dict[str, Any] = {} if base is None else base.model_dump()
@@ -160,7 +168,7 @@ def resolve(
 
 
 def flat(config: BaseModel) -> dict[str, object]:
-    """All settings by `section.key`."""
+    """All settings of a configuration by `section.key`, in one flat mapping."""
     found: dict[str, object] = {}
     for key, value in config.model_dump().items():
         found |= {f"{key}.{name}": entry for name, entry in value.items()} if isinstance(value, dict) else {key: value}
@@ -168,7 +176,12 @@ def flat(config: BaseModel) -> dict[str, object]:
 
 
 def with_settings(config: Config, changes: Mapping[str, object]) -> Config:
-    """The configuration with some values replaced, by `section.key`."""
+    """A copy of the configuration with changed values.
+
+    Args:
+        config: the configuration.
+        changes: new values by `section.key`.
+    """
     tree = config.model_dump()
     for key, value in changes.items():
         _put(tree, key, value)
@@ -179,16 +192,16 @@ LOCATED = (
     *("data.demos", "data.negatives", "data.goals"),
     *("proposer.start_from", "proposer.recording", "model.context"),
 )
-"""Settings whose value is a path if such a file exists. Otherwise it is another name, such as a Minari id."""
+"""Settings whose values are paths or other names, such as Minari ids. A value is a path if the file exists."""
 
 
 def located_path(name: str) -> str:
-    """An existing path, made absolute. Any other name, such as a Minari id, is returned unchanged."""
+    """Make an existing path absolute. Return any other name, such as a Minari id, unchanged."""
     return str(Path(name).absolute()) if name and Path(name).exists() else name
 
 
 def located(config: Config) -> Config:
-    """The configuration with absolute paths, so that the run can be resumed from any working directory."""
+    """A copy of the configuration with absolute paths, so that a user can resume the run from any directory."""
     known = flat(config)
     paths = {key: known[key] for key in LOCATED}
     return with_settings(
@@ -201,7 +214,7 @@ def located(config: Config) -> Config:
 
 
 def to_toml(config: BaseModel) -> str:
-    """Settings as TOML. TOML has no null, so None is written as "none"."""
+    """The text of a configuration in TOML. TOML has no null, so None becomes the string "none"."""
     top, tables = [], []
     for key, value in config.model_dump().items():
         if isinstance(value, dict):
@@ -247,7 +260,7 @@ def _put(tree: dict[str, Any], key: str, value: object) -> None:
 
 
 def parsed(text: str) -> object:
-    """A value in TOML syntax. Text that is not valid TOML is a string; "none" is None."""
+    """Parse a value in TOML syntax. "none" gives None, and text that is not valid TOML gives itself as a string."""
     if text.lower() == "none":
         return None
     try:

@@ -1,4 +1,7 @@
-"""The main loop of a run: ask, propose, evaluate, tell (docs/runs.md, "The loop")."""
+"""The main loop of a run (docs/runs.md, "The loop").
+
+It asks the search for requests, has them answered and evaluated, and tells the search the results.
+"""
 
 from __future__ import annotations
 
@@ -37,14 +40,16 @@ from grace_irl.search.ranks import merit, winner
 
 @dataclass(frozen=True)
 class Live:
-    """Requests and answers of the current sitting, which lasts from a start or resume to the next end.
+    """Counts of requests, answers and tokens for the progress display.
+
+    A sitting is the time from a start or resume of a run to its next end.
 
     Attributes:
         in_flight: number of requests without a result yet.
         answers: number of answers in this sitting.
-        tokens: input and output tokens of all sittings.
-        cost: cost of those tokens.
-        seconds: duration of the last call.
+        tokens: number of input and output tokens in all sittings.
+        cost: cost of these tokens, in the currency of the configured prices.
+        seconds: duration of the last call, in seconds.
     """
 
     in_flight: int = 0
@@ -56,16 +61,16 @@ class Live:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The content of a progress display, updated after each answer and after each result.
+    """The content of the progress display after an answer or a result.
 
     Attributes:
-        progress: state after the last result.
-        best: the best program so far.
-        headline: score of that program in a few words; "" without one.
+        progress: state of the run after the last result.
+        best: the best program so far, or None.
+        headline: score of the best program in a few words; "" if there is none.
         programs: number of different scored programs.
-        live: requests and answers of this sitting.
-        told: whether this update follows a result, not only an answer.
-        replayed: whether that result came from the store.
+        live: counts of requests, answers and tokens.
+        told: True after a result, False after an answer whose result is still open.
+        replayed: whether the result is from an earlier sitting, read from the store.
         generations: maximum number of generations; None if not known.
     """
 
@@ -82,10 +87,12 @@ class Snapshot:
 class Engine:
     """The loop that runs a search to its end, or to an interruption.
 
-    Up to `lag` requests are in flight, which are answered and evaluated concurrently. The search receives their results
-    in the order of the requests, and the engine asks for a new request after each result. So the search depends only on
-    the answers, not on their timing. A result in the store goes to the search without a new answer: resuming is the
-    same loop.
+    The engine keeps up to `lag` requests in flight. They are answered and evaluated concurrently. The search receives
+    the results in the order of the requests, and the engine asks for a new request after each result. So the course of
+    the search depends only on the answers, not on their timing.
+
+    A resumed run repeats the same loop from its first request. If the store has the result of a request, the search
+    receives it without a new answer.
     """
 
     def __init__(
@@ -118,28 +125,28 @@ class Engine:
         self._generations = generations
         self._records: dict[str, Record] = {}
         self._answering = Answering(proposer, evaluator, sandbox, store, self._records, self._answered, following)
-        # Tokens spent before the search, on answers about goal states, are included.
+        # `spent` is the number of tokens for answers about goal states, which precede the search.
         tokens, cost = sum(spent), prices.cost(*spent)
         self._live = Live(tokens=tokens, cost=cost)
         self._progress = Progress(tokens=tokens, cost=cost)
-        self._concluded = ""  # why the search for better programs ended, if a further stage follows
+        self._concluded = ""  # reason why the first stage of the search ended; "" during it
         self._old = store.told()
         self._earlier_seconds = max((told.seconds for told in self._old.values()), default=0.0)
         self._started = time.monotonic()
-        self._verified: dict[str, str] = {}  # problem that strict mode found, by program; "" if none
+        self._verified: dict[str, str] = {}  # result of strict mode by program id: the problem, or ""
         self._written: Record | None = None
         self._told = 0
-        self._best: Record | None = None  # best of the population at the end of the last generation
-        self._shown: Record | None = None  # best of all results so far
+        self._best: Record | None = None  # best member of the population at the last end of a generation
+        self._shown: Record | None = None  # best program of all results so far
 
     @property
     def progress(self) -> Progress:
-        """The progress of the run."""
+        """The state of the run after the last result."""
         return self._progress
 
     @property
     def records(self) -> dict[str, Record]:
-        """Programs that the search has received so far, by id."""
+        """All programs that the search has received so far, by id."""
         return dict(self._records)
 
     async def run(self) -> str:
@@ -183,7 +190,7 @@ class Engine:
             await self._answering.close()
 
     def finish(self) -> Record | None:
-        """Decide the remaining fates, and return the best program that passes strict mode.
+        """Decide the open fates, and return the best program that passes strict mode.
 
         Strict mode computes all rewards twice, in different orders, and requires equal results.
         """
@@ -201,7 +208,7 @@ class Engine:
         return best
 
     def interrupt(self) -> Record | None:
-        """The best program so far that passes strict mode, for an interrupted run. Fates stay open for a resume."""
+        """The best program of an interrupted run that passes strict mode. Open fates are decided after a resume."""
         undecided = self._search.undecided if isinstance(self._search, Deciding) else ()
         left = [self._records[name] for name in dict.fromkeys((*self._search.best, *undecided))]
         while (best := _best_of(left) if undecided else next(iter(left), None)) is not None and self._verify(best):
@@ -218,14 +225,14 @@ class Engine:
 
     @property
     def _generation(self) -> int:
-        """Number of complete generations; without generations, one per `COUNTED` results."""
+        """Number of complete generations. If the search has none, `COUNTED` results are one generation."""
         return self._search.generation if isinstance(self._search, Generational) else self._told // COUNTED
 
     def _concludes(self) -> bool:
         return isinstance(self._search, Staged) and self._search.conclude()
 
     def _verify(self, record: Record) -> str:
-        """The problem that strict mode finds with a program on all data, "" if none; computed once per program."""
+        """Run a program once over all data in strict mode. Return the problem, or ""."""
         name = record.program.id
         if name not in self._verified:
             self._verified[name] = self._evaluator.verify(record.program)
@@ -265,7 +272,7 @@ class Engine:
         self._show(told=True, replayed=old is not None)
 
     def _answered(self, proposal: Proposal) -> None:
-        """Count an answer, whose result may still wait for earlier results."""
+        """Count an answer. The search may receive its result later, after the results of earlier requests."""
         live, tokens = self._live, proposal.tokens_in + proposal.tokens_out
         cost = self._prices.cost(proposal.tokens_in, proposal.tokens_out)
         self._live = replace(
@@ -287,7 +294,7 @@ class Engine:
         """Update the progress after a result."""
         before, stale = self._progress, self._progress.stale
         tokens = self._store.tokens(result.request.index)
-        if result.request.index in self._old:  # tokens of an earlier sitting
+        if result.request.index in self._old:  # an earlier sitting spent these tokens
             cost = self._live.cost + self._prices.cost(*tokens)
             self._live = replace(self._live, tokens=self._live.tokens + sum(tokens), cost=cost)
         if ended:
@@ -317,7 +324,7 @@ def _best_of(records: Iterable[Record]) -> Record | None:
 
 
 def _sent_back(result: Result) -> list[Fate]:
-    """Fates of program versions that further calls replaced."""
+    """The fate "repaired" for each version of the program that a follow-up call replaced."""
     fates = []
     for draft in result.drafts:
         said = draft.evaluation.message
@@ -339,9 +346,9 @@ T = TypeVar("T")
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in a new event loop. If the caller already runs a loop, as notebooks do, use another thread.
+    """Run a coroutine in a new event loop. If the caller's thread already runs one, as in notebooks, use a new thread.
 
-    Ctrl-C cancels the coroutine. After its clean-up, the KeyboardInterrupt is raised.
+    Ctrl-C cancels the coroutine. After the coroutine's clean-up, this function raises KeyboardInterrupt.
     """
     try:
         asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""Start and resume of runs."""
+"""Start and resume of runs. `grace_irl.fit` and the command `grace-irl fit` call this module."""
 
 from __future__ import annotations
 
@@ -40,16 +40,17 @@ from grace_irl.sandbox.protocol import Limits, Sandbox
 from grace_irl.states.vector import VECTOR
 from grace_irl.version import __version__
 
-FRUITLESS_POPULATIONS = 2  # a run ends after this many populations of answers in a row without a program
+# A run ends after this number of answers in a row without a program, as a multiple of the population size.
+FRUITLESS_POPULATIONS = 2
 
 OpensEvaluator = Callable[[Workbench], Evaluator]
-"""Function that opens the evaluator of a run, which shares the proposer's data, sandbox and memory (`Workbench`)."""
+"""Function that makes the evaluator of a run from its data, sandbox and memory (`Workbench`)."""
 
 CHANGEABLE = (
     "search.generations",
     "search.reshape",
     "stop.",
-    "data.demos",  # the files may have moved; their content is compared
+    "data.demos",  # the files may have moved; `resume` checks that their content is unchanged
     "data.negatives",
     "sandbox.workers",
     "sandbox.allow_weak",
@@ -60,24 +61,24 @@ CHANGEABLE = (
     "model.timeout",
     "model.price_",
 )
-"""Settings that may change when a run is resumed, by the beginning of their keys."""
+"""Settings that may change when a run is resumed. An entry is a whole key or the beginning of keys."""
 ENDS_SEARCH = ("search.generations", "search.reshape", "stop.target_accuracy", "stop.plateau")
-"""Of these, the settings that can no longer change once the search has ended and reshaping has begun."""
+"""Settings of `CHANGEABLE` that must not change after reshaping has begun: recorded requests depend on them."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Parts of a run that the caller provides in place of the configured ones, and callbacks.
+    """Objects of the caller that replace configured parts of a run, and callbacks.
 
     Attributes:
         demonstrations: demonstrations in place of `config.data.demos`.
         proposer: proposer in place of the one named in `config.proposer`.
         sandbox: open sandbox in place of a new one.
-        listener: callback for the state of the run, after each answer and after each result.
-        note: callback for lines to the user, such as "a server went away" or "a prompt waits".
-        whole: folder of the expansion or comparison that contains the run; None for a separate run. The user resumes
-            that folder.
-        reason: reason for the label rule, if the expansion or comparison has chosen the rule.
+        listener: callback for the state of the run, called after each answer and after each result.
+        note: callback for lines to the user, for example about a lost server.
+        whole: folder of the expansion or comparison that contains the run; None for a separate run. Messages name it
+            as the folder to resume.
+        reason: reason for the label rule, if the expansion or comparison has chosen the rule; else "".
     """
 
     demonstrations: Demonstrations | None = None
@@ -90,16 +91,16 @@ class Parts:
 
 
 def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Run:
-    """Start a run in a new folder and work until it ends.
+    """Start a run in a new folder, and return its result when it ends.
 
     Args:
         config: the configuration.
-        out: the run's folder; None: `runs/<name of the set>-<time>`.
-        parts: parts and callbacks of the caller.
+        out: path of the new folder; None for `runs/<name of the demonstrations>-<time>`.
+        parts: objects and callbacks of the caller.
 
     Raises:
-        InputError: settings, data or folder that cannot be used. Nothing is written.
-        GraceError: no valid program was found, or a model's server is gone. The run is saved.
+        InputError: settings, data or a folder that cannot be used. Nothing is written.
+        GraceError: no valid program was found, or the model's server is lost. The run is saved.
         Interrupted: Ctrl-C. The run is saved.
     """
     method(config.method)
@@ -148,20 +149,22 @@ def resume(
     parts: Parts = Parts(),
     vouched: Config | None = None,
 ) -> Run:
-    """Continue a run as if it had never stopped.
+    """Continue a run as if it had never stopped, and return its result when it ends.
 
-    For a run that this user did not make on this machine, the user must give paths, addresses and trust again.
+    If this user did not make the run on this machine, the command must repeat its paths and addresses. Otherwise a
+    folder from somebody else could choose which files are read and where prompts go (`grace_irl.runs.acting`).
 
     Args:
         folder: the run's folder.
-        flags, sets: settings to change, as for `resolve`: generations, stop rules, workers, the server's address.
-        parts: as for `start`.
-        vouched: the configuration of this run from an already trusted expansion or comparison.
+        flags, sets: changed settings, in the forms that `resolve` takes. Only settings in `CHANGEABLE` may change.
+        parts: objects and callbacks of the caller.
+        vouched: the configuration that a trusted expansion or comparison has for this run; None without one.
 
     Raises:
-        InputError: not a run, a run of a newer version, a run in use by another process, a setting that cannot change
-            or that lacks authorisation, or data that differs from the run's.
-        GraceError, Interrupted: as for `start`.
+        InputError: a folder that is no run, a run of another format, a run in use by another process, a setting that
+            must not change or lacks authorisation, or demonstrations that differ from the run's.
+        GraceError: no valid program was found, or the model's server is lost. The run is saved.
+        Interrupted: Ctrl-C. The run is saved.
     """
     paths = RunPaths(folder)
     if not folder.is_dir():
@@ -212,7 +215,7 @@ def resume(
 
 
 _OLDER = {1: f", whose held-out accuracies are each at the {BEST_HERE}"}
-"""The reason why a run of an older format cannot be resumed, by format."""
+"""Texts for the error message about a run that has an older format and cannot be resumed, by format."""
 
 
 def _work(
@@ -224,7 +227,7 @@ def _work(
     store: Store,
     parts: Parts,
 ) -> Run:
-    """Work on a run, from open and checked parts to its result.
+    """Run the search with open and checked parts, and return its result.
 
     Raises:
         GraceError: no valid program was found, or the search cannot continue. All results are saved.
@@ -303,11 +306,14 @@ def _nothing(folder: Path, calls: int, reason: str) -> str:
 def labelled(
     folder: Path, config: Config, labelling: Labelling, sandbox: Sandbox, store: Store, parts: Parts
 ) -> Workbench:
-    """The workbench (data, sandbox, memory) of a run's proposer. A model or a person first names missing goal states.
+    """The workbench of a run: its labelled demonstrations, sandbox and memory.
+
+    If goal states are missing, a model or a person names them first.
 
     Raises:
         InputError: labels without both positive and negative states.
-        GraceError, Interrupted: as `grace_irl.runs.labelling.ask`.
+        GraceError: unusable answers about goal states, or a lost server. All answers are saved.
+        Interrupted: Ctrl-C. All answers are saved.
     """
     limits = Limits(wall_s=config.sandbox.wall_s, cpu_s=config.sandbox.cpu_s, memory_mb=config.sandbox.memory_mb)
     note, again = notes_of(store, parts), RunPaths(parts.whole or folder).resume
@@ -324,13 +330,13 @@ def labelled(
 
 
 def _say_server(config: Config, parts: Parts) -> None:
-    """Show the user which server gets the prompts and the key, before they are sent."""
+    """Show the user which server will get the prompts and the key."""
     if parts.note is not None and (said := proposers.destination(config)):
         parts.note(said)
 
 
 def notes_of(store: Store, parts: Parts) -> Callable[[str], None]:
-    """Return a function that stores a line and shows it to the user."""
+    """Return a function that stores a line as an event of the run, and shows it to the user."""
 
     def note(text: str) -> None:
         store.add_event("note", text)
@@ -343,12 +349,12 @@ def notes_of(store: Store, parts: Parts) -> Callable[[str], None]:
 def _loaded(
     config: Config, demonstrations: Demonstrations | None, reason: str = ""
 ) -> tuple[Demonstrations, RuleChoice]:
-    """The demonstrations, split into train and held-out, and their label rule.
+    """Load the demonstrations, split them into training and held-out data, and choose their label rule.
 
     Args:
         config: the configuration of the run.
         demonstrations: demonstrations in place of the configured ones.
-        reason: the reason for the label rule, if known.
+        reason: reason for the label rule, in place of the reason of `chosen_rule`; "" to keep that one.
     """
     data = config.data
     if demonstrations is None:
@@ -365,12 +371,12 @@ def _loaded(
 
 
 def new_labelling(config: Config, demonstrations: Demonstrations | None = None, reason: str = "") -> Labelling:
-    """The demonstrations of a new run, loaded and split, with the goal states known so far.
+    """Load and split the demonstrations of a new run, and collect the goal states known so far.
 
     Args:
         config: the configuration of the run.
         demonstrations: demonstrations in place of the configured ones.
-        reason: the reason for the label rule, if known.
+        reason: reason for the label rule, if an expansion or comparison has chosen it; else "".
 
     Raises:
         InputError: data that cannot be used.
@@ -380,7 +386,7 @@ def new_labelling(config: Config, demonstrations: Demonstrations | None = None, 
 
 
 def require_chat(labelling: Labelling, config: Config) -> None:
-    """Require a model or a person to name missing goal states.
+    """Require a proposer that can name the missing goal states: a model, a person, or an object of the caller.
 
     Raises:
         InputError: the proposer cannot answer prompts.
@@ -398,7 +404,7 @@ def require_chat(labelling: Labelling, config: Config) -> None:
 
 
 def _checked(labelling: Labelling, problem: Problem, config: Config) -> OpensEvaluator:
-    """Check the needs of the search before anything is written, and return a function that opens the evaluator."""
+    """Check the data and the given programs before anything is written. Return a function that makes the evaluator."""
     chosen = method(config.method)
     programs_of(config.proposer.start_from, chosen.width(config))
     if not labelling.silent and chosen.needs.demonstrations:
@@ -407,19 +413,25 @@ def _checked(labelling: Labelling, problem: Problem, config: Config) -> OpensEva
 
 
 def _content(rows: list[TrajectoryRow]) -> list[TrajectoryRow]:
-    """Rows of trajectories without labels and file names, to compare their content."""
+    """Copies of the rows without labels and file names. They are equal if the trajectories are the same."""
     return [replace(row, positives=0, source="") for row in rows]
 
 
 def opened_sandbox(settings: SandboxConfig) -> Sandbox:
-    """A new sandbox, which is a context manager."""
+    """Open a new sandbox. The caller must close it, or use it as a context manager."""
     from grace_irl.sandbox import open_sandbox
 
     return open_sandbox(workers=settings.workers, allow_weak=settings.allow_weak)
 
 
 def _require_compatible(began: Config, config: Config, store: Store) -> None:
-    """Refuse changes of settings that the recorded part of the run depends on."""
+    """Refuse changed settings that would invalidate the results so far.
+
+    Args:
+        began: the configuration that the run began with.
+        config: the configuration for the resume.
+        store: the store of the run.
+    """
     before, after = flat(began), flat(config)
     reshaping = any(operator == "reshape" for _, operator in store.requests().values())
     for key, value in after.items():

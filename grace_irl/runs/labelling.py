@@ -1,6 +1,7 @@
 """The labels of a run's demonstrations (docs/runs.md).
 
-A label rule determines which expert states are positive. For the rule "goal", a model may name the goal states.
+A label rule decides which expert states are positive: "all", the "last" of each trajectory, or its "goal" states. A
+file, marks in the data, a model or a person names the goal states.
 """
 
 from __future__ import annotations
@@ -30,10 +31,12 @@ from grace_irl.runs.store import Store
 
 
 def chosen_rule(config: Config, demonstrations: Demonstrations) -> RuleChoice:
-    """The label rule of a new run.
+    """Choose the label rule of a new run.
+
+    A replay uses the rule that an earlier version chose, unless the recording or the user names one.
 
     Raises:
-        InputError: as `choose_rule`.
+        InputError: two files or environments support different rules.
     """
     asked = config.data.label
     if config.proposer.name != "replay":
@@ -44,7 +47,7 @@ def chosen_rule(config: Config, demonstrations: Demonstrations) -> RuleChoice:
 
 
 def with_label(config: Config, rule: str) -> Config:
-    """The configuration with this label rule, unless it has one already or the name is not a rule."""
+    """A copy of the configuration with this label rule. A rule in the configuration stays; a wrong name is ignored."""
     if config.data.label or rule not in get_args(LabelRule):
         return config
     return config.model_copy(update={"data": config.data.model_copy(update={"label": rule})})
@@ -52,12 +55,12 @@ def with_label(config: Config, rule: str) -> Config:
 
 @dataclass(frozen=True, eq=False)
 class Labelling:
-    """Demonstrations, and their goal states known so far.
+    """Demonstrations with their label rule and the goal states known so far.
 
     Attributes:
-        demonstrations: demonstrations, split into train and held-out.
-        choice: the rule for positive expert states, with its reason.
-        answers: answers about goal states so far, in order; only for the rule "goal".
+        demonstrations: demonstrations, split into training and held-out data.
+        choice: the label rule, with its reason.
+        answers: answers about goal states so far, in order; () for other rules than "goal".
     """
 
     demonstrations: Demonstrations
@@ -66,17 +69,17 @@ class Labelling:
 
     @property
     def rule(self) -> LabelRule:
-        """The rule for positive expert states."""
+        """The label rule, without its reason."""
         return self.choice.rule
 
     @property
     def goals(self) -> dict[str, tuple[int, ...]]:
-        """1-based indices of goal states by trajectory digest, from the last answer about each trajectory."""
+        """1-based indices of goal states by trajectory digest, from the last valid answer about each trajectory."""
         return last_words(self.answers)
 
     @property
     def silent(self) -> tuple[Labelled, ...]:
-        """Expert trajectories without known goal states, without duplicates; () for other rules than "goal"."""
+        """Expert trajectories without a valid answer, each once. () for other rules than "goal"."""
         if self.rule != "goal":
             return ()
         known = self.goals
@@ -84,10 +87,10 @@ class Labelling:
         return tuple(unmarked(item) for item in experts)
 
     def problem(self) -> Problem:
-        """The labelled demonstrations. No state is positive while goal states of any expert are unknown.
+        """The labelled demonstrations. No state is positive until the goal states of all experts are known.
 
         Raises:
-            InputError: as `label`.
+            InputError: demonstrations that do not fit the rule, or no goal state in any expert trajectory.
         """
         if self.silent:
             return Problem(self.demonstrations.metadata, self.rule, tuple(map(unmarked, self.demonstrations)))
@@ -97,19 +100,19 @@ class Labelling:
 def begun(
     demonstrations: Demonstrations, choice: RuleChoice, file: str, recorded: Sequence[GoalAnswer] = ()
 ) -> Labelling:
-    """The labelling of a new run.
+    """Begin the labelling of a new run.
 
     Goal states of a trajectory come from the user's file, else from the replayed run, else from marks in the data.
 
     Args:
-        demonstrations: demonstrations, split.
+        demonstrations: demonstrations, split into training and held-out data.
         choice: the label rule.
-        file: the file of goal states (`--goals`), or "".
-        recorded: answers of the run to replay.
+        file: path of the file of goal states (`--goals`), or "".
+        recorded: answers about goal states of the run to replay.
 
     Raises:
-        InputError: a file of goal states with another rule, with no entry for these trajectories, or with an index
-            outside a trajectory.
+        InputError: a file of goal states for a rule other than "goal", without an entry for these trajectories, or
+            with an index outside a trajectory.
     """
     if choice.rule != "goal":
         if file:
@@ -137,10 +140,10 @@ def begun(
 def resumed(
     demonstrations: Demonstrations, choice: RuleChoice, folder: Path, store: Store, note: Callable[[str], None]
 ) -> Labelling:
-    """The labelling of a resumed run, from the answers in its store.
+    """Read the labelling of a resumed run from the answers in its store.
 
-    A person may correct the run's file of goal states until the run's states are labelled, which needs all answers
-    and states of both classes. Later changes of the file have no effect on this run.
+    The user may correct the run's file of goal states until all states are labelled. Labelling needs an answer about
+    each expert trajectory, and it needs both positive and negative states. Later edits have no effect on this run.
 
     Raises:
         InputError: a file of goal states that cannot be read, or does not fit the trajectories.
@@ -159,14 +162,14 @@ def resumed(
 
 
 def marked(demonstrations: Demonstrations, folder: Path, note: Callable[[str], None]) -> Demonstrations:
-    """Demonstrations marked with the goal states of a run, so that later runs need no answers about them.
+    """Mark the demonstrations with the goal states of a run, so that later runs need no answers about them.
 
-    For another rule than "goal", the demonstrations are returned unchanged.
+    If the run has another rule than "goal", return the demonstrations unchanged.
 
     Args:
         demonstrations: the demonstrations of the run.
         folder: the folder of a run whose labels are complete.
-        note: callback for a line to the user if the run's file of goal states was edited too late.
+        note: callback for a line to the user. It is called if the run's file of goal states was edited too late.
 
     Raises:
         InputError: a file of goal states that cannot be read.
@@ -184,14 +187,14 @@ def marked(demonstrations: Demonstrations, folder: Path, note: Callable[[str], N
 def ask(
     labelling: Labelling, asking: Asking, folder: Path, store: Store, in_flight: int, resume: str = ""
 ) -> Labelling:
-    """Ask a model for the goal states of all expert trajectories without them, also held-out ones. Save each answer.
+    """Ask a model or a person for all missing goal states, and save each answer. Return the complete labelling.
 
     Args:
         labelling: the labelling so far.
         asking: the chat that answers prompts.
         folder, store: folder and store of the run.
-        in_flight: maximum number of trajectories that are asked about in parallel.
-        resume: arguments that resume the run, for messages; "": those of this run.
+        in_flight: maximum number of prompts in parallel. Each prompt is about one trajectory.
+        resume: command-line arguments that resume the run, for messages. "" means `--resume FOLDER` of this run.
 
     Raises:
         GraceError: unusable answers, or a lost server. All answers are saved.
@@ -236,8 +239,8 @@ def settled(labelling: Labelling, folder: Path, store: Store, note: Callable[[st
     Args:
         labelling: the complete labelling.
         folder, store: folder and store of the run.
-        note: callback for a line about the goal states.
-        resume: as for `ask`.
+        note: callback for a line to the user about the goal states.
+        resume: command-line arguments that resume the run, for messages. "" means `--resume FOLDER` of this run.
 
     Raises:
         InputError: labels without both positive and negative states.
@@ -253,7 +256,7 @@ def settled(labelling: Labelling, folder: Path, store: Store, note: Callable[[st
             f"{error}; correct {RunPaths(folder).goals}, and go on with {resume or RunPaths(folder).resume}"
         ) from None
     rows, before = trajectory_rows(problem), store.trajectories()
-    if rows != before:  # the states have just been labelled, or the files have moved
+    if rows != before:  # these labels are new, or the files have moved
         store.set_problem(problem)
     if [row.positives for row in rows] != [row.positives for row in before]:
         found = labelling.goals
@@ -265,7 +268,7 @@ def settled(labelling: Labelling, folder: Path, store: Store, note: Callable[[st
 
 
 def _edited(labelling: Labelling, folder: Path) -> dict[str, tuple[int, ...]]:
-    """Entries in the run's file of goal states that differ from the known goal states."""
+    """The entries of the run's file of goal states that a person has changed, by trajectory digest."""
     path = RunPaths(folder).goals
     if labelling.rule != "goal" or not path.exists():
         return {}
@@ -280,12 +283,12 @@ def _too_late(folder: Path) -> str:
 
 
 def _save(labelling: Labelling, folder: Path) -> None:
-    """Write the known goal states into the run's folder, where a person can correct and reuse them."""
+    """Write the known goal states into a file in the run's folder. A person can correct and reuse the file."""
     save_goals(RunPaths(folder).goals, labelling.goals, labelling.demonstrations)
 
 
 def _experts(demonstrations: Demonstrations) -> dict[str, list[Demonstration]]:
-    """Expert demonstrations by trajectory digest, in order. Duplicates have the same digest."""
+    """Expert demonstrations by trajectory digest, in order. Equal trajectories share an entry."""
     found: dict[str, list[Demonstration]] = {}
     for item in demonstrations:
         if item.role == "expert":
@@ -294,5 +297,5 @@ def _experts(demonstrations: Demonstrations) -> dict[str, list[Demonstration]]:
 
 
 def _within(item: Demonstration, goals: Goals) -> tuple[int, ...]:
-    """The goal states that a file gives for a trajectory, checked and sorted."""
+    """The goal states of one trajectory in a file's entries, checked and sorted."""
     return goals_of(item, goals) or ()

@@ -1,4 +1,7 @@
-"""Construction of proposers from a configuration, and the programs that a run starts from."""
+"""Construction of proposers from a run's configuration, and the given programs that a run starts from.
+
+A proposer is a source of programs, for example the synthesiser or a served language model.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +40,12 @@ def programs_of(paths: Sequence[str], most: int) -> tuple[GivenProgram, ...]:
     """The programs of `--start-from`, in order.
 
     Args:
-        paths: reward files, or folders of runs, whose best programs are used, best first.
-        most: maximum number of programs, the size of the population.
+        paths: reward files and folders of runs. A folder gives the best programs of its run, best first.
+        most: maximum number of programs in all; it is the size of the population.
 
     Raises:
-        InputError: neither a text file nor the folder of a run, a run without a valid program, or too many paths.
+        InputError: a path that is neither a reward file nor the folder of a run, a run without a valid program, or too
+            many paths.
     """
     found: list[GivenProgram] = []
     for place, path in enumerate(paths):
@@ -67,8 +71,10 @@ def _best_of(folder: Path, most: int) -> list[GivenProgram]:
     return [GivenProgram(each.source, f"{folder}: {each.id}", each.prior) for each in order[:most]]
 
 
-SERVED_SAMPLES = 4  # default programs per call of a served model
-LAG, CALLS_AHEAD = 8, 4  # default requests in flight; with a server, CALLS_AHEAD times the programs written at once
+SERVED_SAMPLES = 4  # default number of programs that one call of a served model requests
+# Default number of requests in flight: LAG. With a server it is CALLS_AHEAD times the number of programs that the
+# server writes in parallel, so that the server is never idle.
+LAG, CALLS_AHEAD = 8, 4
 
 
 @dataclass(frozen=True)
@@ -77,11 +83,11 @@ class Kind:
 
     Attributes:
         summary: one line for the help text.
-        check: function that checks the proposer's server or file before anything is written. It returns the
-            configuration with discovered values, or raises InputError.
+        check: function that checks the proposer's server or file, before a run writes any file. It returns the
+            configuration with the values that it found out, for example the model's name, or raises InputError.
         make: function that makes the proposer.
-        chat: function that makes the chat, which answers prompts about programs and goal states; None if the proposer
-            needs no prompts.
+        chat: function that makes the chat: the model or the person that answers prompts. None if the proposer needs no
+            prompts.
     """
 
     summary: str
@@ -113,7 +119,7 @@ def _synthesis(config: Config, problem: Problem) -> Proposer:
 
 
 def _has_server(config: Config, problem: Problem) -> Config:
-    """Find out the server's model, and the answer format that works with it."""
+    """Ask the server for its model and for an answer format that works. Return the configuration with both."""
     model = config.model
     if not model.url:
         raise InputError("proposer 'llm' without a server; expected --llm-url, such as http://127.0.0.1:8000")
@@ -136,7 +142,7 @@ def _llm(config: Config, bench: Workbench) -> Proposer:
 
 
 def chat_settings(model: ModelConfig) -> ChatSettings:
-    """Settings of the chat client."""
+    """The model's settings in the form that the chat client takes."""
     return ChatSettings(
         url=model.url,
         model=model.name,
@@ -150,7 +156,7 @@ def chat_settings(model: ModelConfig) -> ChatSettings:
 
 
 def prompt_settings(config: Config) -> PromptSettings:
-    """Settings of prompts.
+    """Settings of prompts: token budget, the user's context, pictures and operators.
 
     Raises:
         InputError: the file of --context cannot be read.
@@ -209,10 +215,10 @@ PROPOSERS: dict[str, Kind] = {
 
 
 def checked(config: Config, problem: Problem) -> Config:
-    """Check the proposer, and return the configuration with the values that it found out.
+    """Check the proposer of a configuration. Return the configuration with values that the check found out.
 
     Raises:
-        InputError: an unknown proposer, or a proposer without something that it needs.
+        InputError: an unknown proposer, or one without its needs, for example a server.
     """
     found, model, problem = kind(config.proposer.name), config.model, as_shown(config, problem)
     if found.chat is not None and config.stop.max_cost is not None and not (model.price_in or model.price_out):
@@ -233,7 +239,7 @@ def checked(config: Config, problem: Problem) -> Config:
 
 
 def as_shown(config: Config, problem: Problem) -> Problem:
-    """The problem as the proposer gets it: without field names, if the configuration says so."""
+    """The problem for the proposer. It has no field names if `data.field_names` is False."""
     if config.data.field_names:
         return problem
     if problem.metadata.state_kind.has_parts:
@@ -245,7 +251,7 @@ def as_shown(config: Config, problem: Problem) -> Problem:
 
 
 def unread(config: Config, problem: Problem) -> str:
-    """One line about the parts of states that the proposer does not read; "" if it reads everything."""
+    """One line for the user about the parts of states that the proposer does not read; "" if it reads everything."""
     if kind(config.proposer.name).chat is not None:
         return ""
     from grace_irl.synthesis.synthesiser import unread as unread_by_synthesiser
@@ -254,7 +260,7 @@ def unread(config: Config, problem: Problem) -> str:
 
 
 def recorded_goals(proposer: ProposerConfig) -> tuple[GoalAnswer, ...]:
-    """Answers about goal states from the recording to replay; () without one."""
+    """Answers about goal states from the recording that the run replays; () if it replays none."""
     if proposer.name != "replay" or not proposer.recording:
         return ()
     with closing(opened_recording(Path(proposer.recording))) as recording:
@@ -262,13 +268,24 @@ def recorded_goals(proposer: ProposerConfig) -> tuple[GoalAnswer, ...]:
 
 
 def asking(config: Config, bench: Workbench) -> Asking | None:
-    """The chat that answers prompts, for a checked configuration; None for a proposer without prompts."""
+    """The chat that answers prompts, and its settings; None for a proposer without prompts.
+
+    Args:
+        config: a configuration that `checked` returned.
+        bench: the data, the sandbox and the memory of the run.
+    """
     chat = kind(config.proposer.name).chat
     return None if chat is None else Asking(chat(config, bench), bench, prompt_settings(config))
 
 
 def proposer(config: Config, bench: Workbench, brought: Proposer | None = None) -> Proposer:
-    """The caller's proposer, or that of a checked configuration. It first proposes given and synthesised programs."""
+    """The proposer of a run. It proposes given programs first, then synthesised ones if the configuration wants some.
+
+    Args:
+        config: a configuration that `checked` returned.
+        bench: the data, the sandbox and the memory of the run.
+        brought: a proposer of the caller, in place of the configured one.
+    """
     made = brought or kind(config.proposer.name).make(config, bench)
     if config.proposer.name == "replay":  # a recording includes the programs that the run started from
         return made
@@ -291,7 +308,10 @@ def kind(name: str) -> Kind:
 
 
 def destination(config: Config) -> str:
-    """One line on the server that gets the prompts, and the variable of its key; "" without a server."""
+    """One line for the user: the server that gets the prompts, and the environment variable with its key.
+
+    It is "" without a server.
+    """
     if config.proposer.name != "llm" or not config.model.url:
         return ""
     variable = key_variable()
@@ -300,7 +320,11 @@ def destination(config: Config) -> str:
 
 
 def settled(config: Config) -> Config:
-    """The configuration with the proposer's name, samples and lag filled in, if they are not set."""
+    """The configuration with values for the settings `proposer.name`, `search.samples` and `search.lag`.
+
+    A value that the user gave stays. `search.samples` is the number of programs per call, and `search.lag` the number
+    of requests in flight.
+    """
     proposer, search, model = config.proposer, config.search, config.model
     name = author_of(config)
     samples = search.samples or (SERVED_SAMPLES if name == "llm" else 1)

@@ -1,4 +1,4 @@
-"""The result and history of a run."""
+"""The result of a run (`Run`), and its history by generation, read from the run's folder."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Best:
 
     @property
     def source(self) -> str:
-        """The proposed source. The file `Run.reward_path` adds provenance and calibration."""
+        """The program's source code. The file `Run.reward_path` adds provenance and calibration."""
         return self.program.source
 
     @property
@@ -49,17 +49,17 @@ class Best:
 
     @property
     def metrics(self) -> Mapping[str, float]:
-        """Metrics of the method, by name."""
+        """The program's metrics by name. Each method has its own."""
         return self.evaluation.metrics
 
     @property
     def fitness(self) -> float:
-        """Fitness on training data, for methods that score by the discriminator; equal to `score`."""
+        """Fitness on training data, if the method scores by the discriminator. It is the same value as `score`."""
         return self.evaluation.score
 
     @property
     def separation(self) -> Separation:
-        """Separation of expert from negative states by the reward.
+        """The separation of expert from negative states by the reward: metrics and calibration.
 
         Raises:
             GraceError: the method does not score by the discriminator.
@@ -82,24 +82,24 @@ class Best:
 
 @dataclass(frozen=True)
 class Run:
-    """Result of a fit.
+    """The result of `grace_irl.fit`.
 
     Attributes:
         folder: the run's folder.
         best: the best program.
-        reward_path: the best program as a file.
-        reason: why the run ended, in a few words.
+        reward_path: the file with the best program.
+        reason: the reason for the end of the run, in a few words.
         seconds: wall time of the search in seconds, including the time before a resume.
         programs: number of different programs.
-        calls: number of proposals.
+        calls: number of results that the search received.
         generations: number of complete generations.
         proposer: the proposer's name.
         method: the method's name.
-        tokens: input and output tokens of the answers.
-        cost: cost of those tokens, by the configured prices.
-        rounds: rounds of the expansion (`grace_irl.runs.expand.expansion`) that ended with this run; () for a separate
-            run.
-        favourite: the round with the best policy, judged without the true return (`grace_irl.runs.expand.round`).
+        tokens: number of input and output tokens of all answers.
+        cost: cost of these tokens, by the configured prices.
+        rounds: rounds of the expansion whose last run this is; () for a separate run. An expansion alternates
+            between fitting a reward and training a policy.
+        favourite: the round of the expansion with the best policy, judged without the environment's true reward.
         label: the rule for positive expert states, with its reason.
         notes: messages shown to the user during the run.
     """
@@ -123,19 +123,19 @@ class Run:
 
     @property
     def report_path(self) -> Path:
-        """The path of the HTML report, if it could be written."""
+        """The path of the HTML report. The file is missing if it could not be written."""
         return RunPaths(self.folder).report
 
     @property
     def reshaped(self) -> bool:
-        """Whether the reward is a reshaped version, which rises more steadily towards goals."""
+        """Whether the reward is a reshaped version of another program. Such a reward rises more steadily."""
         if self.rounds and self.rounds[-1].reward in {each.shaped for each in self.rounds if each.shaped}:
             return True
         return self.best.program.operator == "reshape"
 
 
 class Interrupted(KeyboardInterrupt):
-    """Interruption of a fit by the user. All results so far are saved in `folder`."""
+    """Interruption of a fit by Ctrl-C. All results so far are saved in `folder`, from which the run can be resumed."""
 
     def __init__(self, folder: Path, best: Best | None) -> None:
         super().__init__(f"interrupted; {folder} can be resumed")
@@ -145,10 +145,10 @@ class Interrupted(KeyboardInterrupt):
 
 @contextmanager
 def opened(folder: Path) -> Iterator[tuple[Store, Config]]:
-    """The store and configuration of a run, for reading, even while a fit works on it.
+    """Open the store and the configuration of a run for reading. Another process may still work on the run.
 
     Raises:
-        InputError: not a run, or a run of a newer version.
+        InputError: a folder that is no run, or a run of a newer version.
     """
     paths = RunPaths(folder)
     if not folder.is_dir():
@@ -165,16 +165,19 @@ def opened(folder: Path) -> Iterator[tuple[Store, Config]]:
 
 
 def is_own(store: Store, config: Config, folder: Path) -> bool:
-    """Whether this user chose the run's demonstrations on this machine. If not, its file names cannot be trusted."""
+    """Whether this user chose the run's demonstrations on this machine.
+
+    If not, somebody else may have written the file names in its configuration, so the caller must not open them.
+    """
     kept, asked = acting.kept(store.meta("token"), RunPaths(folder).database), plain_acting(config)
     return kept is not None and all(asked.get(key) == kept.get(key) for key in DATA)
 
 
 def best_record(store: Store, folder: Path) -> Record:
-    """The best program so far.
+    """The best program of a run so far.
 
     Raises:
-        GraceError: there is none yet.
+        GraceError: the run has no valid program yet.
     """
     record = store.records().get(store.meta("best"))
     if record is None:
@@ -189,13 +192,13 @@ class Generation:
     Attributes:
         number: number of the generation; 0 is the initial population.
         calls: number of results.
-        kept, dropped, invalid, duplicate, repaired: number of programs with that fate, including members of
-            earlier generations.
+        kept, dropped, invalid, duplicate, repaired: number of programs that got this fate in this generation. They
+            may be programs of earlier generations.
         failed: number of answers without a program.
-        new_functions: number of different functions and classes that are new in this generation.
-        reused_functions: number of different functions and classes in new programs that earlier generations had, too.
-        score: score of the best program so far, chosen by `winner`; -inf if there is none.
-        metrics: metrics of that program.
+        new_functions: number of different functions and classes that no program of an earlier generation has.
+        reused_functions: number of different functions and classes that new programs share with earlier generations.
+        score: score of the best program so far (`ranks.winner`); -inf if there is none.
+        metrics: metrics of this best program.
     """
 
     number: int
@@ -213,7 +216,7 @@ class Generation:
 
 
 def history(store: Store) -> list[Generation]:
-    """All generations that have a result."""
+    """All generations of a run that have a result, in order."""
     requests, told, records = store.requests(), store.told(), store.records()
     verdicts = Counter((row.generation, row.fate.verdict) for row in store.fates())
     numbers = sorted({requests[index][0] for index in told})
@@ -222,7 +225,7 @@ def history(store: Store) -> list[Generation]:
     rows = []
     for number in numbers:
         own = [entry for entry in told.values() if requests[entry.index][0] == number]
-        # Reshaping follows the search and does not optimise merit, so its programs are left out.
+        # Reshaping does not optimise the score, so the best score so far ignores its programs.
         sought = [entry for entry in own if requests[entry.index][1] != "reshape"]
         new = [candidate(records[entry.program_id]) for entry in sought if entry.program_id]
         new = [scored for scored in new if scored.evaluation.valid and scored.evaluation.complete]

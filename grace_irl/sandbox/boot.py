@@ -1,8 +1,10 @@
-"""The start script of a zygote: `python boot.py PACKAGE_FOLDER DESCRIPTOR OPTIONS`.
+"""The start script of a zygote, the process that forks a child for each program.
 
-A zygote is the process that forks a child for each program. This script registers the packages as empty modules, so
-that a zygote never runs their `__init__` files. Those import more modules, and every child would get a copy of their
-memory, which a program could search.
+The command is `python boot.py PACKAGE_FOLDER DESCRIPTOR OPTIONS`. The arguments are the folder of `grace_irl`, the file
+descriptor of a socket to the host (the process that uses the sandbox), and import folders in JSON.
+
+The script registers `grace_irl` and some of its packages as empty modules, so their `__init__` files do not run. These
+files would import many more modules. Every child would inherit that memory, and a program could search it.
 """
 
 import json
@@ -12,7 +14,7 @@ import types
 
 
 def main() -> None:
-    """Register the packages, then answer the host's requests until it hangs up."""
+    """Register the packages, then answer the host's requests until it closes the socket."""
     folder, descriptor, text = sys.argv[1:4]
     options = json.loads(text)
     sys.path[:] = [*sys.path, *(entry for entry in options["path"] if entry not in sys.path)]

@@ -1,6 +1,10 @@
-"""Checked sources as callable programs, and messages about their exceptions.
+"""Compiled reward programs, their calls, and messages about their exceptions.
 
-A source is compiled once, and runs as a fresh module for every trajectory.
+A program defines a class `Reward` with a method reward_fn. It may also define debug_fn, which returns a text for
+prompts, and terms_fn, which returns the components of a reward (docs/contract.md).
+
+The processes that run a program use this module. They compile a program once and execute its module code anew for every
+trajectory, so trajectories share no variables.
 """
 
 from __future__ import annotations
@@ -27,28 +31,29 @@ TERMS, TERM_NAME = 64, 64
 """Maximum number of components of one reward, and maximum length of a component's name in characters."""
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-_DRAWS = ("random", "NormalDist")  # `statistics.NormalDist.samples` draws from `random`
+# A source with one of these words may draw random numbers. `statistics.NormalDist.samples` draws from `random`.
+_DRAWS = ("random", "NormalDist")
 
 
 class ContractError(Exception):
-    """Definitions in a source that violate the contract."""
+    """A program without the definitions that the contract requires (docs/contract.md), such as `class Reward`."""
 
 
 class NotANumberError(Exception):
-    """A return value of the program that is not a number."""
+    """A method of a program returned something that is not a number."""
 
 
 class Candidate:
-    """A compiled program in the process that runs it.
+    """A compiled program.
 
     Args:
-        source: text of the program, which is also searched for the names of random generators.
-        takes_action: whether reward_fn takes (state, action, next_state).
+        source: text of the program.
+        takes_action: whether reward_fn takes (state, action, next_state) instead of (state).
         name: name of the program's module.
         filename: name of the program's file in tracebacks.
 
     Attributes:
-        uses_random: whether the program may draw from `random` or `numpy.random`. If so, `module` seeds both.
+        uses_random: whether the source names a random generator. If so, `module` seeds `random` and `numpy.random`.
     """
 
     def __init__(
@@ -66,7 +71,7 @@ class Candidate:
         self.takes_action = takes_action
 
     def module(self) -> dict[str, Any]:
-        """Run the program as a fresh module, and return the module's names."""
+        """Execute the program as a new module, and return the module's namespace."""
         if self.uses_random:
             random.seed(0)
             np.random.seed(0)
@@ -78,7 +83,14 @@ class Candidate:
         return namespace
 
     def start(self, extra_info: str) -> Reward:
-        """A fresh `Reward(extra_info)` of a fresh module, so that nothing of one trajectory reaches the next."""
+        """Execute the program as a new module, and create its `Reward` object for one trajectory.
+
+        Args:
+            extra_info: instruction of the trajectory.
+
+        Raises:
+            ContractError: the module has no class `Reward`.
+        """
         namespace = self.module()
         owner = namespace.get(contract.REWARD_CLASS)
         if not isinstance(owner, type):
@@ -89,10 +101,10 @@ class Candidate:
 
 
 class Reward:
-    """An object of a program's class `Reward`, and calls of its methods.
+    """A wrapper of an object of a program's class `Reward`.
 
     Attributes:
-        call: the object's bound method reward_fn.
+        call: the object's method reward_fn.
         instance: the object.
     """
 
@@ -101,19 +113,20 @@ class Reward:
         self.instance = instance
 
     def debug(self, *arguments: Any) -> str:
-        """The text of debug_fn about a state; "" if there is no debug_fn.
+        """The text that the program's debug_fn returns for a state; "" if it has no debug_fn.
 
         Args:
-            arguments: (state); if the program takes actions, (state, action, next_state). A debug_fn with one
-                parameter gets only the last argument, the current state.
+            arguments: the state; if the program takes actions, the state, the action and the next state. A debug_fn
+                with fewer parameters gets only the last argument.
         """
         method = getattr(self.instance, contract.DEBUG_METHOD, None)
         return "" if method is None else str(_called(method, arguments))
 
     def terms(self, *arguments: Any) -> dict[str, float]:
-        """The named components of the last reward, from terms_fn; {} if there is no terms_fn.
+        """The components of the last reward by name, from the program's terms_fn; {} if it has no terms_fn.
 
-        The arguments are those of `debug`.
+        Args:
+            arguments: see `debug`.
 
         Raises:
             NotANumberError: terms_fn returned something else than a dict of numbers.
@@ -129,14 +142,14 @@ class Reward:
 
 
 def number(value: Any, said: str = "reward_fn returned") -> float:
-    """A reward or component as a float.
+    """Convert a value that a program returned to a float.
 
     Args:
-        value: return value of the program.
+        value: number of Python or NumPy, or an array of shape () that holds a number.
         said: beginning of the error message.
 
     Raises:
-        NotANumberError: the value is neither a Python or NumPy number nor an array without dimensions that holds one.
+        NotANumberError: any other value.
     """
     if isinstance(value, (float, int, np.floating, np.integer, np.bool_)):
         return float(value)
@@ -147,12 +160,14 @@ def number(value: Any, said: str = "reward_fn returned") -> float:
 
 
 def constructor(owner: type) -> Callable[[Any, str], Any]:
-    """A function that creates an object from the class and extra_info.
+    """Return a function that creates an object of the class `owner`.
 
-    It passes extra_info by position, by name or not at all, as the constructor of `owner` requires.
+    The function takes the class and extra_info. It passes extra_info to the constructor by position, by name or not at
+    all, depending on the constructor's parameters.
     """
     made_by = vars(owner).get("__init__")
-    if isinstance(made_by, types.FunctionType) and made_by.__code__.co_argcount > 1:  # the usual case, and cheap
+    # This test covers most programs, and is faster than `inspect.signature`.
+    if isinstance(made_by, types.FunctionType) and made_by.__code__.co_argcount > 1:
         return lambda made, extra_info: made(extra_info)
     try:
         parameters = inspect.signature(owner).parameters.values()
@@ -166,7 +181,7 @@ def constructor(owner: type) -> Callable[[Any, str], Any]:
 
 
 def _called(method: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """The result of a method. If it has fewer parameters than arguments, it gets only the last argument."""
+    """Call a method, and return its result. A method with fewer parameters than arguments gets only the last one."""
     if len(arguments) > 1:
         try:
             kinds = [parameter.kind for parameter in inspect.signature(method).parameters.values()]
@@ -182,25 +197,31 @@ _FRAMES = 12
 
 @dataclass(frozen=True)
 class ProgramFailure:
-    """Failure of a program: a `Status`, one line for the user, and a traceback of the program's lines for a repair."""
+    """Failure of a program.
+
+    Attributes:
+        status: kind of failure.
+        message: one line for the user.
+        traceback: traceback of the program's own lines, for a model that repairs the program; "" if there is none.
+    """
 
     status: Status
     message: str
     traceback: str = ""
 
     def to_json(self) -> bytes:
-        """The failure as JSON, for another process."""
+        """The message and the traceback as JSON, for another process."""
         return json.dumps({"message": self.message[:4000], "traceback": self.traceback[:16000]}).encode()
 
 
 def explain(error: BaseException, phase: Status, source: str, where: str = "") -> ProgramFailure:
-    """The failure to report for an exception.
+    """Turn an exception of a program into the failure to report.
 
     Args:
-        error: exception of the program.
-        phase: status of an ordinary exception at this point, such as "init" or "runtime".
-        source: text of the program.
-        where: trajectory and state, for the message; "" if they are unknown.
+        error: the exception.
+        phase: status for exceptions that have no status of their own, such as "init" or "runtime".
+        source: text of the program, which the traceback quotes.
+        where: trajectory and state at which the exception occurred, for the message; "" if unknown.
     """
     if isinstance(error, ContractError):
         return ProgramFailure("contract", str(error))
@@ -220,7 +241,7 @@ def explain(error: BaseException, phase: Status, source: str, where: str = "") -
 
 
 def _own_lines(trace: TracebackType | None, source: str) -> list[str]:
-    """The program's frames in a traceback, as Python prints them. If there are many, the middle ones are cut."""
+    """The program's own lines of a traceback, in Python's format. A long traceback loses lines in the middle."""
     text = source.splitlines()
     lines: list[str] = []
     while trace is not None:
@@ -237,7 +258,7 @@ def _own_lines(trace: TracebackType | None, source: str) -> list[str]:
 
 
 def _text(error: BaseException) -> str:
-    """An exception as `Type: message`. The program may define the message, so even `str` may fail."""
+    """An exception as `Type: message`. The program may define the exception's class, so even `str` may fail."""
     name = type(error).__name__
     try:
         said = str(error)

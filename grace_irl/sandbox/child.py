@@ -1,4 +1,9 @@
-"""Tasks of a locked-down child: score all states of a job (batch mode), compare two sets, or inspect a source."""
+"""Code of a sandbox child, a process that locks itself down, does one task for one program, and ends.
+
+The task is to score states in batch mode, to call the program's `debug`, or to inspect a source. A zygote forks the
+child. The child finds its input in the memory of a job, and writes its answer there. Strict mode and sessions have
+modules of their own.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +32,14 @@ NO_ACTIONS = (
 
 
 def run_batch(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
-    """Score a job. This is the body of a forked child and never returns.
+    """Score all states of a job in batch mode. This is the body of a forked child and never returns.
 
     Args:
-        lockdown: prepared lock-down, which this process still has to apply.
-        request: a dict with `layers`, `checks`, `cpu_s` and `memory_mb`.
-        fds: descriptors of the job's memory, and of the parcel with its trajectories.
-        base_bytes: address space of the zygote in bytes.
+        lockdown: protections that this process applies to itself.
+        request: a dict with `layers` (the protections to apply), `checks` (see `prepare`), `cpu_s` (CPU limit in
+            seconds) and `memory_mb` (memory limit in MiB).
+        fds: file descriptors of the job's memory and of the parcel, the memory with the trajectories.
+        base_bytes: address space of the zygote in bytes. The memory limit comes on top of it.
     """
     answer, views = AnswerMap(fds[0]), Views(fds[1])
     source, candidate = _enter(lockdown, request, answer, base_bytes + views.mapped)
@@ -45,8 +51,8 @@ def run_batch(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], b
 def run_debug(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
     """Compare two sets of states by a program's `debug`. This is the body of a forked child and never returns.
 
-    The arguments are those of `run_batch`, but the parcel holds single states, those of experts first. The request also
-    has `experts`, the number of expert states.
+    The arguments are those of `run_batch`. The parcel holds single states, first those of experts. `request` also has
+    `experts`, the number of expert states.
     """
     answer, views = AnswerMap(fds[0]), Views(fds[1])
     source, candidate = _enter(lockdown, request, answer, base_bytes + views.mapped)
@@ -56,7 +62,10 @@ def run_debug(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], b
 
 
 def run_inspection(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
-    """Parse and check a job's source, without executing it. The findings go into the job's message, as JSON."""
+    """Parse and check a job's source, without executing it. This is the body of a forked child and never returns.
+
+    The findings are JSON in the job's message. The arguments are those of `run_batch`, but there is no parcel.
+    """
     answer = AnswerMap(fds[0])
     lockdown.apply(
         request["layers"],
@@ -81,7 +90,9 @@ def _enter(
 ) -> tuple[str, Candidate | None]:
     """Lock this process down, then read, check and compile the source.
 
-    If that fails, the failure is in the answer, and the returned candidate is None.
+    Returns:
+        The source and the compiled program. If the source is invalid, the program is None, and `answer` holds the
+        failure.
     """
     lockdown.apply(request["layers"], Allowance(request["cpu_s"], request["memory_mb"], base_bytes + answer.mapped))
     gc.enable()
@@ -98,8 +109,8 @@ def prepare(source: str, *, checks: bool) -> Candidate | ProgramFailure:
 
     Args:
         source: text of the program.
-        checks: whether the static checks may refuse the source. If not, only errors of syntax and of the contract do.
-            Tests use this to try the other protections alone.
+        checks: whether the static checks may refuse forbidden code, such as `open`. Tests set it to False to try the
+            other protections alone. Errors of syntax and of the contract are always failures.
     """
     try:
         source = canonical(source)
@@ -107,15 +118,17 @@ def prepare(source: str, *, checks: bool) -> Candidate | ProgramFailure:
         problems = [p for p in reading.problems if checks or p.kind != "rejected"]
         if problems:
             return ProgramFailure(problems[0].kind, "; ".join(str(problem) for problem in problems[:5]))
-        # from the text, because compiling a tree of Python objects costs more than parsing again
+        # Compile the text instead of the tree. Converting the tree's Python objects takes longer than parsing again.
         return Candidate(source, takes_action=reading.takes_action)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return explain(error, "syntax", source)
 
 
 def score(candidate: Candidate, source: str, views: Views, answer: AnswerMap) -> None:
-    """Score all states in order, with one Reward per trajectory. Write each reward to the job's memory as soon
-    as it is known."""
+    """Score all states in order, with one `Reward` object per trajectory.
+
+    Each reward is written to the job's memory as soon as it is known.
+    """
     requests = answer.requests()
     phase: Status = "init"
     where, start = "", 0
@@ -144,8 +157,15 @@ def score(candidate: Candidate, source: str, views: Views, answer: AnswerMap) ->
 
 
 def compare(candidate: Candidate, source: str, views: Views, experts: int, answer: AnswerMap) -> None:
-    """Call the program's `debug(expert_states, negative_states)` on lists of fresh states, and write its text to
-    the job's memory."""
+    """Call the program's `debug(expert_states, negative_states)`, and write its text to the job's memory.
+
+    Args:
+        candidate: the program.
+        source: text of the program.
+        views: trajectories of one state each, first those of experts.
+        experts: number of expert states.
+        answer: memory of the job.
+    """
     phase: Status = "init"
     try:
         function = candidate.module().get(contract.DEBUG_SETS)
@@ -160,7 +180,7 @@ def compare(candidate: Candidate, source: str, views: Views, experts: int, answe
 
 
 class ProgramPass:
-    """The pass of a program over one trajectory.
+    """A pass of a program over the states of one trajectory, in order.
 
     Attributes:
         step: index of the current state, for messages.
@@ -171,7 +191,10 @@ class ProgramPass:
         self.step = 0
 
     def states(self, requests: dict[int, int]) -> None:
-        """Call reward_fn(state) with a fresh copy of each state. `requests` maps steps to indices of debug requests."""
+        """Call reward_fn(state) with a fresh copy of each state. `requests` maps steps to indices of debug requests.
+
+        A debug request asks for the text of debug_fn about a state.
+        """
         rewards, at, call = self._answer.rewards, self._start, self._reward.call
         step = 0
         try:
@@ -184,7 +207,10 @@ class ProgramPass:
             self.step = step
 
     def transitions(self, actions: NDArray[Any], requests: dict[int, int]) -> None:
-        """Call reward_fn(state, action, next_state). Reward t+1 belongs to the step into state t+1; reward 0 is NaN."""
+        """Call reward_fn(state, action, next_state) for each step. `requests` is as in `states`.
+
+        The reward of the step into state t+1 has index t+1. The reward with index 0 is NaN.
+        """
         state = self._view.state
         self._answer.rewards[self._start] = float("nan")
         for step in range(1, self._view.length):
@@ -199,7 +225,10 @@ class ProgramPass:
 
 
 def debug_text(reward: Reward, *arguments: Any) -> str:
-    """The text of debug_fn, or of its failure. A broken debug_fn is no error, because the rewards are still right."""
+    """The text of the program's debug_fn, or a message if it raises.
+
+    An exception in debug_fn does not end the run, because the rewards are still right.
+    """
     try:
         return reward.debug(*arguments)
     except Exception as error:

@@ -1,4 +1,7 @@
-"""The end of a child: wait for it, kill it at a limit, read its exit status from the kernel."""
+"""Supervision of a sandbox child by its parent: wait for its end, kill it at a limit, and read its exit status.
+
+The status comes from the kernel, because the child is not trusted.
+"""
 
 from __future__ import annotations
 
@@ -28,9 +31,9 @@ class Ended(NamedTuple):
 
     Attributes:
         exit_code: exit code; 0 if a signal ended the child.
-        signal: number of the signal that killed it; 0 if none did.
-        timeout: "wall", "cpu" or "memory" if this process killed it at that limit; "" otherwise.
-        cpu_s: CPU seconds, including its own children.
+        signal: number of the signal that killed the child; 0 if none did.
+        timeout: limit at which the parent killed the child: "wall", "cpu" or "memory"; "" otherwise.
+        cpu_s: CPU seconds of the child and of its own children.
         wall_s: wall seconds from fork to end.
         peak_mb: peak resident memory, MiB.
     """
@@ -43,7 +46,11 @@ class Ended(NamedTuple):
     peak_mb: float
 
     def verdict(self, cpu_limit_s: float) -> tuple[Status, str] | None:
-        """Status and message of a failed child; None if it ended by itself with exit code 0."""
+        """Status and message of a failed child; None if it ended by itself with exit code 0.
+
+        Args:
+            cpu_limit_s: limit of CPU time in seconds. The kernel kills the child by SIGXCPU or SIGKILL beyond it.
+        """
         if self.timeout == "wall":
             return "timeout", f"killed after {self.wall_s:.1f} s: the time limit"
         if self.timeout == "memory":
@@ -65,14 +72,18 @@ class Ended(NamedTuple):
 
 
 class Child:
-    """A forked process that this one can watch and kill. With a pidfd, `kill` cannot hit another process."""
+    """A forked child process, with methods to watch and kill it.
+
+    On Linux, a pidfd (a file descriptor for a process) identifies the child. So `kill` cannot hit a later process with
+    the same id.
+    """
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.started = time.monotonic()
         self.timeout = ""
         self._pidfd = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
-        # the clock of another process's CPU time: MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED) of Linux
+        # id of the clock of the child's CPU time: MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED) of Linux
         self._clock = (~pid << 3) | 2
 
     def kill(self) -> None:
@@ -93,13 +104,13 @@ class Child:
             return math.nan
 
     def remaining_s(self, wall_s: float, cpu_s: float) -> float:
-        """Seconds until a limit can be reached. If one is reached, return 0 and set `timeout`.
+        """Minimum number of seconds until a limit is reached. If one is reached already, return 0 and set `timeout`.
 
-        The estimate assumes one thread, which uses at most one CPU second per second.
+        The child is assumed to have one thread, which uses at most one CPU second per second.
         """
         wall = wall_s - (time.monotonic() - self.started)
         used = self.cpu_s()
-        cpu = cpu_s - used if used == used else wall
+        cpu = cpu_s - used if used == used else wall  # NaN differs from itself
         if wall <= 0:
             self.timeout = "wall"
         elif cpu <= 0:
@@ -112,16 +123,16 @@ class Child:
         Args:
             wall_s: limit of wall time in seconds.
             cpu_s: limit of CPU time in seconds.
-            host: socket to the host. If the host hangs up, the child is killed.
-            too_big: function that tells whether the process with a pid uses too much memory. It is called regularly
-                on systems without pidfds, where the kernel does not enforce a memory limit.
+            host: socket to the host, the process that uses the sandbox. If the host closes it, the child is killed.
+            too_big: function of a process id that returns whether the process uses too much memory. It is called
+                regularly on systems without pidfds, where the kernel does not enforce a memory limit.
         """
         if self._pidfd < 0:
             return self._watch_by_polling(wall_s, cpu_s, too_big)
         poller = select.poll()
         poller.register(self._pidfd, select.POLLIN)
         if host is not None:
-            poller.register(host, 0)  # hang-up is always reported
+            poller.register(host, 0)  # even with an empty event mask, poll reports that the host closed the socket
         while True:
             left = self.remaining_s(wall_s, cpu_s)
             if self.timeout:
@@ -148,7 +159,7 @@ class Child:
     def reap(self) -> Ended:
         """Wait for the child to end, and return its exit status from wait4. Afterwards its memory is free."""
         ended = self._reaped(0)
-        assert ended is not None  # wait4 without WNOHANG returns for this child only
+        assert ended is not None  # without WNOHANG, wait4 returns only after the child has ended
         return ended
 
     def _reaped(self, options: int) -> Ended | None:
@@ -182,11 +193,11 @@ _RUSAGE_INFO_V2 = 2
 _RUSAGE_BYTES = 512
 
 
-_FOOTPRINT_AT = 72  # sys/resource.h: 16 bytes of uuid, then 7 words before ri_phys_footprint
+_FOOTPRINT_AT = 72  # offset of ri_phys_footprint (sys/resource.h): 16 bytes of uuid and 7 words come before it
 
 
 def resident_bytes(pid: int) -> int:
-    """Physical footprint of a process in bytes, from libproc's proc_pid_rusage; 0 if it is unknown."""
+    """Physical memory of a process in bytes, from macOS's proc_pid_rusage; 0 on other systems or if unknown."""
     if sys.platform != "darwin":
         return 0
     buffer = ctypes.create_string_buffer(_RUSAGE_BYTES)

@@ -1,6 +1,6 @@
 """The host's side of one zygote: start it, send it requests, restart it if it died.
 
-A zygote is a process that forks a locked-down child for each program.
+The host is the process that uses the sandbox. A zygote is a process that forks a locked-down child for each program.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ ENVIRONMENT = {
     "MKL_NUM_THREADS": "1",
     "LC_ALL": "C.UTF-8",
 }
-"""All environment variables of a zygote. They make the order of sets reproducible, give linear algebra one thread, and
-leave less memory for a fork to copy."""
+"""All environment variables of a zygote. The hash seed makes the order of Python sets reproducible. Linear algebra uses
+one thread. Python keeps less debug information, so a fork copies less memory."""
 
 
 class ZygoteHandle:
     """One zygote, used by one thread at a time.
 
     Args:
-        number: index of the worker in its pool, from 0.
+        number: index of the zygote in its pool, from 0.
         wrap: command that runs the zygote in a sandbox of the operating system (bubblewrap, sandbox-exec); () for none.
     """
 
@@ -52,34 +52,40 @@ class ZygoteHandle:
 
     @property
     def pid(self) -> int:
-        """Process id of the zygote, or of its wrapper."""
+        """Process id of the zygote, or of the command `wrap` that runs it."""
         return self._process.pid
 
     def ask(self, request: dict[str, Any], fds: Sequence[int] = (), within_s: float = _GRACE_S) -> dict[str, Any]:
         """Send a request, and return its reply.
 
+        Args:
+            request: message for the zygote, with the key `op`.
+            fds: file descriptors to send along.
+            within_s: time limit of the reply in seconds.
+
         Raises:
-            wire.ClosedError: the zygote died; `restart` it.
+            wire.ClosedError: the zygote died, or did not reply in time and was killed; `restart` it.
+            SandboxError: the zygote did not start.
         """
         self.post(request, fds)
         return self.reply(within_s)
 
     def post(self, request: dict[str, Any], fds: Sequence[int] = ()) -> None:
-        """Send a request. `reply` returns its reply later. Errors are those of `ask`."""
+        """Send a request, whose reply `reply` returns later. The arguments and errors are those of `ask`."""
         self.wait_until_ready()
         wire.send(self._socket, request, tuple(fds))
 
     def reply(self, within_s: float) -> dict[str, Any]:
-        """Return the reply to the request of `post`. Errors are those of `ask`."""
+        """Return the reply to the request of `post`. The argument and errors are those of `ask`."""
         try:
             self._socket.settimeout(within_s)
             return wire.receive(self._socket)[0]
-        except TimeoutError as error:  # the zygote neither answers nor ends
+        except TimeoutError as error:  # the zygote is alive, but does not answer
             self._process.kill()
             raise wire.ClosedError from error
 
     def wait_until_ready(self) -> None:
-        """Wait until the zygote is ready. It starts in the background.
+        """Wait until the zygote, which starts in the background, is ready for requests.
 
         Raises:
             SandboxError: the zygote did not start.
@@ -104,7 +110,7 @@ class ZygoteHandle:
         self._start()
 
     def close(self) -> None:
-        """Hang up, and make sure that the zygote ends. Further calls are harmless."""
+        """Close the socket, and make sure that the zygote ends. Repeated calls are harmless."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)  # wakes a thread that waits for an answer
         self._socket.close()
@@ -122,7 +128,8 @@ class ZygoteHandle:
         path = [os.path.abspath(entry) for entry in sys.path if entry and os.path.exists(entry)]
         options = json.dumps({"path": path})
         boot = str(_PACKAGE / "sandbox" / "boot.py")
-        # -S: without `site`, because every fork would copy its hooks. The options hold the folders of `sys.path`.
+        # -S skips the module `site`, whose hooks every fork would copy. Without `site`, Python does not find its
+        # packages, so the options list this process's import folders.
         python = [sys.executable, "-S", "-s", "-P", boot, str(_PACKAGE), str(theirs.fileno()), options]
         try:
             self._process = subprocess.Popen(

@@ -1,6 +1,8 @@
-"""The shared memory of a job, the work of one child.
+"""The shared memory of a job, through which the host and a sandbox child exchange data.
 
-The host writes the input before the child starts. It reads the output after the child has ended, and does not trust it.
+A job is the work of one child: a run of a program, a portion of a long run, or an inspection. The host, which is the
+process that uses the sandbox, writes the input before the child starts. It reads the output after the child has ended,
+and checks it, because a program may have forged it.
 """
 
 from __future__ import annotations
@@ -30,17 +32,20 @@ _WITHIN: tuple[Within, ...] = get_args(Within)
 
 
 class JobMemory:
-    """The host's side of a job's memory. A job is a run, or one portion of a run that is too large for one child.
+    """The host's side of a job's memory.
 
     Args:
         source: the program in UTF-8.
         positions: number of trajectories of the job.
-        second: strict mode's second order of the trajectories, `(positions,)`; None in other modes.
-        states: number of states of these trajectories.
-        debug: debug requests.
+        second: order of the trajectories in strict mode's second pass, `(positions,)`; None in other modes.
+        states: total number of states of the trajectories.
+        debug: requests for the program's debug texts.
         debug_chars: maximum length of a debug text in characters.
-        message: room for the message in bytes.
-        first: position of the job's first trajectory in the run, for messages.
+        message: maximum length of the child's message in bytes.
+        first: index of the job's first trajectory in the run, for messages. It is 0 except in later portions.
+
+    Attributes:
+        fd: file descriptor of the memory.
     """
 
     def __init__(
@@ -75,7 +80,7 @@ class JobMemory:
     def answer(self) -> tuple[Status, str, str, bool]:
         """The child's answer: status, message, traceback, and whether the program takes actions.
 
-        The status is "killed" if the answer is missing or invalid. The texts have no control characters.
+        The status is "killed" if the answer is missing or invalid. Control characters are removed from the texts.
         """
         data = memory.read_all(self.fd, ANSWER.size, self._job.answer_at)
         code, said, trace, transitions = ANSWER.unpack(data)
@@ -86,7 +91,13 @@ class JobMemory:
         return STATUSES[code - 1], message, lines, transitions == 1
 
     def outcome(self, ended: Ended, lengths: NDArray[np.int64], limits: Limits) -> Outcome:
-        """Outcome of the run. The kernel's report of the child's end takes precedence over the child's answer."""
+        """Outcome of the job. The kernel's report of the child's end takes precedence over the child's answer.
+
+        Args:
+            ended: the kernel's report.
+            lengths: number of states of each trajectory, `(positions,)`.
+            limits: limits of the job.
+        """
         account = Outcome("ok", cpu_s=ended.cpu_s, wall_s=ended.wall_s, peak_mb=ended.peak_mb)
         verdict = ended.verdict(limits.cpu_s)
         if verdict is not None:
@@ -117,7 +128,7 @@ class JobMemory:
 
 
 def stripped(text: str) -> str:
-    """The text without terminal sequences and without control, format and private characters.
+    """The text without terminal escape sequences and without control, format and private-use characters.
 
     Line ends and tabs stay.
     """
@@ -126,7 +137,7 @@ def stripped(text: str) -> str:
 
 
 def inspection(message: str) -> Inspection | None:
-    """An inspection from a child's JSON; None if this untrusted text is not what a child writes."""
+    """Read an inspection from the JSON that a child wrote; None if it is malformed. The JSON is not trusted."""
     try:
         found = json.loads(message)
         functions = tuple(map(_definition, found["functions"]))
@@ -149,7 +160,7 @@ def _unusable(
 ) -> str:
     """A message about the first reward that is too large or not finite; "" if there is none.
 
-    A program that rewards transitions has no reward for the first state of a trajectory, so NaN is right there.
+    A program that rewards transitions has no reward for the first state of a trajectory, so NaN is valid there.
     """
     bad = ~(np.abs(rewards) <= max_abs)
     if transitions:
@@ -166,13 +177,13 @@ def _unusable(
 
 
 class AnswerMap:
-    """The child's side of a job's memory, which it can read and write.
+    """The child's side of a job's memory, mapped for reading and writing.
 
     Attributes:
         job: layout of the memory.
         rewards: rewards of all states, `(states,)` float64. Assignments change the memory.
-        mapped: bytes of address space that the memory takes.
-        transitions: whether the program rewards transitions. The child sets it.
+        mapped: size of the memory in bytes.
+        transitions: whether the program takes actions and so rewards transitions. The child sets it.
     """
 
     def __init__(self, fd: int) -> None:
@@ -188,11 +199,14 @@ class AnswerMap:
         return self._map[SOURCE_AT : SOURCE_AT + self.job.source]
 
     def second(self) -> list[int]:
-        """Strict mode's second order of the run's trajectories."""
+        """The order of the job's trajectories in strict mode's second pass."""
         return self._integers(self.job.second_at, self.job.positions)
 
     def requests(self) -> dict[int, dict[int, int]]:
-        """Index of each debug request, by the position of its trajectory in the job and by its step."""
+        """The debug requests as `{position: {step: index of the request}}`.
+
+        The position is the index of the trajectory in the job.
+        """
         found: dict[int, dict[int, int]] = {}
         flat = self._integers(self.job.requests_at, 2 * self.job.requests)
         for slot, (position, step) in enumerate(zip(flat[::2], flat[1::2], strict=True)):
@@ -200,17 +214,17 @@ class AnswerMap:
         return found
 
     def finish(self, status: str, message: str = "", traceback: str = "") -> None:
-        """Write how the run ended. The status code comes last, so a child that dies earlier leaves no answer."""
+        """Write status, message and traceback. The status comes last, so a child that dies earlier leaves no answer."""
         said = self._text(self.job.message_at, message, self.job.message)
         trace = self._text(self.job.traceback_at, traceback, TRACEBACK_BYTES)
         ANSWER.pack_into(self._map, self.job.answer_at, CODES[status], said, trace, self.transitions)
 
     def fail(self, failure: ProgramFailure) -> None:
-        """Write that the run ended with this failure."""
+        """Write the status, message and traceback of a failure."""
         self.finish(failure.status, failure.message, failure.traceback)
 
     def debug(self, slot: int, text: str) -> None:
-        """Write the text of the debug request `slot`, cut to the bytes that it may have."""
+        """Write the text for the debug request with index `slot`, cut to the maximum length."""
         at = self.job.debug_at + slot * (8 + self.job.debug_bytes)
         written = self._text(at + 8, text, self.job.debug_bytes)
         self._map[at : at + 8] = written.to_bytes(8, "little")
@@ -226,13 +240,15 @@ class AnswerMap:
 
 
 class RunTally:
-    """Sum of the outcomes of a run's portions. A portion is a slice of the run that one child scores.
+    """The outcome of a run, summed over its portions.
+
+    A portion is a slice of the run's trajectories that one child scores.
 
     Args:
         lengths: number of states of each trajectory of the run, `(positions,)`.
         limits: limits of one pass over the whole run.
         debug: debug requests of the whole run.
-        passes: number of passes, 2 in strict mode.
+        passes: number of passes over the trajectories: 2 in strict mode, else 1.
     """
 
     def __init__(
@@ -246,18 +262,18 @@ class RunTally:
 
     @property
     def left(self) -> Limits:
-        """The remaining limits, for the next portion."""
+        """The limits with the time that remains, for the next portion."""
         wall_s = self._limits.wall_s - self._sum.wall_s / self._passes
         cpu_s = self._limits.cpu_s - self._sum.cpu_s / self._passes
         return replace(self._limits, wall_s=wall_s, cpu_s=cpu_s)
 
     @property
     def goes_on(self) -> bool:
-        """Whether another portion may follow: none has failed, and time is left."""
+        """Whether another portion may run: no portion has failed, and time is left."""
         return self._sum.status == "ok" and min(self.left.wall_s, self.left.cpu_s) > 0
 
     def requests(self, part: slice) -> list[DebugRequest]:
-        """The debug requests of the portion `part`, with positions counted from its start."""
+        """The debug requests of the portion `part`, with positions relative to its start."""
         return [replace(r, position=r.position - part.start) for r in self._debug if _within(r, part)]
 
     def add(self, part: slice, outcome: Outcome) -> None:

@@ -1,8 +1,8 @@
-"""Kernel calls that Python lacks, made through ctypes, and the seccomp filter of a locked-down child.
+"""Kernel calls that Python lacks, made through ctypes, and the seccomp filter of a sandbox child.
 
 Functions that may fail return whether they succeeded; none raises. The numbers of system calls are from
-arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h of Linux. The filter is classic BPF over
-`struct seccomp_data` (nr at byte 0, arch at 4, arguments from 16), as seccomp(2) describes.
+arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h of Linux. The filter is a classic BPF
+program. It reads a `struct seccomp_data` (nr at byte 0, arch at 4, arguments from 16), as seccomp(2) describes.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import struct
 import sys
 from dataclasses import dataclass
 
-# These calls are enough to compute, to allocate memory that is not executable, to receive signals, to use open
-# descriptors and to end. No call opens or creates anything, or starts a process. If an argument could name another
-# process, a rule in `_RULES` checks it.
+# The only system calls that a sandbox child may make. They are enough to compute, to allocate memory that is not
+# executable, to receive signals, to use open file descriptors and to exit. No call opens or creates anything, or starts
+# a process. If an argument could name another process, a rule in `_RULES` checks it.
 _CALLS = {
     "read": (0, 63),
     "write": (1, 64),
@@ -53,14 +53,15 @@ _CALLS = {
 
 @dataclass(frozen=True)
 class Architecture:
-    """Facts about a machine that the filter needs.
+    """Constants of a processor architecture.
 
     Attributes:
-        audit: AUDIT_ARCH value. Calls by another calling convention (i386 on x86-64) kill the process.
+        audit: AUDIT_ARCH constant of the native calling convention. A call by another one, such as i386 on x86-64,
+            kills the process.
         allowed: numbers of the allowed system calls, by name.
-        foreign_from: first number of another calling convention (x32); 0 if there is none.
-        seccomp: number of the call seccomp. The lock-down uses it, and the filter refuses it.
-        landlock: numbers of landlock_create_ruleset and landlock_restrict_self.
+        foreign_from: smallest number of the system calls of x32, which has the same `audit`; 0 if there is no x32.
+        seccomp: number of the system call seccomp, which installs the filter.
+        landlock: numbers of the system calls landlock_create_ruleset and landlock_restrict_self.
     """
 
     audit: int
@@ -82,16 +83,16 @@ _NR, _ARCH, _ARGUMENTS = 0, 4, 16
 
 @dataclass(frozen=True)
 class Rule:
-    """Condition on one argument of an allowed call.
+    """Condition on one argument of an allowed call. A value passes if it meets at least one of the three tests.
 
-    A rule checks the lower 32 bits. For most of these arguments, the kernel drops the upper bits. The argument `prot`
-    has 64 bits, but the bit that its rule checks is one of the lower ones.
+    A rule checks only the lower 32 bits. The kernel ignores the upper bits of most of these arguments. The argument
+    `prot` has 64 bits, but the bit that its rule checks is one of the lower ones.
 
     Attributes:
         argument: index of the argument, from 0.
-        values: accepted values.
-        below: exclusive upper bound. Smaller values are accepted, too, as unsigned numbers; 0 for no bound.
-        without: bit mask. Values with none of its bits are accepted, too; 0 for no mask.
+        values: values that pass.
+        below: bound below which unsigned values pass; 0 for no such test.
+        without: bit mask. Values that have none of its bits pass; 0 for no such test.
     """
 
     argument: int
@@ -100,25 +101,29 @@ class Rule:
     without: int = 0
 
     def instructions(self, gap: int) -> list[bytes]:
-        """The rule as BPF. It skips the next `gap` instructions if the argument passes, and one more if it does not."""
+        """The rule as BPF instructions.
+
+        They skip the next `gap` instructions if the argument passes, and one more if it does not.
+        """
         tests = [(_EQUAL, value, True) for value in self.values]
         tests += [(_AT_LEAST, self.below, False)] if self.below else []
         tests += [(_ANY_BIT, self.without, False)] if self.without else []
         code = [_instruction(_LOAD, 0, 0, _ARGUMENTS + 8 * self.argument)]
         for left, (operation, operand, passes) in zip(range(len(tests) - 1, -1, -1), tests, strict=True):
             allow = left + gap
-            other = 0 if left else allow + 1  # the next test, or the end
+            other = 0 if left else allow + 1  # go to the next test; after the last test, refuse
             code.append(_instruction(operation, *((allow, other) if passes else (other, allow)), operand))
         return code
 
 
 _PROT_EXEC = 4
 
-# The clocks that every process has, up to CLOCK_BOOTTIME. Higher ids belong to alarms, which need a right of their own,
-# and to the CPU clocks of other processes and threads, whose ids are negative (`~pid << 3 | …`).
+# The clocks 0 to 7 (CLOCK_BOOTTIME), which every process may read. The next ids belong to alarm clocks, which need a
+# capability. The CPU clocks of other processes and threads have negative ids (`~pid << 3 | …`), which are large as
+# unsigned numbers.
 _OWN_CLOCKS = Rule(0, below=8)
 
-# Waiting and waking within this process. Without FUTEX_PRIVATE_FLAG (128), children could wait for each other at a word
+# Futex operations within this process. Without FUTEX_PRIVATE_FLAG (128), children could wait for each other at a word
 # in a page of a library, which all processes share. FUTEX_LOCK_PI and its relatives are refused, because they look up
 # the process whose id the word holds. The values are WAIT, WAKE, WAIT_BITSET, WAIT_BITSET with FUTEX_CLOCK_REALTIME
 # (256), WAKE_BITSET, REQUEUE, CMP_REQUEUE and WAKE_OP.
@@ -133,8 +138,9 @@ _RULES = {
     "clock_getres": _OWN_CLOCKS,
     "clock_nanosleep": _OWN_CLOCKS,
     "futex": _OWN_FUTEXES,
-    # The advice that allocators give: NORMAL to DONTNEED, FREE, HUGEPAGE, NOHUGEPAGE. After MERGEABLE, the time of a
-    # write would reveal what other processes hold in memory. PAGEOUT takes shared pages away from them.
+    # Allowed is the advice that allocators give: NORMAL to DONTNEED (0 to 4), FREE, HUGEPAGE, NOHUGEPAGE. Refused are,
+    # among others, MERGEABLE and PAGEOUT. After MERGEABLE, the duration of a write would reveal what other processes
+    # hold in memory. PAGEOUT would remove shared pages from the memory of other processes.
     "madvise": Rule(2, values=(8, 14, 15), below=5),
 }
 
@@ -143,13 +149,15 @@ def architecture() -> Architecture | None:
     """The architecture of this machine; None if there is no table for it."""
     if sys.platform != "linux":
         return None
-    return ARCHITECTURES.get(os.uname().machine)  # `platform` would leave the host's name within reach of a program
+    # `os.uname`, because the module `platform` would keep the machine's name in memory that a program can search
+    return ARCHITECTURES.get(os.uname().machine)
 
 
 def build_filter(arch: Architecture) -> bytes:
-    """The filter as a BPF program. Allowed calls pass. Other calls, and arguments that a rule refuses, fail with EPERM.
+    """The filter as a BPF program.
 
-    EPERM instead of a kill gives an honest program a Python exception with its line.
+    Allowed calls pass. Other calls, and arguments that a rule refuses, fail with EPERM. They do not kill the process,
+    so an honest program gets a Python exception that names its line.
     """
     program = [
         _instruction(_LOAD, 0, 0, _ARCH),
@@ -159,8 +167,8 @@ def build_filter(arch: Architecture) -> bytes:
     ]
     if arch.foreign_from:
         program += [_instruction(_AT_LEAST, 0, 1, arch.foreign_from), _instruction(_RETURN, 0, 0, _KILL)]
-    # First the tests of the call's number, then each rule once, then two returns that all share. The program is short,
-    # because the kernel compiles it for every child.
+    # The order is: the tests of the call's number, each rule once, then one return to allow and one to refuse. The
+    # filter is kept short, because the kernel compiles it for every child.
     rules: list[bytes] = []
     starts: dict[Rule, int] = {}  # position of each rule, counted from the end of the rules
     for rule in _RULES.values():
@@ -176,7 +184,7 @@ def build_filter(arch: Architecture) -> bytes:
 
 
 def _instruction(code: int, if_true: int, if_false: int, operand: int) -> bytes:
-    """One `struct sock_filter`."""
+    """One BPF instruction as the bytes of a `struct sock_filter`."""
     return struct.pack("HBBI", code, if_true, if_false, operand)
 
 
@@ -184,7 +192,7 @@ _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_NO_NEW_PRIVS = 1, 4, 38
 _SECCOMP_SET_MODE_FILTER, _SECCOMP_FILTER_FLAG_TSYNC = 1, 1
 _CAPABILITY_VERSION_3 = 0x20080522
 
-# PyDLL keeps the interpreter's lock, because no other thread may run during `fork`.
+# PyDLL keeps the global interpreter lock during a call, because no other thread may run during `fork`.
 _libc = ctypes.PyDLL(None, use_errno=True)
 
 
@@ -204,7 +212,7 @@ def no_new_privileges() -> bool:
 
 
 def drop_capabilities() -> bool:
-    """Give up every capability. After `no_new_privileges`, none can come back."""
+    """Give up every Linux capability. After `no_new_privileges`, none can come back."""
     if not hasattr(_libc, "capset"):
         return False
     header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
@@ -214,8 +222,8 @@ def drop_capabilities() -> bool:
 def fork() -> int:
     """`fork(2)` without Python's after-fork hooks.
 
-    The hooks of `random`, `threading` and the interpreter touch some 180 pages. Copies of these pages cost as much as
-    the rest of the fork. A zygote has one thread and seeds `random` itself, so it needs no hook.
+    The hooks of `random`, `threading` and the interpreter write to some 180 pages, which the kernel must then copy.
+    This takes as long as the rest of the fork. A zygote has one thread and seeds `random` itself, so it needs no hook.
     """
     return int(_libc.fork())
 
@@ -230,7 +238,7 @@ class SeccompFilter:
         code = build_filter(arch)
         self._code = ctypes.create_string_buffer(code, len(code))
         self._program = SeccompFilter._Program(len(code) // 8, ctypes.addressof(self._code))
-        # explicit types, because a bare int would cut the pointer to 32 bits
+        # explicit types, because ctypes would cut a plain int to 32 bits, and the last argument is a pointer
         self._call = (
             ctypes.c_long(arch.seccomp),
             ctypes.c_ulong(_SECCOMP_SET_MODE_FILTER),
@@ -239,16 +247,16 @@ class SeccompFilter:
         )
 
     def apply(self) -> bool:
-        """Filter all threads of this process from here on, permanently.
+        """Apply the filter to all threads of this process, permanently.
 
-        `prctl` would filter only the calling thread. If another thread already has a filter of its own, the kernel
-        filters no thread, and this function returns False.
+        This uses the system call seccomp, because `prctl` would filter only the calling thread. If another thread
+        already has a filter of its own, the kernel filters no thread, and the return value is False.
         """
         return bool(_libc.syscall(*self._call) == 0)
 
 
 class Ruleset:
-    """A Landlock ruleset that takes away every right that this kernel's Landlock knows.
+    """A Landlock ruleset that denies every right that this kernel's Landlock can deny.
 
     Attributes:
         abi: version of the kernel's Landlock; 0 if Landlock is missing or switched off.
@@ -260,8 +268,8 @@ class Ruleset:
         self._fd = self._create(create) if self.abi else -1
 
     def _create(self, create: int) -> int:
-        # rights (linux/landlock.h): 13 for files since ABI 1, refer since 2, truncate since 3, ioctl since 5;
-        # net rights since 4; scopes since 6
+        # The rights grow with the ABI version (linux/landlock.h). Files have 13 rights in version 1; version 2 adds
+        # refer, version 3 truncate, version 5 ioctl. Version 4 adds network rights, and version 6 scopes.
         files = (1 << 13) - 1
         files |= sum(1 << bit for bit, since in ((13, 2), (14, 3), (15, 5)) if self.abi >= since)
         net = 3 if self.abi >= 4 else 0
@@ -276,20 +284,20 @@ class Ruleset:
 
 
 def release_free_memory() -> None:
-    """Return the allocator's unused pages to the kernel, because each fork would copy them."""
+    """Return the C allocator's unused pages to the kernel, because each fork would copy them."""
     if hasattr(_libc, "malloc_trim"):
         _libc.malloc_trim(ctypes.c_size_t(0))
 
 
 def become_nobody() -> bool:
-    """Switch to the user `nobody`, who owns nothing, if this process runs as root."""
+    """If this process runs as root, switch to the user `nobody`, who owns no files. Return whether it switched."""
     if os.geteuid() != 0:
         return False
     try:
         os.setgroups([])
         os.setresgid(65534, 65534, 65534)
         os.setresuid(65534, 65534, 65534)
-    except OSError:  # the root of a container may not do this; the other protections hold without it
+    except OSError:  # root in a container may lack the right to switch; the other protections hold anyway
         return False
     return True
 

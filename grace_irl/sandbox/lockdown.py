@@ -1,4 +1,7 @@
-"""The lock-down of a forked child: it gives up privileges permanently, each one after the last step that needs it."""
+"""The lock-down of a sandbox child: the steps by which a forked process permanently gives up its privileges.
+
+The order of the steps matters. Each privilege is dropped only after the last step that needs it.
+"""
 
 from __future__ import annotations
 
@@ -14,22 +17,29 @@ from grace_irl.sandbox import kernel
 
 SECCOMP, LANDLOCK = "seccomp", "landlock"
 LAYERS = (SECCOMP, LANDLOCK)
+"""Protections by the kernel. A child applies those that its request names."""
 
 LAYER_REFUSED = 96
-"""Exit status of a child that could not apply a requested layer. It ran nothing."""
+"""Exit status of a child that could not apply a requested layer, and therefore did not run the program."""
 
 CHILD_FAILED = 99
 """Exit status of a child in which the sandbox's code, not the program's, raised an exception."""
 
 OUT_OF_MEMORY = 98
-"""Exit status of a child that had no memory left to report the program's exception or any other result."""
+"""Exit status of a child that ran out of memory in the sandbox's code, for example while it reported an exception."""
 
 _MIB = 1 << 20
 
 
 @dataclass(frozen=True)
 class Allowance:
-    """Limits of a child: CPU time in seconds, and address space in MiB beyond `base_bytes`."""
+    """Limits of a child.
+
+    Attributes:
+        cpu_s: CPU time in seconds.
+        memory_mb: address space in MiB, beyond `base_bytes`.
+        base_bytes: address space in bytes that the child inherits or needs for its data.
+    """
 
     cpu_s: float
     memory_mb: int
@@ -37,7 +47,7 @@ class Allowance:
 
 
 def exit_status(error: BaseException) -> int:
-    """The exit status of a child in which the sandbox's code raised this. The function needs no memory."""
+    """The exit status of a child after an exception in the sandbox's code. The function allocates no memory."""
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return OUT_OF_MEMORY
     return CHILD_FAILED
@@ -46,7 +56,7 @@ def exit_status(error: BaseException) -> int:
 class Lockdown:
     """The layers of protection that this machine offers: a seccomp filter and a Landlock ruleset.
 
-    The zygote, which forks all children, prepares them once. Each child then only applies them.
+    The zygote, the process that forks all children, builds both layers once. Each child then only applies them.
     """
 
     def __init__(self) -> None:
@@ -59,7 +69,7 @@ class Lockdown:
         """Drop the privileges that neither the zygote nor its children need."""
         kernel.set_dumpable(False)
         kernel.become_nobody()
-        kernel.set_dumpable(False)  # a change of the user id resets it
+        kernel.set_dumpable(False)  # once more, because a change of the user id resets it
         kernel.no_new_privileges()
         kernel.drop_capabilities()
         for name in ("RLIMIT_CORE", "RLIMIT_FSIZE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE"):
@@ -70,8 +80,9 @@ class Lockdown:
 
         Args:
             layers: layers to apply, from `LAYERS`.
-            budget: limits of the process from here on.
-            keep: descriptors that become 3, 4, … in this order. All others except 0, 1 and 2 are closed.
+            budget: limits of the process.
+            keep: file descriptors to keep. They get the numbers 3, 4, … in this order. All others except 0, 1 and 2 are
+                closed.
         """
         kernel.die_with_parent()
         kernel.set_dumpable(False)
@@ -84,14 +95,14 @@ class Lockdown:
         if LANDLOCK in layers and not (self._ruleset and self._ruleset.apply()):
             os._exit(LAYER_REFUSED)
         _keep_only(keep)
-        # 0, so that the process gets no new descriptor. `_keep_only` needs new ones, so it comes before.
+        # From here on, the process gets no new descriptor. `_keep_only` needs new ones, so it comes first.
         _limit("RLIMIT_NOFILE", 0)
         if SECCOMP in layers and not (self._filter and self._filter.apply()):
             os._exit(LAYER_REFUSED)
 
 
 def _keep_only(keep: Sequence[int]) -> None:
-    """Move the descriptors `keep` to 3, 4, … and close all others above the standard streams."""
+    """Move the file descriptors `keep` to 3, 4, …, and close all others above 2."""
     high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 3 + len(keep)) for fd in keep]
     for n, fd in enumerate(high):
         os.dup2(fd, 3 + n)
@@ -105,5 +116,5 @@ def _limit(name: str, soft: int, hard: int | None = None) -> None:
     limit = (soft, soft if hard is None else hard)
     try:
         resource.setrlimit(which, limit)
-    except (ValueError, OSError):  # a hard limit that is lower already (macOS refuses some of them)
+    except (ValueError, OSError):  # the hard limit is lower already, or macOS refuses this limit
         return

@@ -1,4 +1,8 @@
-"""Shared memory without a name: sealed memfds, or unlinked files on systems without memfds."""
+"""Shared memory without a name, by which the host and the sandbox's processes exchange data.
+
+On Linux it is a memfd, a file in memory. It can be sealed, which fixes its size or its contents permanently. On other
+systems it is a temporary file whose name is deleted at once, and which cannot be sealed.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +20,15 @@ SIZE_SEALED = SEAL_SEAL | SEAL_SHRINK | SEAL_GROW
 WRITE_SEALED = SIZE_SEALED | SEAL_WRITE
 
 
-_SEALING_S, _SEALING_PAUSE_S = 20.0, 0.02
+_SEALING_S, _SEALING_PAUSE_S = 20.0, 0.02  # time limit of `seal`, and pause between two attempts
 
 
 def create(size: int) -> int:
-    """The descriptor of a new file without a name, with `size` zero bytes."""
+    """Create a file without a name that holds `size` zero bytes, and return its file descriptor."""
     if hasattr(os, "memfd_create"):
         fd = os.memfd_create("grace-irl", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     else:
-        import tempfile  # not at the top, because it would take a megabyte in a zygote
+        import tempfile  # not at the top, because the module would cost every zygote a megabyte
 
         fd, name = tempfile.mkstemp(prefix="grace-irl-")
         os.unlink(name)
@@ -37,10 +41,14 @@ def create(size: int) -> int:
 
 
 def seal(fd: int, seals: int) -> None:
-    """Fix the size, or the size and the contents, permanently for all processes.
+    """Seal a file permanently for all processes. On systems without memfds, do nothing.
 
-    The kernel returns EBUSY while a page of the file is in use elsewhere. On a busy machine, one of the kernel's own
-    batches of pages may hold it for a while. A later attempt succeeds, so this function tries again.
+    The kernel returns EBUSY while it still uses a page of the file itself, which happens on a busy machine. A later
+    attempt succeeds, so this function tries again.
+
+    Args:
+        fd: file descriptor.
+        seals: `SIZE_SEALED` to fix the size, or `WRITE_SEALED` to fix size and contents.
 
     Raises:
         OSError: the kernel refuses, or is still busy after `_SEALING_S` seconds.
@@ -67,7 +75,7 @@ def write(fd: int, parts: Iterable[bytes | bytearray | memoryview]) -> None:
 
 
 def read_all(fd: int, size: int, offset: int) -> bytearray:
-    """A private copy of `size` bytes of a file; fewer if the file ends earlier."""
+    """A copy of the `size` bytes of a file that start at `offset`; fewer if the file ends earlier."""
     data = bytearray(size)
     view, done = memoryview(data), 0
     while done < size:
@@ -79,7 +87,7 @@ def read_all(fd: int, size: int, offset: int) -> bytearray:
 
 
 def close(*fds: int) -> None:
-    """Close descriptors, and ignore those that are already closed."""
+    """Close file descriptors, and ignore those that are already closed."""
     for fd in fds:
         with contextlib.suppress(OSError):
             os.close(fd)

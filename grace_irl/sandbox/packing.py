@@ -1,8 +1,9 @@
-"""A package: the trajectories of one `put`, which stay in the host process until a run needs some of them.
+"""Packages: the trajectories of one call of `Sandbox.put`, which stay in the host process until a run needs them.
 
-Experts and negatives often come from different files. So a property that differs between files would tell a program the
-label of a state. Such properties are the type and precision of numbers, and the presence of actions. A package
-therefore gives all its trajectories one type and one precision, and shows actions only if all of them have some.
+The host is the process that uses the sandbox. Expert and negative trajectories often come from different files. So a
+property that differs between files would tell a program the label of a state. Such properties are the type and
+precision of numbers, and the presence of actions. A package therefore gives all its trajectories one type and one
+precision, and shows actions only if all trajectories have them.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ from grace_irl.states.kind import PartLayout, StateKind
 from grace_irl.states.texts import TextTable
 
 PORTION_BYTES = 16 << 20
-"""Maximum bytes of states and actions for one child. A longer run is split into portions for several children, one
-after the other, so that memory never holds a copy of the whole set."""
+"""Maximum bytes of states and actions for one sandbox child. A larger run is split into portions for several children,
+one after the other, so that memory never holds a copy of the whole set."""
 
 _CODE_BYTES = 8
-"""Approximate bytes of a state's reference to its text. They limit a portion even if all its states have one text."""
+"""Bytes to count for a state's reference to its text. With 0, a portion whose states share one text could grow without
+limit."""
 
-_GLANCE = 64  # number of first states, which usually show whether numbers were recorded in double precision
+_GLANCE = 64  # number of states to test first; they usually show whether numbers were recorded in double precision
 _BLOCK = 1 << 16  # number of states to compare at once, because a comparison makes copies
 _PLACES = 1024.0  # numbers with at most 10 binary digits after the point, such as counts, do not reveal a precision
 
@@ -38,15 +40,16 @@ _PLACES = 1024.0  # numbers with at most 10 binary digits after the point, such 
 class Package:
     """The trajectories of one `put`, without copies of their arrays.
 
-    A program cannot find out how wide, or in which order, a file stores its texts. The memory of a run holds
-    only the texts themselves, in the order in which the run first uses them.
+    A file may pad its texts to some width and store them in some order. A program can see neither. The memory of a run
+    holds only the texts themselves, in the order in which the run first uses them.
 
     Attributes:
-        kind: kind of the states.
-        stored: name and type of each part of the states, one type for all trajectories.
+        kind: kind of the states, such as vectors or grids.
+        stored: name of each part of a state, and the part's type, which is the same in all trajectories. A part is one
+            array of a state, such as one entry of a dict.
         contents: the trajectories, in the order of the `put`. Codes of texts are indices into `texts`.
         texts: the different texts of all states, in UTF-8 without padding.
-        precision: type whose precision all actions get; float64 if no actions are floats.
+        precision: float type to whose precision all float actions are rounded; float64 if no actions are floats.
         lengths: number of states of each of the n trajectories, `(n,)`.
     """
 
@@ -58,7 +61,9 @@ class Package:
     lengths: NDArray[np.int64]
 
     def portions(self, positions: NDArray[np.int64], most: int = PORTION_BYTES) -> Iterator[slice]:
-        """Split a run into slices of `positions`, one per child. A slice has at most `most` bytes, or one trajectory.
+        """Split a run into slices of `positions`, one per child.
+
+        A slice has at most `most` bytes, unless it is a single larger trajectory.
 
         Args:
             positions: indices into `contents` of the run's trajectories, in the order of the run.
@@ -77,14 +82,18 @@ class Package:
         yield slice(start, len(positions))
 
     def parcel(self, positions: NDArray[np.int64]) -> int:
-        """The descriptor of sealed memory with the trajectories at these indices, in this order."""
+        """Copy trajectories to sealed shared memory, and return its file descriptor.
+
+        Args:
+            positions: indices into `contents`, in the order of the run.
+        """
         return self._sealed([self.contents[index] for index in positions.tolist()])
 
     def single_states(self, places: Sequence[tuple[int, int]]) -> int:
-        """The descriptor of sealed memory with single states, each as a trajectory of one state.
+        """Copy single states to sealed shared memory, each as a trajectory of one state. Return the file descriptor.
 
         Args:
-            places: trajectory and step of each state.
+            places: index of the trajectory and step of each state.
 
         Raises:
             ValueError: a state that does not exist.
@@ -100,7 +109,10 @@ class Package:
         return self._sealed(contents)
 
     def _sealed(self, contents: Sequence[Content]) -> int:
-        """The descriptor of a parcel in the common types. The codes of texts follow the order of their first use."""
+        """Copy trajectories to sealed shared memory in the common types, and return its file descriptor.
+
+        Texts get new codes, in the order of their first use.
+        """
         numbers: dict[int, int] = {}
 
         def laid(array: NDArray[Any], about: PartLayout) -> NDArray[Any]:
@@ -117,7 +129,7 @@ class Package:
         return seal_parcel(self.kind, self.stored, even, [self.texts[code] for code in numbers])
 
     def _bytes(self, index: int, shown: set[int]) -> int:
-        """Bytes of a trajectory, without the texts of the codes `shown`, which the portion already holds."""
+        """Bytes of a trajectory. Texts with a code in `shown` do not count, because the portion already holds them."""
         parts, actions, _ = self.contents[index]
         numbers = (
             part.size * (_CODE_BYTES if about.is_text else np.dtype(about.dtype).itemsize)
@@ -132,10 +144,11 @@ class Package:
 
 
 def pack(trajectories: Sequence[Trajectory]) -> Package:
-    """The package of a set: one type for each part of the states, and actions for all trajectories or none.
+    """Make a package: one type for each part of the states, and actions for all trajectories or none.
 
     Raises:
-        InputError: states of several kinds or parts, texts that are not UTF-8, actions that are not numbers.
+        InputError: states of different kinds or with different parts, texts that are not UTF-8, or actions that are not
+            numbers.
     """
     kinds = {trajectory.kind: trajectory.state_kind for trajectory in trajectories}
     kind = next(iter(kinds.values()), next(iter(KINDS.values())))
@@ -159,7 +172,7 @@ def pack(trajectories: Sequence[Trajectory]) -> Package:
 def _columns(
     kind: StateKind, trajectories: Sequence[Trajectory], table: TextTable
 ) -> tuple[tuple[PartLayout, ...], list[list[NDArray[Any]]]]:
-    """Name and common type of each part of the states, and the part's array in each trajectory."""
+    """Name and common type of each part of the states, and each part's arrays, one per trajectory."""
     found: dict[PartLayout, list[NDArray[Any]]] = {}
     for trajectory in trajectories:
         parts = kind.parts(trajectory.states)
@@ -187,9 +200,9 @@ def _actions(trajectory: Trajectory) -> NDArray[Any] | None:
 def common_dtype(arrays: Sequence[NDArray[Any]]) -> np.dtype[Any]:
     """The common type in which to store these arrays, in this machine's byte order.
 
-    If all arrays share a type and precision, it is that type. Otherwise, integers get the smallest type that holds them
-    all. Floats get the coarsest type among them, because the bits of a finer type would reveal each array's precision.
-    A float64 array that holds only float32 numbers counts as float32.
+    If all arrays have the same type and precision, it is their type. Otherwise, integers get the smallest type that
+    holds all of them. Floats get the coarsest type among them, because the last bits of a finer type would reveal which
+    arrays had less precision. A float64 array that holds only float32 numbers counts as float32.
     """
     types = {array.dtype.newbyteorder("=") for array in arrays}
     floats = [array for array in arrays if array.dtype.kind == "f"]
@@ -203,7 +216,7 @@ def common_dtype(arrays: Sequence[NDArray[Any]]) -> np.dtype[Any]:
 
 
 def convert(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The array in this type, without a copy if it has the type. Numbers beyond a float type's range are clipped."""
+    """The array in a given type, without a copy if it has this type. Numbers beyond a float type's range are cut."""
     if array.dtype == dtype:
         return array
     if dtype.kind == "f" and not np.can_cast(array.dtype, dtype, "safe"):
@@ -213,10 +226,13 @@ def convert(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def action_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
-    """The common shape of one action in all trajectories; None if each trajectory keeps its own.
+    """The shape to which to convert each action; None if every trajectory keeps its shape.
 
-    Different shapes of the same numbers, such as `(T,)` and `(T, 1)`, would only reveal the recorder. Actions of
-    different sizes are different actions, as grids of different sizes are different states.
+    Different shapes of the same numbers, such as `()` and `(1,)`, would reveal which file a trajectory is from. Actions
+    of different sizes keep their shapes, because they are different actions.
+
+    Args:
+        shapes: shape of one action, for each trajectory.
     """
     if len(set(shapes)) <= 1:
         return None
@@ -228,7 +244,10 @@ def action_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
 
 
 def _precision(array: NDArray[Any]) -> np.dtype[Any] | None:
-    """The float type that an array's numbers need; None if the numbers do not reveal one."""
+    """The float type in which an array's numbers were recorded; None if the numbers are too short to reveal it.
+
+    It is the array's own type, or float32 for a wider array whose numbers all fit into float32.
+    """
     if array.dtype.itemsize <= np.dtype(np.float32).itemsize:
         return array.dtype.newbyteorder("=")
     if not _fits(array[:_GLANCE]):
@@ -240,12 +259,13 @@ def _precision(array: NDArray[Any]) -> np.dtype[Any] | None:
 
 
 def _fits(block: NDArray[Any]) -> bool:
-    """Whether float32 can hold every number exactly."""
+    """Whether float32 can hold every number of the block exactly."""
     with np.errstate(over="ignore"):
         return bool((block.astype(np.float32) == block).all())
 
 
 def _short(block: NDArray[Any]) -> bool:
+    """Whether every number of the block has at most 10 binary digits after the point."""
     with np.errstate(over="ignore"):
         scaled = block * _PLACES
     return bool((np.rint(scaled) == scaled).all())

@@ -1,8 +1,8 @@
-"""A parcel: the trajectories of one sandbox run, and no others, in sealed memory in the order of that run.
+"""Parcels: sealed memory with the trajectories of one sandbox run, and no others, in the order of that run.
 
-A program can search the memory of its own process. It finds only these trajectories, in the order in which it gets
-them, so it learns nothing about their order in the file or the set. Numbers have their stored type. Each different text
-is stored once, without the padding that it has in its file.
+A program can search the memory of its own process. It finds only the trajectories of its run, in the order in which it
+gets them. So it learns nothing about their order in the file or the set. Each different text is stored once, without
+the padding that it has in its file.
 
 The format resembles safetensors: the length of a header, the header in JSON, then the arrays one after the other.
 """
@@ -28,18 +28,18 @@ _SIZE = struct.Struct("<q")
 """Format of the length of the header in bytes, at the start of the memory."""
 
 CODE = np.dtype("<i4")
-"""Type of a code, the number that stands for a text."""
+"""Type of a code, which is the number of a text in the parcel."""
 
 _PLACE = np.dtype("<i8")
 _ALIGNMENT = 64
 
 
 class Content(NamedTuple):
-    """One trajectory for a parcel.
+    """One trajectory to store in a parcel.
 
     Attributes:
-        parts: arrays in the order of the parcel's parts: numbers `(T+1, …)`, or codes of texts `(T+1,)` of type `CODE`.
-            Codes count from 0 in the order of first use in the run.
+        parts: one array for each part of the states, such as an entry of a dict. An array holds numbers `(T+1, …)`, or
+            codes of texts `(T+1,)` of type `CODE`. Codes count from 0 in the order of first use in the run.
         actions: actions `(T, …)` of type `ACTION_DTYPE`, or None.
         text: instruction of the trajectory.
     """
@@ -52,7 +52,7 @@ class Content(NamedTuple):
 def seal_parcel(
     kind: StateKind, stored: Sequence[PartLayout], contents: Sequence[Content], texts: Sequence[memoryview] = ()
 ) -> int:
-    """Write trajectories to memory, seal it against all writes, and return its descriptor.
+    """Write trajectories to new memory, seal it against all writes, and return its file descriptor.
 
     Args:
         kind: kind of the states.
@@ -92,7 +92,7 @@ def seal_parcel(
 
 
 class _Arrays:
-    """The arrays after the header.
+    """The arrays that follow a parcel's header.
 
     Attributes:
         chunks: bytes of the arrays, with padding between them.
@@ -113,11 +113,12 @@ class _Arrays:
 
 
 class TrajectoryView:
-    """One trajectory of a parcel.
+    """One trajectory of a parcel, without a copy of its arrays.
 
     Attributes:
-        layout: byte layout of its states, for another process.
-        arrays: array of each part: stored numbers `(T+1, …)`, or codes of texts `(T+1,)`. Equal texts have equal codes.
+        layout: byte layout of a state, by which another process decodes the bytes of `wire`.
+        arrays: array of each part of the states: numbers `(T+1, …)`, or codes of texts `(T+1,)`. Equal texts have equal
+            codes.
         actions: actions `(T, …)`, or None.
         extra_info: instruction of the trajectory.
         length: number of states, T+1.
@@ -156,7 +157,7 @@ class TrajectoryView:
         return self.layout.kind.joined(values)
 
     def wire(self, step: int) -> bytes:
-        """The bytes of a state for another process, which decodes them by `layout`."""
+        """The bytes of the state of one step, for another process. It decodes them by `layout`."""
         if self._plain:
             data: bytes = self.arrays[0][step].tobytes()
             return data
@@ -167,14 +168,14 @@ class TrajectoryView:
 
 
 class Views:
-    """Random access to the trajectories of a parcel. The constructor maps the parcel into memory.
+    """The trajectories of a parcel, by index. The constructor maps the parcel into memory.
 
     Attributes:
-        mapped: bytes of address space that the parcel takes.
+        mapped: size of the parcel in bytes.
     """
 
     def __init__(self, fd: int) -> None:
-        # Private and read-only: a child that makes it writable changes only its own copy.
+        # Private and read-only. A child that makes the pages writable changes only its own copy.
         self._map = mmap.mmap(fd, 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
         self.mapped = len(self._map)
         (size,) = _SIZE.unpack_from(self._map)
@@ -219,7 +220,7 @@ class Views:
         return np.ndarray((length, *shape), dtype, self._map, self._start + start)
 
     def _place(self, code: int) -> tuple[int, int]:
-        """Offset and size of a text in bytes."""
+        """Offset and size in bytes of the text with this code."""
         at, end = struct.unpack_from("<2q", self._map, self._places_at + code * _PLACE.itemsize)
         return self._texts_at + at, end - at
 

@@ -1,6 +1,6 @@
-"""The sandbox of the project: a pool of zygotes, one per core. A run borrows one of them.
+"""`ZygotePool`, the project's implementation of `Sandbox`: a pool of zygotes, one per core.
 
-A zygote is a process that forks a locked-down child for each program.
+A zygote is a process that forks a locked-down child for each program. A run borrows one zygote from the pool.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ZygotePool:
         workers: number of zygotes; None for one per core that this process may use.
         tier: strength of the sandbox, from "A" to "E" (see `open_sandbox`).
         layers: layers of protection that each child applies, from `LAYERS`.
-        wrap: command that runs each zygote; () for none.
+        wrap: command that runs each zygote, such as bubblewrap with its options; () for none.
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class ZygotePool:
         self._workers = cores() if workers is None else workers
         if self._workers < 1:
             raise InputError(f"{workers} workers; expected at least 1")
-        # so that even a program that escapes from its child cannot read the memory of this process
+        # Even a program that escapes from its child must not read the memory of this process.
         kernel.set_dumpable(False)
         self.tier, self.layers, self._wrap = tier, tuple(layers), tuple(wrap)
         self._handles = itertools.count(1)
         self._packages: dict[int, Package] = {}
         self._lock = threading.Lock()
-        self._random = np.random.default_rng()  # seeded by the kernel
+        self._random = np.random.default_rng()  # seeded by the kernel, so that no program can predict it
         self._zygotes: list[ZygoteHandle] = []
         self._idle: queue.LifoQueue[ZygoteHandle] = queue.LifoQueue()
         self._closed = False
@@ -79,13 +79,13 @@ class ZygotePool:
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """Process ids of the zygotes or their wrappers, for measurements."""
+        """Process ids of the zygotes, or of the commands that run them, for measurements."""
         return tuple(zygote.pid for zygote in self._zygotes)
 
     def put(self, trajectories: Sequence[Trajectory]) -> int:
         """See `Sandbox`.
 
-        The trajectories stay in this process. A worker gets copies of those that a run needs, until the run ends.
+        The trajectories stay in this process. A sandbox child gets copies of those that its run needs.
         """
         package = pack(trajectories)
         with self._lock:
@@ -132,7 +132,7 @@ class ZygotePool:
         Args:
             checks: whether the static checks may refuse the source. Test attacks (canaries) set it to False to try the
                 layers alone.
-            layers: layers that the child applies; None for those of the pool.
+            layers: layers of protection that the child applies; None for those of the pool.
         """
         package = self._package(handle)
         data = source.encode("utf-8", "surrogatepass")
@@ -213,10 +213,12 @@ class ZygotePool:
         self.close()
 
     def _ask(self, request: dict[str, Any], *fds: int) -> Ended:
-        """Send a request to an idle zygote, and once more to a new one if it dies.
+        """Send a request to an idle zygote, and return how the child ended.
+
+        If the zygote dies, it is restarted, and gets the request once more.
 
         Raises:
-            SandboxError: the new one died, too.
+            SandboxError: the restarted zygote died, too.
         """
         within_s = 2 * request["wall_s"] + _MARGIN_S
         with self._lend() as zygote:
@@ -239,7 +241,7 @@ class ZygotePool:
             yield zygote
         finally:
             self._idle.put(zygote)
-            if self._closed:  # `close` ran during the block, and the zygote may have been restarted since then
+            if self._closed:  # `close` ran during the block, and `_ask` may have restarted the zygote after it
                 zygote.close()
 
     def _require_open(self) -> None:
@@ -247,11 +249,11 @@ class ZygotePool:
             raise SandboxError("the sandbox is closed; expected `run` before `close`")
 
     def _second_order(self, count: int) -> NDArray[np.int64]:
-        """A random order in which no trajectory keeps its position. No program can know it.
+        """A random order of the trajectories for strict mode's second pass. No program can predict it.
 
-        It is one cycle through all positions. A single trajectory stays where it is.
+        No trajectory keeps its position, unless there is only one. The order is a permutation with a single cycle.
 
-        An honest program gives the same rewards under every permutation, so runs stay reproducible.
+        Runs stay reproducible, because an honest program gives the same rewards under every permutation.
         """
         with self._lock:
             cycle = self._random.permutation(count)
@@ -267,7 +269,7 @@ def cores() -> int:
 
 @contextmanager
 def _held(fd: int) -> Iterator[int]:
-    """Context that closes the descriptor after its block."""
+    """Context that closes a file descriptor after its block."""
     try:
         yield fd
     finally:
@@ -284,7 +286,7 @@ def _bounds(limits: Limits) -> dict[str, Any]:
 
 
 def _lengths(package: Package, positions: NDArray[np.int64], debug: Sequence[DebugRequest]) -> NDArray[np.int64]:
-    """Number of states at each position of a run, after a check of the positions and the debug requests."""
+    """Check the positions and debug requests of a run, and return the number of states of each trajectory."""
     count = len(package.lengths)
     if len(positions) and (positions.min() < 0 or positions.max() >= count):
         raise ValueError(f"order reaches to {positions.max()}; expected indices of the {count} trajectories put")

@@ -1,7 +1,8 @@
-"""The warm-up of a zygote before its first fork: load modules, rehearse a run, fill the gaps of the allocator.
+"""The warm-up of a zygote before its first fork: load modules, hide paths, rehearse a run, fill gaps in memory.
 
-A zygote is a process that forks a locked-down child for each program. A locked-down child can open no file. So `LAZY`
-names modules that Python would otherwise load only when a program first needs them, which would fail.
+A zygote is a process that forks a locked-down child for each program. The child can open no file, so the zygote must
+load all modules in advance. Paths are hidden, because they name the user's folders. The rest of the warm-up makes
+children faster.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ from grace_irl.states import kind_of
 
 
 def forget_places() -> None:
-    """Shorten all paths in modules and their code to the part below the packages folder, such as `numpy/__init__.py`.
+    """Shorten all paths in modules and their code to the part below an import folder, such as `numpy/__init__.py`.
 
-    So a program cannot read from them where the folders of this machine are. Tracebacks still name files. Call this
-    function after all imports and before `sys.path` is emptied.
+    Also clear the command line and the environment. So a program cannot find out the names of this machine's folders,
+    but tracebacks still name files. Call this function after all imports and before `sys.path` is emptied.
     """
     package = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     shorten = _Shortener([*sys.path, sys.prefix, sys.base_prefix, os.path.dirname(sys.executable), package])
@@ -48,11 +49,11 @@ def forget_places() -> None:
         arguments[:] = [""]
     os.environ.clear()
     sys.executable = ""
-    sys.modules["posix"].environ.clear()  # the source of os.environ
+    sys.modules["posix"].environ.clear()  # the dict from which `os.environ` was made
 
 
 class _Shortener:
-    """Function that removes a known folder from the start of paths, and returns other values unchanged."""
+    """A function that removes known folders from the start of paths, and returns other values unchanged."""
 
     def __init__(self, folders: Iterable[str]) -> None:
         whole = {os.path.abspath(folder) for folder in folders if folder}
@@ -78,7 +79,7 @@ class _Shortener:
 
 def _forget_in(holder: Any, shorten: _Shortener) -> None:
     names = getattr(holder, "__dict__", {})
-    if isinstance(holder, type):  # a loader of built-in modules
+    if isinstance(holder, type):  # the loader of built-in modules is a class, whose attributes hold no path
         return
     for name, value in list(names.items()):
         if isinstance(value, (str, list)) and (short := shorten(value)) != value:
@@ -86,7 +87,7 @@ def _forget_in(holder: Any, shorten: _Shortener) -> None:
 
 
 def _forget_in_functions(shorten: _Shortener) -> None:
-    """Shorten the paths in all functions and running frames, in place. Nested code changes with the code around it."""
+    """Shorten the paths in all functions and running frames, in place. This includes code that is nested in them."""
     functions = [each for each in gc.get_objects() if isinstance(each, types.FunctionType)]
     for function in functions:
         defaults = function.__defaults__ or ()
@@ -97,7 +98,7 @@ def _forget_in_functions(shorten: _Shortener) -> None:
     while frame is not None:
         codes[id(frame.f_code)] = frame.f_code
         frame = frame.f_back
-    rename = getattr(_imp, "_fix_co_filename", None)  # the import system's tool for moved code
+    rename = getattr(_imp, "_fix_co_filename", None)  # by which the import system corrects paths of moved files
     if rename is not None:
         for code in codes.values():
             rename(code, shorten(code.co_filename))
@@ -111,17 +112,18 @@ LAZY = (
     *("lxml.etree", "lxml.html", "lxml.objectify", "lxml.builder", "xml.dom.minidom", "xml.dom.expatbuilder"),
     *("xml.etree.ElementPath", "importlib._bootstrap", "traceback"),
 )
+"""Modules that Python would load only when a program first needs them. In a locked-down child, that would fail."""
 
 
 def preload() -> None:
-    """Import all modules, make the first calls that load more, forget all paths, and shut down the import system."""
+    """Import all modules that programs may need, hide all paths, and shut down the import system."""
     for name in [*sorted(ALLOWED_MODULES), *LAZY]:
         importlib.import_module(name)
     _first_calls()
-    warnings.simplefilter("ignore")  # nobody reads warnings, and the first one of a kind looks up its source line
+    warnings.simplefilter("ignore")  # nobody reads warnings, and to format one, Python looks up its source line
     sys.dont_write_bytecode = True
     forget_places()
-    # from here on an import finds a loaded module, or fails with the module's name
+    # From here on, an import finds a loaded module, or raises an ImportError that names the module.
     sys.meta_path.clear()
     sys.path.clear()
     sys.path_importer_cache.clear()
@@ -129,7 +131,7 @@ def preload() -> None:
 
 
 def _read_xml() -> None:
-    """Read a screen in all the ways that programs use."""
+    """Parse and query a small XML screen by all functions that programs typically call."""
     import xml.dom.minidom
     import xml.etree.ElementTree as ET
 
@@ -159,6 +161,7 @@ def _read_xml() -> None:
 
 
 def _first_calls() -> None:
+    """Call functions that load further modules or code at their first call."""
     from datetime import datetime
 
     np.percentile(np.array([1.0, 2.0]), 5)
@@ -171,7 +174,7 @@ def _first_calls() -> None:
     "é".encode("ascii", "ignore").decode("latin-1")
     datetime(2000, 1, 1).strftime("%Y")
     _read_xml()
-    # define a class and a dataclass, as programs do, to warm up the interpreter's code for it
+    # Define a dataclass, as programs do, to warm up the interpreter's code for it.
     module = sys.modules[MODULE] = types.ModuleType(MODULE)
     exec(
         "from dataclasses import dataclass\n@dataclass\nclass Reward:\n    a: int = 0\nReward()",
@@ -180,20 +183,20 @@ def _first_calls() -> None:
     del sys.modules[MODULE]
 
 
-_POOL_BYTES = 16 << 10  # obmalloc.c: POOL_SIZE of CPython 3.10 and later; a pool holds objects of one size class
+_POOL_BYTES = 16 << 10  # size of a pool (obmalloc.c: POOL_SIZE of CPython 3.10 and later)
 _POOL_HEADER = 48
 _ALIGNMENT = 16
-_LARGEST = 512  # beyond that, objects come from malloc
-_MOST = 1 << 17  # maximum number of objects of one size; CPython's allocator needs fewer, another one may not
+_LARGEST = 512  # maximum size of an object in a pool, bytes; malloc provides larger ones
+_MOST = 1 << 17  # maximum number of objects of one size, which ends the loop if the allocator is not CPython's
 
 _gaps: list[bytes] = []
 
 
 def fill_gaps() -> None:
-    """Fill the gaps in the allocator's half-full pools permanently.
+    """Fill the gaps in half-full pools permanently. In a pool, CPython's allocator keeps objects of one size.
 
-    A forked child would put new objects into these gaps. The kernel would then copy each such page as a whole, with the
-    zygote's objects on it. Without gaps, new objects lie together, and the kernel copies a sixth fewer pages.
+    A forked child would put its new objects into these gaps. The kernel would then copy each such page as a whole, with
+    the zygote's objects on it. Without gaps, new objects lie together, and the kernel copies a sixth fewer pages.
     """
     empty = b"".__sizeof__()
     for size in range(_ALIGNMENT * (-(-empty // _ALIGNMENT)), _LARGEST + 1, _ALIGNMENT):
@@ -205,12 +208,12 @@ def fill_gaps() -> None:
             here = id(filled[-1])
             in_a_row = in_a_row + 1 if here == before + size else 0
             before = here
-        # the last objects fill a pool of their own from end to end: no gap is left, and this pool can be freed
+        # The last objects lie side by side and fill a new pool, so no gap is left. They are dropped, which frees it.
         _gaps.extend(filled[: -in_a_row - 1])
 
 
-_TIMES = 20  # CPython 3.11 rewrites a function at its 8th call, and each instruction after a few more
-_STATES = 16
+_TIMES = 20  # rehearsals; CPython 3.11 specialises a function at its 8th call, and each instruction after a few more
+_STATES = 16  # number of states in a rehearsal
 
 _PROGRAM = """
 import numpy as np
@@ -231,8 +234,8 @@ class Reward:
 def rehearse() -> None:
     """Parse, check, compile and score a program several times, for vectors and for grids.
 
-    As the interpreter warms up, it rewrites bytecode, fills its method caches and builds its free lists. A child would
-    do this on pages that it must copy first. The rehearsal in the zygote saves 40 % of a child's page faults.
+    During the first runs of a program, the interpreter rewrites bytecode, fills method caches and builds free lists. A
+    child would do this on pages that the kernel must copy first. The rehearsal saves 40 % of a child's page faults.
     """
     for states in (np.ones((_STATES, 4)), np.ones((_STATES, 3, 3, 3), np.uint8)):
         kind = kind_of(states, "rehearsal")

@@ -1,4 +1,4 @@
-"""The protocol of a sandbox, which stores trajectories, and inspects and runs programs."""
+"""The protocol `Sandbox`, whose implementations run untrusted reward programs, and the types of its arguments."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from grace_irl.demos.trajectory import Trajectory
 from grace_irl.programs.program import Definition, Program
 
 Mode = Literal["batch", "strict"]
-"""Way to run a program. In "batch" mode, its process holds all trajectories of the run. In "strict" mode, its process
-gets one state at a time. A second process runs it in another order, and the rewards must agree (see
-`sandbox/strict.py`)."""
+"""Way to run a program. In "batch" mode, the program's process holds all trajectories of the run. In "strict" mode, the
+process gets one state at a time. A second process then scores the trajectories in another order, and the rewards must
+agree (see `sandbox/strict.py`)."""
 
 Status = Literal[
     "ok",  # every reward is a finite number
@@ -59,7 +59,7 @@ class Inspection:
     Attributes:
         id: hash of the normalised syntax tree (16 hex digits), independent of comments, docstrings and layout.
         problems: messages of the static checks, each with its line; () for a source that may run.
-        functions: all functions and classes, for statistics of reuse.
+        functions: all functions and classes, by which a run finds those that several programs share.
         takes_action: whether reward_fn takes (state, action, next_state) instead of (state).
         nodes: number of nodes in the syntax tree, the measure of a program's length.
     """
@@ -73,13 +73,13 @@ class Inspection:
     def program(
         self, source: str, operator: str = "initialise", parents: tuple[str, ...] = (), prior: float = 0.0
     ) -> Program:
-        """The program of the inspected source."""
+        """Make a `Program` from the inspected source. The arguments are attributes of `Program`."""
         return Program(self.id, source, self.nodes, operator, parents, prior, self.functions, self.takes_action)
 
 
 @dataclass(frozen=True)
 class DebugRequest:
-    """Request for debug_fn's text right after `reward_fn` scored a state.
+    """Request for the text of a program's debug_fn about one state, right after reward_fn scored that state.
 
     Attributes:
         position: index of the trajectory in the run, from 0.
@@ -92,14 +92,14 @@ class DebugRequest:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """Outcome of a run.
+    """Outcome of a run of a program.
 
     Attributes:
-        status: see `Status`.
+        status: "ok", or the kind of failure (see `Status`).
         rewards: one `(T+1,)` array per trajectory, in the order of the call; () unless status is "ok". A
             program that takes actions rewards transitions: entry t+1 is r(s_t, a_t, s_{t+1}) and entry 0 is NaN.
         message: one line for the user; "" if the status is "ok".
-        traceback: lines of the traceback that lie in the program, for a repair; "" if there are none.
+        traceback: the program's own lines of the traceback, for a model that repairs the program; "" if there are none.
         debug: one text per `DebugRequest`, in order, without control characters.
         cpu_s: CPU seconds of the child.
         wall_s: wall seconds of the run.
@@ -121,7 +121,7 @@ class Sandbox(Protocol):
 
     @property
     def tier(self) -> str:
-        """The strength of this sandbox, found by canary attacks: "A" (strongest) to "E" (docs/sandbox.md)."""
+        """The strength of this sandbox, from "A" (strongest) to "E", as test attacks found it (docs/sandbox.md)."""
         ...
 
     @property
@@ -132,7 +132,7 @@ class Sandbox(Protocol):
     def put(self, trajectories: Sequence[Trajectory]) -> int:
         """Store trajectories, and return their handle for `run`.
 
-        Programs see all trajectories in one type and precision, and actions only if all trajectories have them
+        Programs see all trajectories in one type and precision, and see actions only if all trajectories have them
         (docs/sandbox.md). The arrays are not copied, so they must not change until `drop`.
         """
         ...
@@ -155,9 +155,15 @@ class Sandbox(Protocol):
         limits: Limits = Limits(),
         debug: Sequence[DebugRequest] = (),
     ) -> Outcome:
-        """Run the source on the trajectories `order`, with one Reward object for each.
+        """Run a program on stored trajectories, with one `Reward` object for each.
 
-        The entries of `order` are indices into the `put` sequence.
+        Args:
+            source: text of the program.
+            handle: handle of the trajectories, from `put`.
+            order: indices into the sequence of `put`, one per trajectory to score, in the order of the run.
+            mode: see `Mode`.
+            limits: limits of the run.
+            debug: requests for debug texts.
 
         Raises:
             SandboxError: the sandbox itself failed. Failures of the program are `Outcome`s.
@@ -173,14 +179,17 @@ class Sandbox(Protocol):
         *,
         limits: Limits = Limits(),
     ) -> Outcome:
-        """Compare two sets of states by the source's `debug(expert_states, negative_states)`.
+        """Compare two sets of states by a program's function `debug(expert_states, negative_states)`.
 
         The program may know the label of each state, because `debug` only writes text for a prompt. The labels cannot
-        reach a reward: the call runs in a child of its own, and only the text comes back.
+        reach a reward: the call runs in a child process of its own, which returns only the text.
 
         Args:
-            experts: (trajectory, step) of each expert state, with indices into the `put` sequence.
+            source: text of the program.
+            handle: handle of the trajectories, from `put`.
+            experts: (trajectory, step) of each expert state. The trajectory is an index into the sequence of `put`.
             negatives: (trajectory, step) of each negative state.
+            limits: limits of the call.
 
         Returns:
             An outcome without rewards. `debug` holds the text, at most `limits.debug_chars` long, without control
@@ -193,7 +202,7 @@ class Sandbox(Protocol):
         ...
 
     def close(self) -> None:
-        """Stop every worker."""
+        """End all processes of the sandbox."""
         ...
 
     def __enter__(self) -> Any: ...

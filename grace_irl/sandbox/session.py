@@ -1,4 +1,8 @@
-"""The host's side of a session: one program runs in a locked-down process of its own and answers many turns."""
+"""The host's side of a session, in which a program rewards running episodes, for example while a policy is trained.
+
+The program runs in a locked-down process of its own, as long as the session lasts. In each turn, the host sends the
+steps of several episodes, and the process answers with their rewards.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +32,8 @@ from grace_irl.sandbox.tiers import open_sandbox
 from grace_irl.states.layout import StateLayout
 
 _ENDLESS_S = 2e6
-"""Limit of a whole session in seconds: 23 days, just below the longest wait that the kernel accepts. The limit of a
-turn is the one that matters."""
+"""Time limit of a whole session in seconds: 23 days, just below the longest wait that the kernel accepts. In practice,
+the limit of each turn ends a program that takes too long."""
 
 _START_S, _END_S = 60.0, 10.0
 FORGED = "answered outside the protocol"
@@ -53,7 +57,13 @@ class SessionLimits:
 
 
 class Begin(NamedTuple):
-    """The start of an episode: its slot (a number among the running episodes), its first state and its instruction."""
+    """The start of an episode.
+
+    Attributes:
+        slot: number that identifies the episode among the running ones.
+        state: first state.
+        instruction: text for the program's `Reward(extra_info)`.
+    """
 
     slot: int
     state: Any
@@ -61,7 +71,12 @@ class Begin(NamedTuple):
 
 
 class TurnRewards(NamedTuple):
-    """Result of a turn of n steps: the rewards `(n,)` in float64, and the components of each reward, or ()."""
+    """Result of a turn of n steps.
+
+    Attributes:
+        rewards: one reward per step, `(n,)` float64.
+        terms: the components of each reward by name; () if the session does not compute components.
+    """
 
     rewards: NDArray[np.float64]
     terms: tuple[dict[str, float], ...] = ()
@@ -87,14 +102,15 @@ class RewardSession:
         source: text of the program.
         name: name of the program in messages.
         layout: byte layout of the states.
-        terms: whether to compute the components of `terms_fn`, too.
+        terms: whether each turn also returns the components of the rewards, from the program's terms_fn.
         limits: limits of the program.
         allow_weak: see `open_sandbox`.
-        pool: an open sandbox, which starts the session's process; None: the session opens one and closes it again.
-        checks: whether the static checks run. Tests set it to False to try the other protections alone.
+        pool: an open sandbox, which starts the session's process; None to open a temporary one.
+        checks: whether the static checks may refuse the program. Tests set it to False to try the other protections
+            alone.
 
     Raises:
-        GraceError: the program is refused.
+        GraceError: the program is invalid.
         SandboxError: the machine has no sandbox, or it does not start.
     """
 
@@ -134,7 +150,7 @@ class RewardSession:
 
     @property
     def pid(self) -> int:
-        """Process id of the zygote, for measurements."""
+        """Process id of the zygote, the parent of the program's process, for measurements."""
         return self._zygote.pid
 
     def turn(
@@ -147,7 +163,7 @@ class RewardSession:
         """Reward the steps of running episodes, then start new episodes.
 
         Args:
-            slots: slots of the n episodes that take a step, `(n,)`.
+            slots: slots of the n episodes that take a step, `(n,)`. A slot is the number of an episode.
             actions: actions `(n, ...)`; ignored if the program takes none.
             states: n states, after the steps.
             begins: episodes to start after the steps.
@@ -185,7 +201,7 @@ class RewardSession:
         return answer
 
     def close(self) -> None:
-        """End the child. Further calls are harmless."""
+        """End the program's process. Repeated calls are harmless."""
         self._finalize()
 
     def __enter__(self) -> RewardSession:
@@ -195,7 +211,7 @@ class RewardSession:
         self.close()
 
     def _named(self, data: bytes, count: int) -> tuple[dict[str, float], ...]:
-        """Components by name, from untrusted JSON."""
+        """Read the components of `count` rewards from the JSON of the program's process, which is not trusted."""
         try:
             found = json.loads(data)
             if len(found) != count or any(len(each) > TERMS for each in found):
@@ -267,7 +283,7 @@ class RewardSession:
         return self._over(status, message)
 
     def _over(self, status: str, message: str) -> GraceError:
-        """End the session and its child, and return the error to raise."""
+        """End the session and the program's process, and return the error to raise."""
         self.close()
         return GraceError(f"{self._name}: {status}: {' '.join(stripped(message).split())}")
 

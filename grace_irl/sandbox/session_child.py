@@ -1,4 +1,7 @@
-"""The child of a session, which keeps one program alive and rewards the steps of several episodes as they happen."""
+"""Code of a session's child process, in which one program rewards the steps of several episodes as they happen.
+
+The process exchanges messages with the host (`session.py`) over two pipes. This module also defines their formats.
+"""
 
 from __future__ import annotations
 
@@ -37,18 +40,19 @@ rewards, and their components in JSON if the host wants them. After a failure, t
 
 SLOT = np.dtype("<u4")
 REWARD = np.dtype("<f8")
+"""Types of slots and rewards in messages. A slot is the number of an episode."""
 
 _OK = CODES["ok"]
 
 
 def run_session(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
-    """Serve one host until it hangs up. This is the body of a forked child and never returns.
+    """Answer turns until the host closes the pipe. This is the body of a forked child and never returns.
 
     Args:
-        lockdown: prepared lock-down, which this process still has to apply.
-        request: a dict with `layers`, `checks`, `cpu_s` and `memory_mb`.
+        lockdown: protections that this process applies to itself.
+        request: see `run_batch`.
         fds: pipe to read from, and pipe to write to.
-        base_bytes: address space of the zygote in bytes.
+        base_bytes: address space in bytes of the zygote, the parent process. The memory limit comes on top of it.
     """
     lockdown.apply(request["layers"], Allowance(request["cpu_s"], request["memory_mb"], base_bytes), keep=fds)
     gc.enable()
@@ -68,7 +72,7 @@ def run_session(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int],
 
 
 def _turn(slots: Slots, layout: StateLayout, source: str, *, terms: bool) -> None:
-    """Read one turn and answer it: the steps of running episodes first, then the episodes that begin."""
+    """Read one turn and answer it. First come the steps of running episodes, then the episodes that begin."""
     steps, begins, text, action_shape = TURN.unpack(read_pipe(TURN.size))
     numbers = _numbers(steps)
     actions = _actions(steps, action_shape)

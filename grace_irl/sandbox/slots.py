@@ -1,6 +1,7 @@
-"""Rewards for several concurrent episodes from one program.
+"""Rewards of one program for several concurrent episodes.
 
-Each running episode has its own `Reward` object and its own random numbers. Episodes share nothing.
+Each running episode has its own `Reward` object and its own random numbers. Episodes share nothing. The child of a
+sandbox session uses this module, and so do runners of trusted programs.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ _AS_IT_IS = nullcontext()
 
 
 class Generators:
-    """The random generators of one episode: a state of `random` and one of `numpy.random`.
+    """The random numbers of one episode: its own states of the global generators of `random` and `numpy.random`.
 
     Args:
-        used: whether the program draws random numbers. If not, nothing is swapped, which saves time.
+        used: whether the program draws random numbers. If not, `lent` does nothing, which saves time.
     """
 
     def __init__(self, *, used: bool) -> None:
@@ -35,10 +36,10 @@ class Generators:
         self._state: tuple[Any, Any] | None = None
 
     def lent(self, *, kept: bool = True) -> AbstractContextManager[None]:
-        """Context in which the process's generators draw the numbers of this episode.
+        """Context in which the global generators have the states of this episode.
 
         Args:
-            kept: whether the numbers of the block are used up. If not, the episode draws them again after the block.
+            kept: whether the episode's states advance. If not, its next block draws the same numbers again.
         """
         return self._lent(kept) if self._used else _AS_IT_IS
 
@@ -66,7 +67,7 @@ def _put(state: tuple[Any, Any]) -> None:
 
 @dataclass
 class Running:
-    """One episode: its object, its last state and its random generators."""
+    """One running episode: its `Reward` object, its last state and its random generators."""
 
     reward: Reward
     last: Any
@@ -76,9 +77,9 @@ class Running:
 class Slots:
     """The running episodes of one program. A slot is a number that the caller gives to an episode.
 
-    An episode gets a fresh module and a fresh `Reward`, like a stored trajectory. If the program uses `random`, the
-    episode also gets its own generators, which start from seed 0. Every call restores the process's generators at its
-    end.
+    An episode gets a fresh module and a fresh `Reward`, like a stored trajectory. If the program uses random numbers,
+    the episode also gets its own generators, which start from seed 0. At its end, every call restores the states that
+    the global generators had before.
 
     Args:
         candidate: the program.
@@ -92,19 +93,22 @@ class Slots:
         self._running: dict[int, Running] = {}
 
     def begin(self, slot: int, state: Any, extra_info: str) -> float:
-        """Start an episode, and end an earlier one in this slot.
+        """Start an episode in a slot, and end the episode that was in this slot.
 
-        A program that rewards states also scores the first state, because it expects all states in order.
+        Args:
+            slot: number of the episode.
+            state: first state.
+            extra_info: instruction of the episode.
 
         Returns:
-            The reward of the first state; NaN for a program that rewards transitions.
+            The reward of the first state; NaN if the program rewards transitions.
         """
         self._running.pop(slot, None)
         generators = Generators(used=self._candidate.uses_random)
         first = math.nan
         with generators.lent():
             reward = self._candidate.start(extra_info)
-            if not self.takes_action:
+            if not self.takes_action:  # even if nobody needs the reward, because a program expects all states in order
                 first = number(reward.call(self._fresh(state)))
         self._running[slot] = Running(reward, self._fresh(state), generators)
         return first
@@ -123,11 +127,11 @@ class Slots:
             numbers: slots of the episodes.
             actions: one action per episode; None if the program takes none.
             states: one state per episode, after the step.
-            terms: whether to compute the named components of the rewards, too. `terms_fn` does not advance the
-                episode's generators. So rewards equal those of stored trajectories, which are computed without it.
+            terms: whether to compute the named components of the rewards, too. Random numbers that terms_fn draws do
+                not change later rewards.
 
         Returns:
-            The rewards, and one dict of components per reward, {} for a program without `terms_fn`. Without `terms`,
+            The rewards, and one dict of components per reward, {} for a program without terms_fn. If `terms` is False,
             the second list is [].
 
         Raises:

@@ -1,9 +1,9 @@
-"""Strict mode: the program's child sees one state at a time and has no other data.
+"""Strict mode: the process that runs the program gets one state at a time and has no other data.
 
-A trusted process, the runner, forks two children before it reads any state. It then sends the states to the first child
-in the given order of trajectories, and to the second child in another order. If a reward depends on anything but its
-own trajectory, the two children give different numbers. Examples of such a dependency are a count of calls over several
-trajectories, a memory address, and what memory holds.
+A trusted process, the runner, forks two children before it reads any state. Both run the program. The runner sends the
+states to the first child in the given order of trajectories, and to the second child in another order. If a reward
+depends on anything but its own trajectory, such as a counter over several trajectories or a memory address, the two
+children give different rewards. The run then has the status "mismatch".
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ _OK = CODES["ok"]
 
 
 def run_strict(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
-    """Score a job in strict mode. This is the body of a forked, trusted runner and never returns.
+    """Score all states of a job in strict mode. This is the body of the forked runner and never returns.
 
-    The arguments are those of `run_batch`. The request also has `source`, the length of the source in bytes, and
-    `worker`, the index of the zygote.
+    The arguments are those of `run_batch`. `request` also has `source`, the length of the source in bytes, and
+    `worker`, the index of the zygote (the process that forked the runner).
     """
     _stay_on_one_core(request["worker"])
     source = os.pread(fds[0], request["source"], SOURCE_AT).decode("utf-8", "surrogatepass")
     budget = Allowance(request["cpu_s"], request["memory_mb"], base_bytes)
-    # Fork both before reading a state, a count or an order, because a program can find all that its child inherits.
+    # The children are forked before this process reads a state, a count or an order, because a program can find all
+    # data that its child inherits.
     players = _fork_players(source, lockdown, request, budget)
     answer, views = AnswerMap(fds[0]), Views(fds[1])
     second = np.array(answer.second(), dtype=np.int64)
@@ -76,7 +77,7 @@ def run_strict(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], 
 def _stay_on_one_core(worker: int) -> None:
     """Pin this process and its children to one core.
 
-    Runner and child take turns, so one core is enough. A question from one core to another takes 5 times as long.
+    Runner and child take turns, so one core is enough. Messages between two cores take 5 times as long.
     """
     if hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
@@ -93,17 +94,17 @@ def _mismatch(at: int, ends: NDArray[np.int64], reward: float, again: float, num
 
 @dataclass(frozen=True)
 class Feed:
-    """Input and output of one pass, in which one child scores all trajectories.
+    """Input and output of one pass, in which one child scores all trajectories of the job.
 
     Attributes:
         views: trajectories of the job.
-        starts: index of each trajectory's first reward.
-        requests: index of each debug request, by the position of its trajectory and by its step.
+        starts: index of each trajectory's first reward in `rewards`.
+        requests: debug requests as `{position: {step: index of the request}}`, see `AnswerMap.requests`.
         positions: order of the trajectories in this pass.
         rewards: output, one double per state.
-        texts: output for debug texts; None in the second pass. That pass requests them, too, so that a debug_fn has the
-            same side effects in both.
-        first: position of the job's first trajectory in the run, for messages.
+        texts: output for debug texts; None in the second pass. There, debug_fn is called only for its side effects,
+            which must be the same in both passes.
+        first: index of the job's first trajectory in the run, for messages. It is 0 except in later portions of a run.
     """
 
     views: Views
@@ -116,11 +117,17 @@ class Feed:
 
 
 class ProtocolError(Exception):
-    """An answer of a child that is not a frame."""
+    """An answer of a child that does not have the expected format."""
 
 
 class Player:
-    """The runner's side of one locked-down child."""
+    """The runner's side of one locked-down child, which scores one pass.
+
+    Args:
+        pid: process id of the child.
+        to_child: pipe to the child.
+        from_child: pipe from the child.
+    """
 
     def __init__(self, pid: int, to_child: int, from_child: int) -> None:
         self._child = Child(pid)
@@ -128,11 +135,17 @@ class Player:
         self._stopped = False
 
     def play(self, feed: Feed, wall_s: float, cpu_s: float) -> ProgramFailure | None:
-        """Feed one pass to the child, and return the failure; None if every state got its reward."""
+        """Let the child score one pass, and return the failure; None if every state got its reward.
+
+        Args:
+            feed: input and output of the pass.
+            wall_s: limit of wall time in seconds.
+            cpu_s: limit of CPU time in seconds.
+        """
         failure: ProgramFailure | None = None
         self._child.started = time.monotonic()
-        # A timer kills the child at a limit, and the runner then reads the end of the child's pipe. So the runner does
-        # not have to read a clock for each state.
+        # A timer kills the child at a limit, and the runner then reads the end of the child's pipe. This saves reading
+        # a clock for each state.
         signal.signal(signal.SIGALRM, lambda *_: self._tick(wall_s, cpu_s))
         self._tick(wall_s, cpu_s)
         try:
@@ -147,7 +160,7 @@ class Player:
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
         ended = self.stop()
-        assert ended is not None  # a player plays once
+        assert ended is not None  # `play` is called once, and before any other `stop`
         return self._verdict(failure, ended, cpu_s)
 
     def stop(self) -> Ended | None:
@@ -161,11 +174,11 @@ class Player:
         return self._child.reap()
 
     def _verdict(self, failure: ProgramFailure | None, ended: Ended, cpu_s: float) -> ProgramFailure | None:
-        """The failure of a pass: from the child's answer if it lived, from the kernel if it died."""
+        """The failure of a pass. If the child died, the kernel's report replaces the child's answer."""
         if failure is None or failure.status != "killed":
             return failure
         if not ended.timeout and ended.signal == signal.SIGKILL and ended.cpu_s < cpu_s:
-            return failure  # this process killed it
+            return failure  # the signal is from `stop`, so the child had not died before
         found = ended.verdict(cpu_s)
         return ProgramFailure(*found) if found else failure
 
@@ -236,9 +249,9 @@ class Player:
         return data
 
     def _silence(self) -> ProgramFailure | None:
-        """The failure of a child that wrote more than its answers, or ended early; None if it waits in silence.
+        """The failure if the child wrote more than its answers, or has ended; None if it waits for a question.
 
-        A program that forges answers writes them before the questions, so some are left in the pipe.
+        A program that forges answers writes additional ones to the pipe, so some are left at the end.
         """
         os.set_blocking(self._from, False)
         try:
@@ -249,7 +262,10 @@ class Player:
 
 
 def _fork_players(source: str, lockdown: Lockdown, request: dict[str, Any], budget: Allowance) -> list[Player]:
-    """Fork two locked-down children that wait for their first trajectory. Neither can find out which of them it is."""
+    """Fork two locked-down children that wait for their first trajectory.
+
+    Neither can find out whether it is the first or the second one.
+    """
     pipes = [(os.pipe(), os.pipe()) for _ in range(2)]
     pids = []
     for (child_in, _), (_, child_out) in pipes:

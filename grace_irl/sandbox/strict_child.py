@@ -1,4 +1,8 @@
-"""The child of strict mode, which answers one question at a time and has no other data in its memory."""
+"""Code of a child process of strict mode, which runs a program and has no data in memory except the current states.
+
+The runner (`strict.py`) sends one question at a time over a pipe: start a trajectory, reward a state, or return a debug
+text.
+"""
 
 from __future__ import annotations
 
@@ -19,20 +23,28 @@ from grace_irl.sandbox.wire import CHILD_IN, CHILD_OUT, CODES, read_pipe, write_
 from grace_irl.states.layout import LENGTH, StateLayout
 
 FRAME = struct.Struct("<Bd")
-"""Format of an answer: a status code, and a reward or the length of the data that follow."""
+"""Format of an answer: a status code and a number. The number is a reward, the length in bytes of the data that follow,
+or, at the start of a trajectory, 1 if the program takes actions."""
 
 BEGIN, STATE, DEBUG = b"R", b"S", b"D"
+"""First byte of each question."""
 TEXT_BYTES = 1 << 16
+"""Maximum length of a debug text in bytes."""
 
 _OK = CODES["ok"]
 
 
 def perform(source: str, *, checks: bool) -> NoReturn:
-    """Answer one question at a time until the runner hangs up. This function never returns."""
+    """Answer one question at a time until the runner closes the pipe. This function never returns.
+
+    Args:
+        source: text of the program.
+        checks: whether the static checks may refuse the program.
+    """
     gc.enable()
     candidate = prepare(source, checks=checks)
     if isinstance(candidate, ProgramFailure):
-        read_pipe(1)
+        read_pipe(1)  # wait for the first question
         _reply_failure(candidate)
         os._exit(0)
     stage = Stage(candidate)
@@ -58,7 +70,7 @@ def perform(source: str, *, checks: bool) -> NoReturn:
 
 
 class Stage:
-    """The current trajectory in a strict child: its Reward and the bytes of its last state."""
+    """The current trajectory in a child of strict mode: its `Reward` object and the bytes of its last two states."""
 
     def __init__(self, candidate: Candidate) -> None:
         self._candidate = candidate
@@ -68,7 +80,7 @@ class Stage:
         self._before = self._last = self._action = b""
 
     def begin(self) -> None:
-        """Read the start of a trajectory, and create its Reward."""
+        """Read the start of a trajectory, and create its `Reward` object."""
         said = json.loads(read_pipe(LENGTH.unpack(read_pipe(LENGTH.size))[0]))
         self._layout = StateLayout.from_json(said["state"])
         self._actions = said["action"]
@@ -76,7 +88,10 @@ class Stage:
         self._reward = self._candidate.start(said["extra_info"])
 
     def state(self) -> float:
-        """Read the next state, with the action that led to it, and reward it."""
+        """Read the next state, with the action that led to it, and return its reward.
+
+        For a program that takes actions, the reward of the first state is NaN.
+        """
         assert self._reward is not None
         if not self._candidate.takes_action:
             self._last = self._layout.received(read_pipe)

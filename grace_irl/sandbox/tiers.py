@@ -1,6 +1,8 @@
-"""The sandbox's tier on this machine: its strength, from "A" to "E". Canaries, which are test attacks, find it.
+"""The tier of the sandbox on this machine, which is its strength from "A" to "E", and `open_sandbox`.
 
-If the kernel refuses seccomp, a zygote runs in a box of the operating system: bubblewrap, or sandbox-exec on macOS.
+Canaries find the tier. They are harmless test attacks that run like a program. If the kernel refuses seccomp, each
+zygote (the process that forks a child per program) runs in a sandbox of the operating system, called a box here. A box
+is bubblewrap, or sandbox-exec on macOS.
 """
 
 from __future__ import annotations
@@ -27,10 +29,10 @@ from grace_irl.sandbox.protocol import Limits
 
 
 def sandbox_exec(readable: Iterable[str], executable: str) -> tuple[str, ...]:
-    """The sandbox-exec command of a zygote. It forbids network, writing, other programs and home folders.
+    """The sandbox-exec command that runs a zygote. It forbids network, writing, other programs and home folders.
 
     Args:
-        readable: folders of Python and its packages.
+        readable: folders that the zygote may read, even below /Users: those of Python and its packages.
         executable: path of the interpreter.
     """
     folders = " ".join(f"(subpath {json.dumps(folder)})" for folder in readable)
@@ -48,7 +50,7 @@ _SYSTEM = ("/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin", "/etc/ld.so.cach
 
 
 def bubblewrap() -> tuple[str, ...] | None:
-    """The bubblewrap command of a zygote; None if bubblewrap is not installed.
+    """The bubblewrap command that runs a zygote; None if bubblewrap is not installed.
 
     The zygote gets new namespaces of all types, and can read only the folders of the system and the interpreter.
     """
@@ -67,14 +69,14 @@ def bubblewrap() -> tuple[str, ...] | None:
 
 
 def macos_sandbox() -> tuple[str, ...] | None:
-    """The sandbox-exec command of a zygote on macOS; None on other systems."""
+    """The sandbox-exec command that runs a zygote on macOS; None on other systems."""
     if sys.platform != "darwin":
         return None
     return sandbox_exec(_readable(), os.path.realpath(sys.executable))
 
 
 def _readable() -> list[str]:
-    """Folders of the interpreter, of its packages and of this package, without folders inside other ones."""
+    """Folders of the interpreter, its packages and this package. A folder inside another one is left out."""
     package = Path(__file__).resolve().parent.parent
     named = [
         sys.prefix,
@@ -100,7 +102,7 @@ ATTACKS = (*FILE_ATTACKS, *OTHER_ATTACKS)
 _LIMITS = Limits(wall_s=10.0, cpu_s=5.0)
 
 _READABLE = ("/etc/passwd", "/etc/hosts", sys.executable)
-"""Files that every user may read, the most likely one first. A box of the operating system shows only the last one."""
+"""Files that every user may read, the most likely one first. A box shows only the last one."""
 
 _SOURCE = """
 import mmap, os, socket
@@ -154,12 +156,12 @@ class Reward:
 
 @dataclass(frozen=True)
 class Finding:
-    """Findings of the canaries under one set of layers, the protections that a child applies to itself.
+    """Result of the canaries under one set of layers. Layers are the protections that a child applies to itself.
 
     Attributes:
         layers: layers that the child applied.
         escaped: attacks that succeeded.
-        ran: whether the child ran. It does not run if a layer cannot be applied.
+        ran: whether the child ran the canaries. It does not if it cannot apply a layer.
     """
 
     layers: tuple[str, ...]
@@ -172,7 +174,7 @@ class Finding:
 
 
 def release(pool: ZygotePool, layers: Sequence[str]) -> Finding:
-    """Run all canaries in one child under these layers."""
+    """Run all canaries in one child under these layers, and return the result."""
     states = np.arange(len(ATTACKS), dtype=np.float64).reshape(-1, 1)
     with socket.create_server(("127.0.0.1", 0)) as server:
         file = next((path for path in _READABLE if os.access(path, os.R_OK)), _READABLE[-1])
@@ -207,8 +209,8 @@ class Tier:
     Attributes:
         letter: "A" (strongest) to "E".
         layers: layers that each child applies.
-        wrap: command that runs each zygote; () for none.
-        findings: findings of the canaries. The last one is about the layers in use.
+        wrap: command of the box that runs each zygote; () for none.
+        findings: results of the canaries. The last one is about the layers in use.
     """
 
     letter: Letter
@@ -230,7 +232,7 @@ class Tier:
 
 
 def open_sandbox(workers: int | None = None, allow_weak: bool = False) -> ZygotePool:
-    """The strongest sandbox that this machine offers.
+    """Open the strongest sandbox that this machine offers.
 
     Args:
         workers: number of runs in parallel; None for one per core.
@@ -273,7 +275,7 @@ def open_with_tier(workers: int | None = None) -> tuple[ZygotePool, Tier]:
 
 
 def _probe(pool: ZygotePool) -> Tier:
-    """Find the tier of a pool without a box: attack each layer alone, then both together."""
+    """Find the tier of a pool without a box. Run the canaries under each layer alone, then under both."""
     seccomp, landlock = release(pool, (SECCOMP,)), release(pool, (LANDLOCK,))
     if seccomp.holds(ATTACKS):
         if landlock.holds(FILE_ATTACKS):
@@ -287,7 +289,12 @@ def _probe(pool: ZygotePool) -> Tier:
 
 
 def _boxed(workers: int | None, bare: Tier) -> tuple[ZygotePool, Tier] | None:
-    """A pool whose zygotes run in a box of the operating system, and its tier; None if no box holds."""
+    """A pool whose zygotes run in a box, and its tier; None if no box stops the attacks.
+
+    Args:
+        workers: number of zygotes; None for one per core.
+        bare: tier of this machine without a box.
+    """
     boxes: Sequence[tuple[Letter, Callable[[], tuple[str, ...] | None]]] = (
         ("C", bubblewrap),
         ("D", macos_sandbox),
@@ -299,7 +306,7 @@ def _boxed(workers: int | None, bare: Tier) -> tuple[ZygotePool, Tier] | None:
         pool = ZygotePool(workers, tier=letter, layers=bare.layers, wrap=wrap)
         try:
             finding = release(pool, bare.layers)
-        except SandboxError:  # installed, but not allowed to make namespaces here
+        except SandboxError:  # the box is installed, but may not create namespaces here
             pool.close()
             continue
         if finding.holds((*FILE_ATTACKS, "connect a socket")):

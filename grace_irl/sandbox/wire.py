@@ -1,4 +1,9 @@
-"""Communication between host, zygote and children: framed JSON with descriptors, pipes and shared memory, no pickle."""
+"""Communication between the host, its zygotes and their children. None of it uses pickle.
+
+The host is the process that uses the sandbox, and a zygote is the process that forks a child for each program. Host and
+zygote exchange JSON and file descriptors over a socket. Children that answer several questions use pipes. The other
+children use the memory of a job, whose layout is `JobLayout`.
+"""
 
 from __future__ import annotations
 
@@ -13,29 +18,30 @@ from grace_irl.sandbox.protocol import Status
 MESSAGE_BYTES = 4096
 TRACEBACK_BYTES = 16384
 INSPECTION_BYTES = 4 << 20
+"""Maximum length in bytes of a child's message, its traceback, and the JSON of an inspection."""
 MAX_FDS = 4
-"""Maximum number of descriptors in one message."""
+"""Maximum number of file descriptors in one message."""
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 
 CODES: dict[str, int] = {status: code for code, status in enumerate(STATUSES, 1)}
-"""Code of each status in an answer. A fresh job holds 0, which is no status, so silence is not success."""
+"""Code of each status in an answer. New memory holds 0, which is no status, so a missing answer is no success."""
 
 _LENGTH = struct.Struct("<I")
-ANSWER = struct.Struct("<4q")  # code, bytes of message, bytes of traceback, 1 if transitions are rewarded
-HEADER = struct.Struct("<15q")
-SOURCE_AT = 128
+ANSWER = struct.Struct("<4q")  # status code, bytes of message, bytes of traceback, 1 if transitions are rewarded
+HEADER = struct.Struct("<15q")  # the numbers of a `JobLayout`
+SOURCE_AT = 128  # offset of the source in a job's memory, bytes
 
 
 class ClosedError(Exception):
-    """The other process has hung up."""
+    """The other process has closed the connection."""
 
 
 def send(sock: socket.socket, message: dict[str, Any], fds: tuple[int, ...] = ()) -> None:
-    """Send a message. Its descriptors go with the first byte.
+    """Send a message with file descriptors.
 
     Raises:
-        ClosedError: the other process has hung up.
+        ClosedError: the other process has closed the connection.
     """
     data = json.dumps(message, separators=(",", ":")).encode()
     data = _LENGTH.pack(len(data)) + data
@@ -47,10 +53,10 @@ def send(sock: socket.socket, message: dict[str, Any], fds: tuple[int, ...] = ()
 
 
 def receive(sock: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    """Return the next message and its descriptors.
+    """Return the next message and its file descriptors.
 
     Raises:
-        ClosedError: the other process has hung up.
+        ClosedError: the other process has closed the connection.
         TimeoutError: no message came within the socket's timeout.
     """
     try:
@@ -68,11 +74,11 @@ def receive(sock: socket.socket) -> tuple[dict[str, Any], list[int]]:
 
 
 CHILD_IN, CHILD_OUT = 3, 4
-"""Descriptors of a child that answers one question after the other: the pipe to read from, and the pipe to write to."""
+"""File descriptors of a child that answers several questions: the pipe to read from, and the pipe to write to."""
 
 
 def read_pipe(size: int) -> bytes:
-    """Return the next `size` bytes for this child. The child ends if the other process has hung up."""
+    """Return the next `size` bytes for this child. The child ends if the other process has closed the pipe."""
     data = os.read(CHILD_IN, size)
     if len(data) == size:
         return data
@@ -100,21 +106,20 @@ def _more(sock: socket.socket, size: int) -> bytes:
 
 
 class JobLayout(NamedTuple):
-    """Layout of a job's memory, which begins with these numbers.
+    """Layout of the memory of a job, which is a run or one portion of a long run. The memory begins with these numbers.
 
-    The input is the source, strict mode's second order and the debug requests. The output is the answer, the rewards,
-    the message, the traceback and the debug texts. The source has a fixed offset, so that strict mode can read it
-    without the rest. The layout is a named tuple of plain numbers, which a fresh child reads quickly.
+    The input is the source, the order of strict mode's second pass, and the debug requests. The output is the answer,
+    the rewards, the message, the traceback and the debug texts. The source has a fixed offset, so that strict mode can
+    read it without the rest. A child can read this named tuple of plain numbers quickly.
 
     Attributes:
         source: length of the source in bytes. It starts at `SOURCE_AT`.
-        first: position of the job's first trajectory in the run, for messages. It is 0 except in later portions of a
-            long run.
-        positions: number of trajectories of the job, which is a run or one portion of a long run.
-        states: number of states of these trajectories.
+        first: index of the job's first trajectory in the run, for messages. It is 0 except in later portions.
+        positions: number of trajectories of the job.
+        states: total number of states of these trajectories.
         requests: number of debug requests.
-        debug_bytes: room for one debug text in bytes.
-        message: room for the message in bytes.
+        debug_bytes: maximum length of one debug text in bytes.
+        message: maximum length of the message in bytes.
         answer_at, second_at, requests_at, rewards_at, message_at, traceback_at, debug_at: offsets in bytes.
         size: total size in bytes.
     """
@@ -139,7 +144,7 @@ class JobLayout(NamedTuple):
     def plan(
         cls, source: int, positions: int, states: int, requests: int, debug_bytes: int, message: int, first: int
     ) -> JobLayout:
-        """The layout of a job with these numbers and sizes."""
+        """Compute the offsets and the total size. The arguments are attributes of the class."""
         answer_at = _aligned(SOURCE_AT + source)
         second_at = answer_at + 64
         requests_at = second_at + 8 * positions

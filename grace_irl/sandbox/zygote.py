@@ -1,7 +1,7 @@
-"""A zygote: a small process that has all modules loaded and forks a locked-down child for each program.
+"""Code of a zygote, a small process that has all modules loaded and forks a locked-down child for each program.
 
-It serves one host over one socket, one request at a time, and never reads a state, a reward or a line of a
-source.
+It serves one host, the process that uses the sandbox, over one socket and one request at a time. It never reads a
+state, a reward or a program's source.
 """
 
 from __future__ import annotations
@@ -32,7 +32,11 @@ _BODIES = {
 
 
 def serve(descriptor: int) -> None:
-    """Answer the host's requests until it hangs up."""
+    """Prepare this process, then answer the host's requests until it closes the socket.
+
+    Args:
+        descriptor: file descriptor of the socket.
+    """
     host = socket.socket(fileno=descriptor)
     preload()
     rehearse()
@@ -45,7 +49,7 @@ def serve(descriptor: int) -> None:
     gc.collect()
     fill_gaps()
     kernel.release_free_memory()
-    gc.freeze()  # a child's collector ignores all objects from before, so their pages stay shared
+    gc.freeze()  # The garbage collector of a child ignores all objects that exist now, so their pages stay shared.
     gc.disable()
     zygote = Zygote(host, lockdown)
     wire.send(host, {})
@@ -58,7 +62,7 @@ def serve(descriptor: int) -> None:
 
 
 class Zygote:
-    """The server of a zygote's requests. It keeps nothing from one request to the next."""
+    """The handler of a zygote's requests. It keeps no data from one request to the next."""
 
     def __init__(self, host: socket.socket, lockdown: Lockdown) -> None:
         self._host = host
@@ -68,7 +72,7 @@ class Zygote:
     def handle(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Serve one request: fork a child, wait for it, and return how it ended."""
         wall_s, cpu_s = request["wall_s"], request["cpu_s"]
-        if request["op"] == "strict":  # the runner watches its two children itself
+        if request["op"] == "strict":  # the child is a runner, which enforces the limits of its own two children
             wall_s, cpu_s = 2 * wall_s + _RUNNER_GRACE_S, float("1e9")
         pid = kernel.fork()
         if pid == 0:

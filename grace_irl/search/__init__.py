@@ -1,1 +1,1 @@
-"""Search algorithms: they choose the next request for a program, and rank the programs found so far."""
+"""Search algorithms. They request programs from a proposer and rank the programs found so far."""

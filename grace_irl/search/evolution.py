@@ -1,6 +1,6 @@
 """The evolutionary search of GRACE (section 4, phase 2, and table 6).
 
-Parents are drawn by a softmax over fitness and mutated. The population is the best P of old and new programs.
+The search requests new programs first, then mutations of good ones. The method `grace` uses it.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ class EvolutionSettings:
     """Settings of the evolution, with the defaults of GRACE's table 6.
 
     Attributes:
-        population: P, number of programs kept.
-        elite: number of best programs that always stay in the population.
-        generations: K, number of rounds of P mutations after the first population.
+        population: maximum number of programs in the population.
+        elite: number of best members that stay in the population, even if better programs could fill it.
+        generations: number of generations after the first population.
         include_expert: probability that a mutation prompt shows an expert trajectory.
-        incorrect_only: probability that a mutation prompt shows incorrect states only.
-        expert_only: probability that a mutation prompt shows expert states only.
-        parent_temperature: temperature T of the softmax over fitness, nats. The paper's is 1.
-        samples: number of identical requests in a row, which a model answers in one call.
-        steady: whether each result enters the population at once, without waiting for the end of a generation.
+        incorrect_only: probability that a mutation prompt shows misclassified states only.
+        expert_only: probability that a mutation prompt picks only positive states among the misclassified ones.
+        parent_temperature: temperature of the softmax over fitness, in nats. GRACE uses 1.
+        samples: maximum number of identical requests in a row. A model answers them in one call.
+        steady: whether the population changes after each result, and not only at the end of a generation.
     """
 
     population: int = 20
@@ -45,31 +45,34 @@ class EvolutionSettings:
 
 
 class Evolution:
-    """A search in generations. The first generation fills the population; each further one mutates P parents.
+    """An evolutionary search in generations.
 
-    Parents are drawn with probability exp(f / T) / sum exp(f / T), with fitness f and temperature T. The population
-    changes only after all results of a generation have arrived. Until then `ask` returns `Wait`. In steady state the
-    population changes with every result, `ask` never returns `Wait`, and a generation is P results. All random draws
-    happen in `ask`, so that they depend only on the order of calls.
+    The first generation fills the population with P new programs, where P is `settings.population`. Each later
+    generation requests P mutations. The search draws the parent of a mutation with probability
+    exp(f / T) / sum exp(f / T), where f is the fitness and T the temperature.
+
+    The population changes after the last result of a generation. Until then `ask` returns `Wait`. With `steady`, the
+    population changes after every result, `ask` never returns `Wait`, and a generation is P results. Only `ask` draws
+    random numbers, so the order of calls determines them.
     """
 
     def __init__(self, settings: EvolutionSettings, seed: int) -> None:
         self._settings = settings
         self._rng = np.random.default_rng(seed)
         self._members: list[Scored] = []
-        self._fresh: list[Scored] = []  # programs scored in this generation whose fate is still open
+        self._fresh: list[Scored] = []  # valid programs of this generation, neither kept nor dropped yet
         self._seen: set[str] = set()
         self._asked = 0
         self._told = 0
         self._generation = 0
         self._left = settings.population  # number of requests of this generation that `ask` has not returned yet
-        self._same = Request(0, "initialise")  # template of the identical requests that a model answers in one call
+        self._same = Request(0, "initialise")  # the current identical requests, without index and sample
         self._sample = 0
         self._exhausted = False
 
     @property
     def best(self) -> tuple[str, ...]:
-        """See `Search`. The order of the population is that of `winners`."""
+        """Ids of the programs in the population, best first (`ranks.winners`)."""
         return tuple(each.program.id for each in winners(self._members))
 
     @property
@@ -79,33 +82,34 @@ class Evolution:
 
     @property
     def undecided(self) -> tuple[str, ...]:
-        """See `Deciding`."""
+        """Ids of the valid programs of this generation, neither kept nor dropped yet."""
         return tuple(each.program.id for each in self._fresh)
 
     @property
     def generation(self) -> int:
-        """See `Generational`."""
+        """Number of complete generations, including the first population."""
         return self._generation
 
     @property
     def bar(self) -> Bar:
-        """See `Barred`. Once the population is full, the floor is the worst member's merit (`ranks.merit`).
+        """The limits on the score of the next requested program.
 
-        `Bar.elite` is the merit of the last elite.
+        The floor is the merit (`ranks.merit`) of the worst member, or -inf until the population is full. `Bar.elite`
+        is the merit of the worst elite.
         """
         return Bar(self._merit_at(self._settings.population), self._merit_at(self._settings.elite))
 
     def _merit_at(self, place: int) -> float:
         """The merit of the member with rank `place` (from 1), or -inf if there is none.
 
-        A program with a lower fitness cannot reach this rank, because merit is at most fitness.
+        Merit is at most fitness. So a program whose fitness is below this merit cannot reach the rank.
         """
         if len(self._members) < max(place, 1):
             return float("-inf")
         return merit(self._members[max(place, 1) - 1])
 
     def ask(self) -> Request | Wait | None:
-        """See `Search`."""
+        """Return the next request, `Wait` if results are missing, or None at the end of the search."""
         settings = self._settings
         whole = settings.population * (settings.generations + 1)
         if self._generation > settings.generations or (settings.steady and self._asked >= whole):
@@ -135,7 +139,7 @@ class Evolution:
 
     def _parent(self) -> str:
         fitness = np.array([member.evaluation.score for member in self._members])
-        with np.errstate(over="ignore"):  # a temperature near 0 overflows; only the best has a chance then
+        with np.errstate(over="ignore"):  # a temperature near 0 overflows to -inf; exp(-inf) is 0, as it should be
             chance = np.exp((fitness - fitness.max()) / self._settings.parent_temperature)
         return self._members[int(self._rng.choice(len(chance), p=chance / chance.sum()))].program.id
 
@@ -144,7 +148,7 @@ class Evolution:
         return tuple((name, bool(self._rng.random() < getattr(self._settings, name))) for name in names)
 
     def tell(self, result: Result) -> list[Fate]:
-        """See `Search`."""
+        """Process a result. Return the fates of programs that it decides."""
         self._told += 1
         fates = self._take(result)
         if self._settings.steady:
@@ -177,11 +181,11 @@ class Evolution:
         return []
 
     def finish(self) -> list[Fate]:
-        """See `Deciding`."""
+        """End the current generation, because no more results will come. Return the fates of its programs."""
         return self._close_generation()
 
     def _close_generation(self) -> list[Fate]:
-        """Keep the elites and the best of all other programs, old and new."""
+        """Keep the elites and the best of all other programs, old and new. Return the fates that change."""
         before = {member.program.id for member in self._members}
         elites = self._members[: self._settings.elite]
         safe = {member.program.id for member in elites}
@@ -194,7 +198,14 @@ class Evolution:
 
 
 def _fates(order: Sequence[Scored], kept: Sequence[Scored], before: set[str], size: int) -> list[Fate]:
-    """The fates "kept" of new members and "dropped" of all others. Old members that stay get no new fate."""
+    """The fate "kept" for each new member, and "dropped" for each program outside the new population.
+
+    Args:
+        order: old members and new programs, best first.
+        kept: the new population, best first.
+        before: ids of the old members.
+        size: maximum size of the population.
+    """
     places = {candidate.program.id: place for place, candidate in enumerate(kept, start=1)}
     last = kept[-1] if kept else None
     fates = []
@@ -213,7 +224,7 @@ def _fates(order: Sequence[Scored], kept: Sequence[Scored], before: set[str], si
 
 
 def _words(candidate: Scored) -> str:
-    """The numbers that rank the candidate, as text."""
+    """The fitness and the prior of a program, as text."""
     words = f"fitness {shown(candidate.evaluation.score)}"
     prior = min(candidate.program.prior, 0.0)
     return words if prior == 0 else f"{words}, prior {prior:.3g} nats"

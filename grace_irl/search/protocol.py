@@ -1,4 +1,4 @@
-"""The ask-and-tell interface between the engine and a search, with its optional parts."""
+"""The ask-and-tell interface between a search and the engine, which is the main loop of a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grace_irl.evaluate.evaluation import Bar, Evaluation
 from grace_irl.programs.program import Program
 
 COUNTED = 10
-"""Number of results that progress and stop rules treat as one generation, if a search has no generations."""
+"""Number of results that make one generation for progress and stop rules, if a search has no generations."""
 
 
 @dataclass(frozen=True)
@@ -18,16 +18,17 @@ class Request:
     """A request for one program.
 
     Attributes:
-        index: number of earlier requests of the search.
-        operator: name of the method's operator or the synthesiser's task, such as "initialise" or "mutate".
-        parents: ids of the programs to start from, any number; () for initialise.
-        seed: seed of all random choices in the answer to this request, drawn by the search.
-        context: pairs of name and value that the search has drawn, such as ("include_expert", True).
-        samples: number of consecutive requests with the same operator, parents, seed and context. A model answers
+        index: index of the request within the search, from 0.
+        operator: kind of the request, for example "initialise" or "mutate". A method's operator of this name writes
+            the prompt.
+        parents: ids of the programs that the new program should improve; () for "initialise".
+        seed: seed of all random choices in the answer, drawn by the search.
+        context: options of the operator as pairs of name and value, for example ("include_expert", True).
+        samples: number of consecutive requests with equal operator, parents, seed and context. A model answers
             them in one call.
-        sample: index of this request among these consecutive ones, from 0.
-        version: number of earlier requests to reshape, for such a request; else 0.
-        ancestors: ids of further programs that the operator may show, such as the path from the root of a tree.
+        sample: index of this request among those `samples` requests, from 0.
+        version: index of a "reshape" request among all "reshape" requests, from 0; 0 for other operators.
+        ancestors: ids of further programs that a prompt may show, for example the parents' parents.
     """
 
     index: int
@@ -48,7 +49,7 @@ class Wait:
 
 @dataclass(frozen=True)
 class Draft:
-    """A program that a follow-up call replaced, such as an invalid program before its repair."""
+    """A program that a later version replaced, for example an invalid program before its repair."""
 
     program: Program
     evaluation: Evaluation
@@ -62,10 +63,10 @@ class Result:
         request: the request.
         program: the program, or None.
         evaluation: its evaluation, or None.
-        failure: "" with a program, else one line (no answer, refused, no code in the answer, …).
-        drafts: earlier versions of the program that follow-up calls replaced, oldest first.
-        notes: the model's answers to follow-up calls, by the name of the step that asked, such as a self-assessment.
-        exhausted: whether the proposer has nothing new. The next request would bring no program either.
+        failure: the reason in one line if there is no program, for example a refusal; else "".
+        drafts: earlier versions of the program, oldest first. Follow-up calls replaced them.
+        notes: texts that follow-up calls returned, by the name of the step, for example a self-assessment.
+        exhausted: whether the proposer has nothing new to propose. The next request would bring no program either.
     """
 
     request: Request
@@ -93,13 +94,14 @@ class Fate:
 
 
 class Search(Protocol):
-    """A search: a pure state machine with its own random generator.
+    """A search: a state machine with its own seeded random generator and without side effects.
 
-    The engine calls `tell` with results in the order of their requests. The protocols below are optional.
+    The engine calls `tell` with results in the order of their requests. The other protocols of this module are
+    optional.
     """
 
     def ask(self) -> Request | Wait | None:
-        """The next request, `Wait` if more results must come first, or None at the end of the search."""
+        """Return the next request, `Wait` if more results must come first, or None at the end of the search."""
         ...
 
     def tell(self, result: Result) -> list[Fate]:
@@ -108,13 +110,13 @@ class Search(Protocol):
 
     @property
     def best(self) -> tuple[str, ...]:
-        """Ids of valid programs, best first. A run returns the first that also passes verification."""
+        """Ids of valid programs, best first. A run returns the first one that also passes verification."""
         ...
 
 
 @runtime_checkable
 class Generational(Protocol):
-    """A search that counts generations. For other searches `COUNTED` results are one generation."""
+    """A search that counts its generations. For other searches, `COUNTED` results are one generation."""
 
     @property
     def generation(self) -> int:
@@ -130,34 +132,33 @@ class Barred(Protocol):
     def bar(self) -> Bar:
         """The limits on the score (`Bar`) for the next requested program.
 
-        The floor is the score below which this program cannot enter the population; -inf while there is room. A search
-        that ranks by merit returns the merit of its last member. As merit is the score plus a prior term <= 0, a lower
-        score cannot enter.
+        A program whose score is below the floor cannot enter the population. The floor is -inf while there is room. A
+        search that ranks by merit uses the merit of its last member as floor, because merit is at most the score.
         """
         ...
 
 
 @runtime_checkable
 class Staged(Protocol):
-    """A search with a further stage after a stop rule (accuracy, plateau) applies."""
+    """A search that may enter another stage, such as reshaping, when a stop rule applies."""
 
     def conclude(self) -> bool:
         """End the current stage, because a stop rule applies. Return whether another stage follows.
 
-        If so, all later requests belong to that stage.
+        If it returns True, all later requests belong to the next stage.
         """
         ...
 
 
 @runtime_checkable
 class Deciding(Protocol):
-    """A search that may decide the fate of a program after the call of `tell`."""
+    """A search that may keep or drop a program later than in the `tell` call with its result."""
 
     @property
     def undecided(self) -> tuple[str, ...]:
-        """Ids of valid programs whose fate is open. One of them may be better than `best` if the run is interrupted."""
+        """Ids of valid programs that are neither kept nor dropped yet. One of them may be better than all of `best`."""
         ...
 
     def finish(self) -> list[Fate]:
-        """Decide all open fates, because no more results will come. The engine calls it once."""
+        """Decide all open fates and return them. The engine calls this once, after the last result."""
         ...

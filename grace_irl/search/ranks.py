@@ -1,4 +1,4 @@
-"""The ranking of programs: by merit, then by prior, size and age."""
+"""The ranking of programs by merit, which is the fitness plus a small term for the program's prior probability."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Scored:
     Attributes:
         program: the program.
         evaluation: its evaluation.
-        index: index of the request that brought it (`Request.index`).
+        index: index of the request that the program answers (`Request.index`).
     """
 
     program: Program
@@ -27,26 +27,29 @@ class Scored:
 def merit(candidate: Scored) -> float:
     """The number that ranks programs: f + prior / N, with fitness f and N positive training states.
 
-    N times the merit is the log-posterior of the program up to a constant. N f is the log-likelihood of the labels with
-    equal weight for both classes. The prior, at most 0, is the log-probability that the proposer gives the program. If
-    the proposer gives none, the prior is 0 and the merit is the paper's fitness. With many states the prior has little
-    effect. With eight, it keeps a program that fits noise from displacing one that explains the data.
+    The prior is the log-probability that the proposer gives the program, at most 0. If the proposer gives none, the
+    prior is 0 and the merit is the fitness.
+
+    N f is the log-likelihood of the labels, with equal weight for both classes. So N times the merit is the program's
+    log-posterior, up to a constant. With many states the prior has little effect. With eight states, it keeps a program
+    that fits noise from displacing one that explains the data.
     """
     evaluation = candidate.evaluation
     return evaluation.score + min(candidate.program.prior, 0.0) / max(evaluation.metrics.get("positives", 1.0), 1.0)
 
 
 def ranked(candidates: Iterable[Scored]) -> list[Scored]:
-    """The programs sorted by merit, best first. Ties are broken by higher prior, fewer nodes, the earlier request."""
+    """Sort programs by merit, best first. Ties go to the higher prior, then fewer nodes, then the earlier request."""
     return _within_equals(sorted(candidates, key=lambda c: -merit(c)), merit, _tie)
 
 
 def winner(candidates: Iterable[Scored]) -> Scored | None:
     """The best program, or None without candidates.
 
-    The choice is between the program of highest merit and its equals. A program is its equal if their merits are equal,
-    or if both separate expert from negative states in training data. Held-out accuracy decides, then held-out fitness,
-    higher prior, fewer nodes and the earlier request.
+    Programs compete if they are as good as the program of highest merit on training data. This holds for programs of
+    equal merit. If the program of highest merit separates positive from negative states, it also holds for all other
+    programs that do. The highest held-out accuracy wins. Ties go to the higher held-out fitness, then the higher
+    prior, fewer nodes and the earlier request.
     """
     order = ranked(candidates)
     if not order:
@@ -62,7 +65,7 @@ def winner(candidates: Iterable[Scored]) -> Scored | None:
 
 
 def winners(candidates: Iterable[Scored]) -> list[Scored]:
-    """All candidates in order: the winner, then the winner of the others, and so on."""
+    """Sort candidates: the winner first, then the winner of the others, and so on."""
     left, order = list(candidates), []
     while (best := winner(left)) is not None:
         order.append(best)
@@ -87,12 +90,13 @@ def _metric(candidate: Scored, name: str) -> float:
 def _within_equals(
     ordered: list[Scored], value: Callable[[Scored], float], tie: Callable[[Scored], tuple[float, int, int]]
 ) -> list[Scored]:
-    """Sort programs of equal value by `tie`.
+    """Sort each group of programs with equal values by `tie`.
+
+    A group begins with its highest value. All its values are at most `EQUAL` lower.
 
     Args:
-        ordered: programs in falling order of `value`. A group of equal value starts at one program and takes all within
-            `EQUAL` of it.
-        value: from a program to the value.
+        ordered: programs in falling order of `value`.
+        value: function that returns the value of a program.
         tie: sort key within a group.
     """
     result: list[Scored] = []

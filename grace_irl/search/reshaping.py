@@ -1,4 +1,7 @@
-"""Reshaping of GRACE's best program: versions whose reward rises more steadily (docs/runs.md, "Reshaping")."""
+"""Reshaping: a search for versions of the best program whose reward rises more steadily (docs/runs.md, "Reshaping").
+
+The monotonicity of a program is Kendall's tau between reward and time along expert trajectories, averaged over them.
+"""
 
 from __future__ import annotations
 
@@ -11,27 +14,28 @@ from grace_irl.search.evolution import Evolution
 from grace_irl.search.protocol import Fate, Request, Result, Wait
 from grace_irl.search.ranks import Scored
 
-STEADIEST = 1.0  # maximum Kendall's tau: the reward rises at every step
+STEADIEST = 1.0  # highest possible monotonicity: the reward rises at every step
 
 
 class Reshaping:
-    """A search that runs another search to its end and then requests `count` versions of its best program.
+    """A search in two stages: an inner search for the best program, then `count` requests for versions of it.
 
-    The operator of these requests is "reshape". The inner search ends by itself or by `conclude`, when a stop rule
-    applies. It still gets the results of its own requests. A version is kept if three conditions hold:
+    The operator of the second stage is "reshape". The first stage ends when the inner search ends, or when the engine
+    calls `conclude`. Results of requests from the first stage still go to the inner search. A version is kept if three
+    conditions hold:
 
-    - its reward is more monotone than that of the best program;
-    - its accuracy on training data, and on held-out data if there is any, is not lower;
-    - expert and negative states stay separated if they were.
+    - its monotonicity is higher than that of the best program;
+    - its accuracy is not lower, on training data and on held-out data if there is any;
+    - if the best program separates positive from negative states, so does the version.
 
-    Kept versions rank before every other program, the most monotone first (`heirs`). All random draws happen in `ask`,
-    so that they depend only on the order of calls.
+    Kept versions rank before every other program, the most monotone first. Only `ask` draws random numbers, so the
+    order of calls determines them.
 
     Args:
         search: the inner search.
-        count: number of requests to reshape. There are none without a best program, or if its reward rises at every
-            step already.
-        samples: number of identical requests in a row, which a model answers in one call.
+        count: number of "reshape" requests. There are none if the inner search finds no program, or if the reward of
+            its best program already rises at every step.
+        samples: maximum number of identical requests in a row. A model answers them in one call.
         seed: seed of the generator that draws the requests' seeds.
     """
 
@@ -44,7 +48,7 @@ class Reshaping:
         self._seen: set[str] = set()
         self._asked = 0
         self._told = 0
-        self._first = 0  # index of the first request to reshape
+        self._first = 0  # index of the first "reshape" request
         self._concluded = False
         self._parent: Scored | None = None
         self._over = False  # whether the inner search has ended and has all its results
@@ -54,7 +58,7 @@ class Reshaping:
 
     @property
     def best(self) -> tuple[str, ...]:
-        """See `Search`. Kept versions come before the best programs of the inner search."""
+        """Ids of the kept versions, then of the best programs of the inner search."""
         return (*self.heirs, *self._search.best)
 
     @property
@@ -64,26 +68,26 @@ class Reshaping:
 
     @property
     def generation(self) -> int:
-        """See `Generational`. It is that of the inner search; reshaping adds none."""
+        """Number of complete generations of the inner search. Reshaping adds none."""
         return self._search.generation
 
     @property
     def bar(self) -> Bar:
-        """See `Barred`. A version has no minimum fitness and always runs in strict mode, like elites."""
+        """The limits of the inner search. Versions have no limits, so their evaluations are complete and strict."""
         return Bar() if self._over else self._search.bar
 
     @property
     def undecided(self) -> tuple[str, ...]:
-        """See `Deciding`."""
+        """Ids of the inner search's undecided programs; () once a version is kept."""
         return () if self.heirs else self._search.undecided
 
     def conclude(self) -> bool:
-        """See `Staged`."""
+        """End the inner search. Return True, because reshaping follows."""
         self._concluded = True
         return True
 
     def ask(self) -> Request | Wait | None:
-        """See `Search`."""
+        """Return the next request of the inner search or, after its last result, the next "reshape" request."""
         if not self._over:
             asked = None if self._concluded else self._search.ask()
             if asked is not None:
@@ -104,7 +108,7 @@ class Reshaping:
         return request
 
     def tell(self, result: Result) -> list[Fate]:
-        """See `Search`."""
+        """Pass a result to the inner search, or judge a version. Return the fates that this decides."""
         self._told += 1
         program, evaluation = result.program, result.evaluation
         if self._over:
@@ -117,14 +121,14 @@ class Reshaping:
         return self._search.tell(result)
 
     def finish(self) -> list[Fate]:
-        """See `Deciding`."""
+        """Return the open fates of the inner search. Versions are judged as soon as they arrive."""
         if self._over:
             fates, self._fates = self._fates, []
             return fates
         return self._search.finish()
 
     def _begin(self) -> None:
-        """Begin the reshaping of the inner search's best program."""
+        """End the inner search and choose its best program as the parent of all versions."""
         self._over, self._first = True, self._asked
         self._fates = self._search.finish()
         best = next((self._scored[name] for name in self._search.best), None)
@@ -149,9 +153,10 @@ class Reshaping:
 
 
 def compared(old: Evaluation, new: Evaluation) -> tuple[str, str]:
-    """Compare a version with the program that it reshapes. Return two texts.
+    """Compare the evaluations of a program and of its reshaped version. Return two texts.
 
-    The first is the reason to drop the version, "" if it is kept. The second lists the changes of scores.
+    The first text is the reason to drop the version; it is "" if the version is kept. The second text lists the
+    changes of monotonicity and accuracy.
     """
     was, now = old.metrics, new.metrics
     before, after = was.get("monotonicity", 0.0), now.get("monotonicity")
@@ -177,7 +182,7 @@ def _change(name: str, before: float, after: float | None) -> str:
 
 
 def _preference(scored: Scored) -> tuple[float, float, int, int]:
-    """Sort key: the most monotone first. Ties: higher held-out accuracy, fewer nodes, the earlier request."""
+    """Sort key for versions: higher monotonicity, then higher held-out accuracy, fewer nodes, the earlier request."""
     metrics = scored.evaluation.metrics
     return (
         -round(metrics.get("monotonicity", 0.0), 9),

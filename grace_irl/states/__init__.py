@@ -1,4 +1,7 @@
-"""Kinds of state. One object per kind recognises, checks, stores, shows and scrambles its states."""
+"""Kinds of state: vectors, grids, images, screens and records.
+
+One object per kind recognises, checks, stores, shows and scrambles its states.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,8 @@ from grace_irl.states.vector import VECTOR
 KINDS: dict[str, StateKind] = {kind.name: kind for kind in (VECTOR, GRID, IMAGE, SCREEN, RECORD)}
 """All kinds by name, in the order in which they are tried on states.
 
-A grid and an image may have the same shape and type. `grace_irl.demos.kind_rule` decides the kind of a whole set."""
+A grid and an image may have the same shape and type. `grace_irl.demos.kind_rule` decides which of them a whole data set
+holds."""
 
 
 def kind_named(name: str) -> StateKind:
@@ -54,9 +58,9 @@ def kinds_of(states: States) -> tuple[StateKind, ...]:
 
 
 def likeliest(kinds: Sequence[StateKind], states: States) -> StateKind:
-    """The most plausible of several kinds that recognise these states, or this state.
+    """The most plausible of several kinds that all recognise the same states, or the same single state.
 
-    Of byte states, the values decide. Of other states, it is the first of `kinds`.
+    If the states hold bytes, their values decide. Otherwise it is the first of `kinds`.
     """
     if len(kinds) == 1:
         return kinds[0]
@@ -67,7 +71,7 @@ def likeliest(kinds: Sequence[StateKind], states: States) -> StateKind:
 
 
 def kinds_of_parts(parts: Sequence[PartLayout]) -> tuple[StateKind, ...]:
-    """The kinds whose states a file may store as these parts."""
+    """The kinds whose states a file may store as arrays with these layouts."""
     return tuple(kind for kind in KINDS.values() if kind.recognises_parts(parts))
 
 
@@ -97,8 +101,7 @@ def as_state(state: Any, kind: StateKind | None = None) -> Any:
 
     Args:
         state: the state in the form of an environment or a file.
-        kind: the state's kind. None takes the first kind that fits, because kinds that fit the same state convert it
-            alike.
+        kind: the state's kind; None: the first kind that fits. All kinds that fit a state convert it in the same way.
 
     Raises:
         InputError: the state fits no kind.

@@ -14,14 +14,14 @@ from rich.text import Text
 PALETTE = ("#e69f00", "#56b4e9", "#009e73", "#f0e442", "#0072b2", "#d55e00", "#cc79a7", "#999999")
 MARKS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 COMMON = (("· ", "grey62 on grey19"), ("▒▒", "grey62 on grey37"))
-"""Characters and style of the two most frequent cells. In most grids these are the floor and the walls, so they get
-background colours."""
+"""Characters and styles of the two most frequent cells. In most grids these are the floor and the walls, so they are
+shown as a grey background."""
 
 Cell = tuple[int, ...]
 
 
 class Legend:
-    """Colours and marks of all different cells, the same in every picture. A cell is its three codes."""
+    """A colour and a mark for each different cell, the same in every picture. A cell is a tuple of three codes."""
 
     def __init__(self, grids: Sequence[NDArray[Any]]) -> None:
         counts: Counter[Cell] = Counter()

@@ -23,11 +23,11 @@ LIKELY_CODES = 16
 """Maximum number of different codes per channel in a set. Byte states with more are grids only if the user says so."""
 
 PICTURE_SIDE, BRIGHT = 32, 128
-"""Smallest side in cells and smallest value of pictures.
+"""Bounds that tell pictures with few colours from grids.
 
-Bytes are pictures if the shorter side of some state reaches the one and some value reaches the other. The number of
-different values does not decide this alone, because flat drawings have as few colours as grids have codes. The side is
-Minari's bound for pictures."""
+Byte states are pictures if the shorter side of one of them is at least `PICTURE_SIDE` cells, and one value is at least
+`BRIGHT`. The number of different values alone cannot decide, because a flat drawing may have as few colours as a grid
+has codes. Minari's bound for the side of pictures is 32, too."""
 
 MOST_CODES = 128
 """Maximum number of different codes per channel in a set that the user calls grids. Pictures usually have all 256
@@ -131,7 +131,8 @@ class GridKind(StateKind):
 def _may_be_grid(dtype: DTypeLike, channels: int) -> bool:
     """Whether states with this type and number of channels may be grids. Bytes of 1 or 4 channels can only be images.
 
-    The answer is also true for states that are neither. `GridKind.check` then refuses them with a message.
+    The answer is also true for states that are neither grids nor images, such as bytes of two channels. Then
+    `GridKind.check` refuses them with a message.
     """
     return channels == CHANNELS or np.dtype(dtype) != np.uint8 or channels not in (1, 4)
 
@@ -170,14 +171,13 @@ class GridCodes:
 class GridScrambler(Scrambler):
     """Scrambler that permutes the values of each channel, and flips and transposes the axes.
 
-    The change of axes is drawn at the start. The seed fixes the new value of every code, so a scrambler also fits
-    data with codes that are not yet in `codes`.
+    The seed fixes the new value of every code. So a scrambler also fits data with codes that are not yet in `codes`.
 
     Attributes:
         seed: seed of the permutations of codes.
         transpose: whether to swap the two axes, before flips.
         flip: whether to reverse the first axis, and whether to reverse the second axis.
-        codes: for each channel, the new value of each old value so far.
+        codes: for each channel, the new value of each code that has occurred so far.
     """
 
     seed: int

@@ -1,4 +1,4 @@
-"""The protocol of a kind of state, and the arrays that store its states."""
+"""The base class of kinds of state, and what it uses: layouts of stored arrays, statistics and scramblers."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 WORD = re.compile(r"\w+")
 
 States = Any
-"""The states of one trajectory, in order: a sequence whose slices are sequences of the same type. An array for most
-kinds."""
+"""The states of one trajectory, in order: an array for most kinds. For all kinds it is a sequence, and its slices have
+its own type."""
 
 Parts = Mapping[str, NDArray[Any]]
 """States in stored form: arrays by name, with one row per state. They hold numbers, or texts in UTF-8 (dtype `S`). A
@@ -33,7 +33,7 @@ class PartLayout(NamedTuple):
     """One part of a state.
 
     Attributes:
-        name: name of the part; "" if it is the only one.
+        name: name of the part; "" for the only part of a state without named parts.
         dtype: NumPy's code of the stored number type, such as `<f8`; "" for a text.
         shape: shape of the part in one state; () for a single number or a text.
     """
@@ -53,12 +53,12 @@ VALUES = 256
 
 
 class ValueTally:
-    """Record of the values that occur in each channel of byte states, over any number of trajectories."""
+    """The values that occur in each channel of byte states, collected over any number of trajectories."""
 
     def __init__(self) -> None:
         self._seen = np.zeros((0, VALUES), np.bool_)
         self.side = 0
-        """The shorter side of a state in cells or pixels, the largest over all states."""
+        """Length of a state's shorter side in cells or pixels, the maximum over all states."""
 
     def add(self, states: NDArray[Any]) -> None:
         """Add byte states `(..., h, w, c)`: h rows, w columns, c channels."""
@@ -70,7 +70,7 @@ class ValueTally:
 
     @property
     def channels(self) -> int:
-        """The number of channels, the largest over all states."""
+        """The number of channels, the maximum over all states."""
         return len(self._seen)
 
     @property
@@ -80,7 +80,7 @@ class ValueTally:
 
     @property
     def most(self) -> int:
-        """The number of different values in one channel, the largest over all channels."""
+        """The number of different values in one channel, the maximum over all channels."""
         return int(self._seen.sum(axis=1).max(initial=0))
 
     @staticmethod
@@ -91,7 +91,7 @@ class ValueTally:
 
 
 class Census(Protocol):
-    """Statistics of a set's states, gathered in one pass for `grace-irl demos inspect`."""
+    """Statistics of the states of a data set, collected in one pass for `grace-irl demos inspect`."""
 
     def add(self, states: States, where: str) -> None:
         """Count the states of one trajectory.
@@ -102,21 +102,24 @@ class Census(Protocol):
         ...
 
     def to_json(self, fields: Sequence[str], most: int) -> dict[str, Any]:
-        """The counts as plain values, under keys that only this kind uses.
+        """The statistics as a dict for JSON. No other kind of state uses the same keys.
 
         Args:
             fields: names of the features of a state; () if they have none.
-            most: maximum number of entries in a list of unbounded length.
+            most: maximum length of each list that grows with the data.
         """
         ...
 
     def table(self, fields: Sequence[str], most: int) -> RenderableType:
-        """The counts for a terminal, with the arguments of `to_json`."""
+        """The statistics as a table for a terminal. The arguments are those of `to_json`."""
         ...
 
 
 class Scrambler(ABC):
-    """A map that hides the meaning of states. Its only guarantee is that equal states stay equal."""
+    """A map from states to states without a recognisable meaning. It only guarantees that equal states stay equal.
+
+    `grace_irl.demos.scramble` uses it to test what a method learns from the data alone.
+    """
 
     @abstractmethod
     def states(self, states: States, word: Callable[[str], str], where: str) -> States:
@@ -142,7 +145,7 @@ class Scrambler(ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """The map as plain values."""
+        """The map as a dict for JSON."""
 
 
 def in_invented_words(text: str, word: Callable[[str], str]) -> str:
@@ -151,23 +154,22 @@ def in_invented_words(text: str, word: Callable[[str], str]) -> str:
 
 
 class StateKind(ABC):
-    """A kind of state. The package has one object per kind, which holds no data.
+    """A kind of state. There is one object of each kind, and it has only class attributes.
 
     Attributes:
         name: name in files, headers and messages.
         plural: plural of the name, for messages.
         expected: type and shape of a trajectory's states, for messages.
-        shows_actions: whether programs may reward transitions between such states.
-        prompts_actions: whether prompts explain the actions. False if actions are small numbers that follow from two
-            consecutive states.
+        shows_actions: whether programs may receive the actions of a trajectory.
+        prompts_actions: whether prompts explain the actions. False if two consecutive states already show the action.
         sides: names of the dimensions of a state that may differ between trajectories; () if all have one shape.
-        heavy: whether a state takes kilobytes. Files of such states are read in small batches.
+        heavy: whether a single state takes kilobytes or more. Files of such states are read in small batches.
         parsed: whether programs parse states, at a CPU cost that grows with the bytes.
         annotated: whether episodes may carry screenshots and descriptions of actions.
         has_parts: whether states are dicts of named parts. Programs need these names.
         named_fields: whether the features of a state may have names (`Metadata.fields`).
         label: default rule for the positive states of experts: "all", or "last" for kinds whose tasks end at the goal.
-        view: default view (the form of states in prompts), for files that name none.
+        view: name of the default view, which is the form of states in prompts. A file may name another view.
         stored_as: description of the column that holds a state in a file, for messages.
     """
 
@@ -208,7 +210,7 @@ class StateKind(ABC):
         return f"{values.most} different values in a channel"
 
     def objection(self, values: ValueTally) -> str:
-        """A short reason why byte states with these values cannot be of this kind, even if the user says so; or ""."""
+        """A short reason why byte states with these values cannot be of this kind at all; "" if they can."""
         return ""
 
     @abstractmethod
@@ -222,10 +224,10 @@ class StateKind(ABC):
     def check_fields(  # noqa: B027 - most kinds have none
         self, states: States, fields: Sequence[str], where: str
     ) -> None:
-        """Refuse field names that do not fit the states, and values that a reader must not accept.
+        """Refuse field names that do not fit the states, and values that are not finite.
 
         Raises:
-            InputError: such a name or value. The message has the name of the field if it is known.
+            InputError: such a name or value. A message about a value names its field, if the name is known.
         """
 
     def describe(self, states: States) -> str:
@@ -233,11 +235,11 @@ class StateKind(ABC):
         return f"{states.dtype} of shape {states.shape}"
 
     def signature(self, states: States) -> Hashable:
-        """Properties that all trajectories of a set share, such as a vector's width; None if there are none."""
+        """Properties that all trajectories of a set must share, such as a vector's width; None if there are none."""
         return None
 
     def unlike(self, states: States, others: States, beside: str) -> str:
-        """A clause on two trajectories with different signatures: "states of 3 numbers beside FILE with 4".
+        """For messages, the difference between two signatures, such as "states of 3 numbers beside FILE with 4".
 
         Args:
             states: states of one trajectory.
@@ -261,7 +263,7 @@ class StateKind(ABC):
         return int(states.nbytes)
 
     def size(self, states: States) -> int:
-        """Number of features of one state: the product of its sides."""
+        """Number of features, which are the single numbers of a state: the product of its dimensions."""
         return int(np.prod(self.shape(states), dtype=np.int64))
 
     def numbers(self, states: States) -> NDArray[np.float64] | None:
@@ -296,7 +298,7 @@ class StateKind(ABC):
 
     @abstractmethod
     def stores(self, part: PartLayout) -> bool:
-        """Whether a state of this kind may have such a part, judged by its name and type."""
+        """Whether a state of this kind may have this part, judged by the part's name and type."""
 
     def require_names(self, names: Sequence[str], where: str) -> None:  # noqa: B027 - most kinds have one part
         """Refuse invalid names of a file's parts, before the parts are read.
@@ -315,7 +317,7 @@ class StateKind(ABC):
         return (size,)
 
     def canonical(self, text: str, where: str) -> str:
-        """The text in the one spelling that states use, whichever file it is from.
+        """The text in its canonical spelling, which is the same for all file formats.
 
         Raises:
             InputError: an invalid text for this kind.
@@ -325,13 +327,13 @@ class StateKind(ABC):
     def handed(self, part: PartLayout) -> np.dtype[Any]:
         """The type in which programs receive the numbers of a part, whatever type a file stores.
 
-        A type that varied between files would tell programs which file a state is from. Files often hold only experts
-        or only negatives.
+        If the type varied between files, programs could tell experts from negatives by it, because many files hold only
+        one of the two.
         """
         return np.dtype(np.float64) if np.dtype(part.dtype).kind == "f" else np.dtype(np.int64)
 
     def joined(self, values: Mapping[str, Any]) -> Any:
-        """One state in the form that programs receive. The base class serves kinds whose states have one part.
+        """One state in the form that programs receive. This default is for kinds whose states have one part.
 
         Args:
             values: value of each part: a fresh array, a number or a text.
@@ -364,7 +366,7 @@ class StateKind(ABC):
 
     @abstractmethod
     def census(self, states: States) -> Census:
-        """An empty census for states like these."""
+        """A new census of states like these, which has not counted any states yet."""
 
     @abstractmethod
     def draw_scrambler(self, states: States, seed: int) -> Scrambler:
@@ -401,5 +403,5 @@ class KindChoice:
 
 
 def layout_of(name: str, array: NDArray[Any]) -> PartLayout:
-    """The layout of the part whose values for several states are this array."""
+    """The layout of a part, from the array `(T+1, ...)` of its values in all states."""
     return PartLayout(name, "" if array.dtype.kind == "S" else array.dtype.str, tuple(array.shape[1:]))

@@ -1,4 +1,7 @@
-"""The bytes of states that go to another process: the parts of each state, one after the other."""
+"""The byte encoding of states that one process sends to another, for example to a sandbox worker.
+
+The encoded parts of a state follow one another.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ class StateLayout:
         return cls(kind, [_layout(name, value) for name, value in kind.separated(state).items()])
 
     def to_json(self) -> list[Any]:
-        """The layout as plain values."""
+        """The layout as a list for JSON."""
         return [self.kind.name, [list(part) for part in self.parts]]
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Census and scrambler of records, which treat each part by itself."""
+"""Census and scrambler of records, which are states of named arrays and texts. They treat each part by itself."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class PartMap:
 
     @classmethod
     def read(cls, about: Mapping[str, Any]) -> PartMap:
-        """The map with these attributes, as `RecordScrambler.to_json` describes it.
+        """A map from its entry in the result of `RecordScrambler.to_json`.
 
         Raises:
             ValueError, LookupError, TypeError: an invalid map.

@@ -24,7 +24,7 @@ def png(image: NDArray[Any]) -> bytes:
     The report needs images even without Pillow, which is an optional dependency. So the encoder is here.
     """
     height, width, channels = image.shape
-    rows = np.zeros((height, 1 + width * channels), np.uint8)  # the first byte of a row is its filter type: 0, none
+    rows = np.zeros((height, 1 + width * channels), np.uint8)  # The first byte of a row is its filter type; 0 is none.
     rows[:, 1:] = image.reshape(height, -1)
     header = struct.pack(">IIBBBBB", width, height, 8, COLOUR_TYPES[channels], 0, 0, 0)
     parts = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 9)), (b"IEND", b""))
@@ -40,7 +40,7 @@ def coloured(image: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def enlarged(image: NDArray[Any], least: int) -> NDArray[np.uint8]:
-    """A copy in which each pixel is a square. Its longer side has at least half of `least` pixels."""
+    """A copy in which each pixel becomes a square of pixels. Its longer side has more than `least` / 2 pixels."""
     times = max(1, least // max(image.shape[:2]))
     return np.asarray(image, np.uint8).repeat(times, axis=0).repeat(times, axis=1)
 
@@ -55,7 +55,10 @@ def reduced(image: NDArray[Any], height: int, width: int) -> NDArray[np.uint8]:
 
 
 def characters(images: Sequence[NDArray[Any]], width: int = 24, gap: int = 3) -> Text:
-    """Images side by side as text, at most `width` characters each. A character covers two rows and one column."""
+    """Images side by side as text, each at most `width` characters wide.
+
+    A character stands for two rows and one column of pixels.
+    """
     small = [reduced(image, 2 * width, width) for image in images]
     cells = [_means(image, 2, 1) for image in small]
     lines = []

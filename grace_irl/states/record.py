@@ -24,7 +24,7 @@ class RecordStates:
     One state is a dict from names to numbers, arrays and texts. A slice is `RecordStates` again.
 
     Attributes:
-        parts: `(T+1, ...)` numbers or `(T+1,)` texts in UTF-8 (dtype `S`), sorted by name.
+        parts: array of each part, sorted by name: numbers `(T+1, ...)`, or UTF-8 texts `(T+1,)` of dtype `S`.
 
     Args:
         parts: arrays by name, in any order. Booleans become integers.
@@ -59,7 +59,7 @@ class RecordKind(StateKind):
     """Records, stored as `RecordStates`. Programs receive a dict of named arrays, numbers and texts.
 
     Bytes reach programs as uint8, other integers as int64 and all other numbers as float64. Names of nested dicts are
-    joined by "/". A part has the same type and shape in all states of a set.
+    joined by "/", for example "arm/joints". A part has the same type and shape in all states of a set.
     """
 
     name = "record"
@@ -255,7 +255,7 @@ class RecordKind(StateKind):
 
 
 def rows_of(batch: Mapping[str, Any], count: int) -> NDArray[Any]:
-    """The records of a batch from a vector environment, which stacks each part: `(count,)` dicts."""
+    """Dicts `(count,)` from a batch of a vector environment, which stacks the values of each part."""
     rows = np.empty(count, object)
     for row in range(count):
         rows[row] = {
@@ -265,7 +265,7 @@ def rows_of(batch: Mapping[str, Any], count: int) -> NDArray[Any]:
 
 
 def require_names(names: Sequence[str], where: str) -> None:
-    """Refuse names of parts that a file could not hold, or that would lead out of their folder in it.
+    """Refuse names of parts that a file cannot store, or that would be paths out of a folder, such as "../x".
 
     Raises:
         InputError: too many names, one inside another, or one that is empty, too long or holds control characters,

@@ -13,7 +13,7 @@ from grace_irl.states.kind import Census, PartLayout, Scrambler, StateKind, Stat
 from grace_irl.states.texts import pack, text
 
 WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+")
-"""Pattern of one word. Letters beyond ASCII form words of their own."""
+"""Pattern of one word. A run of letters beyond ASCII is a separate word."""
 
 NAMES = frozenset({"text", "content-desc", "hint", "resource-id", "class", "package"})
 """Attributes whose value is text, even if it is "true" or "false"."""
@@ -110,8 +110,8 @@ class ScreenScrambler(Scrambler):
 
     A word is a run of letters, split before a capital that follows a lower-case letter ("alarmTab", "FrameLayout").
     Words are replaced in texts, descriptions, hints, ids, classes, packages and all other attributes with letters. The
-    same replacements hold in the instruction, so equal words stay equal. Numbers, punctuation, booleans ("true",
-    "false"), bounds, attribute names and the tree stay, because their relations are what a method has to find.
+    instruction gets the same replacements, so equal words stay equal. Numbers, punctuation, booleans ("true", "false"),
+    bounds, attribute names and the tree stay, because a method must find the relations between them.
     """
 
     def states(self, states: NDArray[Any], word: Callable[[str], str], where: str) -> NDArray[np.bytes_]:
@@ -125,7 +125,7 @@ class ScreenScrambler(Scrambler):
         return in_other_words(text, word)
 
     def to_json(self) -> dict[str, Any]:
-        """See `Scrambler`. The words are stored elsewhere, so this map is empty."""
+        """See `Scrambler`. The result is empty, because `ScrambleMap` stores the words."""
         return {}
 
 

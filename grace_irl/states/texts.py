@@ -17,7 +17,7 @@ def pack(texts: Sequence[str], allocate: Allocate = np.empty) -> NDArray[np.byte
     """Texts of a trajectory's states as one array `(T+1,)` of dtype `S`, as wide as the longest text.
 
     Args:
-        texts: one text per state, without null characters because these pad the array. XML cannot hold them anyway.
+        texts: one text per state. Null characters are not allowed, because the array is padded with them.
         allocate: function that returns the array.
     """
     width = max((len(each.encode()) for each in {id(each): each for each in texts}.values()), default=1)
@@ -39,7 +39,7 @@ class TextTable:
     """The different texts of a set, each stored once and numbered.
 
     Attributes:
-        texts: UTF-8 texts without padding. They are views of the arrays that hold them.
+        texts: UTF-8 texts without padding. They are views of the arrays given to `codes`.
     """
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ def require_utf8(value: bytes, where: str) -> None:
     """Refuse a text that is not UTF-8.
 
     Raises:
-        InputError: such a text.
+        InputError: the text is not UTF-8.
     """
     try:
         value.decode()

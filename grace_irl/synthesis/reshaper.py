@@ -1,7 +1,8 @@
-"""Versions of a program with additional rewards for progress toward the goal.
+"""Reshaping of a program over grids: versions of it with additional rewards for progress toward the goal.
 
-A program is parsed back from its source, because a run may start with programs from another run, of which only the
-source is known. Only its constants are parsed. As a check, a program is written from them and compared with the source.
+Such a program waits for an event, for example that the agent faces a red ball. Its contents (`Outline`) are recovered
+from its source, because a program of another run comes without them. Only constants are parsed. As a check, a program
+is written from the recovered contents and compared with the source.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from grace_irl.synthesis.grid.scene import EVENTS, SIDES, Agent, Perception, fin
 from grace_irl.synthesis.grid.source import KEYS, PARTING, Shaping, shapings, write_program
 
 MOST = 100_000
-"""Maximum characters of a source that is parsed. Programs of the synthesiser are far shorter."""
+"""Maximum length in characters of a source that `recover` parses. Programs of the synthesiser are far shorter."""
 ABOUT = re.compile(r'"""Reward 1\.0 where (.*?);\s+(?:0\.0\s+)?elsewhere\b', re.DOTALL)
 FEATURES: dict[int | str, Feature] = {
     **{feature: feature for feature in get_args(Feature)},
@@ -34,12 +35,12 @@ FEATURES: dict[int | str, Feature] = {
 
 @dataclass(frozen=True)
 class RecoveredPlan:
-    """A program's outline, recovered from its source.
+    """The contents of a program, recovered from its source. They are the arguments of `write_program`.
 
     Attributes:
-        outline: the contents of the program, from which `write_program` writes it.
-        happens: the condition of reward 1.0, as half a sentence.
-        shaping: the rewards for progress; None if there are none.
+        outline: the agent, the event and the meanings of words.
+        happens: the condition of reward 1.0, such as "the agent faces a thing".
+        shaping: the formula of the rewards for progress; None if there are no such rewards.
     """
 
     outline: Outline
@@ -48,7 +49,10 @@ class RecoveredPlan:
 
 
 def recover(source: str) -> RecoveredPlan | None:
-    """Recover the outline of a program; None if `write_program` did not write it (blank lines do not matter)."""
+    """Recover the contents of a program from its source.
+
+    The result is None if `write_program` did not write the source. Blank lines may differ.
+    """
     about = ABOUT.match(source)
     if about is None or len(source) > MOST:
         return None
@@ -62,17 +66,22 @@ def recover(source: str) -> RecoveredPlan | None:
             if _lines(write_program(outline, happens, shaping)) == lines:
                 return RecoveredPlan(outline, happens, shaping)
     except (SyntaxError, ValueError, TypeError, LookupError, AttributeError, RecursionError, MemoryError):
-        return None  # it only looked like a program of the synthesiser
+        return None  # the source only resembles a program of the synthesiser
     return None
 
 
 def _lines(source: str) -> list[str]:
-    """The non-empty lines. Blank lines may differ in a reward file."""
+    """The non-empty lines of a source. An exported reward file may have other blank lines."""
     return [line for line in source.splitlines() if line]
 
 
 def _outlines(constants: dict[str, ast.expr], source: str) -> Iterator[Outline]:
-    """Generate the outlines that may have these constants, one for each treatment of unknown words."""
+    """Generate the outlines that fit the constants of a program. They differ only in the treatment of unknown words.
+
+    Args:
+        constants: the expression of each constant, by name.
+        source: the program.
+    """
     read = {
         name: ast.literal_eval(node) for name, node in constants.items() if name in ("AGENT", "AHEAD", "BACKGROUND")
     }
@@ -141,7 +150,7 @@ UNSEEN = "cannot reshape: the program does not know which cell the agent is in"
 
 
 def why_not(problem: Problem) -> str:
-    """The states of this problem, in the plural, if their rewards cannot be reshaped; else ""."""
+    """A name of the problem's states, such as "vectors", if rewards for them cannot be reshaped; else ""."""
     kind = problem.metadata.state_kind
     if kind.name not in RESHAPED:
         return kind.plural
@@ -149,9 +158,10 @@ def why_not(problem: Problem) -> str:
 
 
 class Reshaper:
-    """Parser and writer of reshaped programs. Since it uses only the source, the program may come from another run.
+    """A writer of reshaped programs. It needs only the source of a program, which may come from another run.
 
-    If the source does not show which way the agent faces (its heading), the training data do.
+    Some versions need the code of the agent's heading, the direction in which it faces. If the source does not contain
+    it, the training data show it.
 
     Args:
         problem: labelled demonstrations.
@@ -163,7 +173,14 @@ class Reshaper:
         self._looked = False
 
     def reshape(self, source: str, version: int) -> Proposal:
-        """Return a version of a program. It depends only on the program, the version number and the training data."""
+        """Write a version of a program, or return a failure.
+
+        The result depends only on the program, the version number and the training data.
+
+        Args:
+            source: the program.
+            version: number of the version, from 0. Versions differ in the formula of the rewards for progress.
+        """
         if kind := why_not(self._problem):
             return Proposal("", failure=f"cannot reshape rewards for {kind}")
         found = recover(source)
@@ -181,7 +198,7 @@ class Reshaper:
         return Proposal(write_program(outline, found.happens, shaping), reasoning=about)
 
     def _with_heading(self, outline: Outline) -> Outline:
-        """The outline. If it has no heading, the heading of the same agent in the training data is added."""
+        """Add a heading to an outline without one, if the training data show the same agent with a heading."""
         agent = outline.perception.agent
         if agent is None or agent.heading_channel is not None:
             return outline

@@ -1,4 +1,4 @@
-"""The proposer without a model: it finds programs in the training data by enumeration and search."""
+"""The proposer without a language model: it derives reward programs from the training data by search."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ from grace_irl.synthesis.vector.terms import MOST_NUMBERS, GridNumbers, RecordNu
 
 
 class Sketcher(Protocol):
-    """A writer of programs of one family. All results depend only on the training data and the arguments.
+    """A writer of one family of programs, such as additive rewards or programs over screens.
 
-    A sketch is a text that stands for a program.
+    A sketch is a short text from which the sketcher writes a program. All results depend only on the training data and
+    the arguments.
     """
 
     def initial(self) -> list[str]:
@@ -52,23 +53,24 @@ class Sketcher(Protocol):
         ...
 
     def reasoning(self, sketch: str) -> str:
-        """One line that explains the program to the user."""
+        """One line that explains the sketch's program to the user."""
         ...
 
 
 PATIENCE = 20
-"""Number of variations in a row without a new program after which the proposer is exhausted."""
+"""Maximum number of variations in a row without a new program. Then the proposer reports that it is exhausted."""
 EXHAUSTED = f"exhausted: {PATIENCE} variations in a row gave no new program"
 
 
 class Synthesiser:
     """A proposer that answers requests with programs from the training data.
 
-    "initialise" returns the initial programs, best first, then variations of them. "mutate" returns a variation of the
-    parent. "reshape" returns the parent with additional rewards for progress, if the parent is a program over grids.
+    The operator of a request is one of three. "initialise" returns the initial programs, best first, then variations of
+    them. "mutate" returns a variation of the parent. "reshape" returns the parent with additional rewards for progress,
+    if the parent is a program over grids.
 
-    An answer depends only on the training demonstrations, the seed, the request and its parents. Request i to
-    initialise gets the i-th of all distinct programs, or a failure.
+    An answer depends only on the training demonstrations, the seed, the request and its parents. The "initialise"
+    request with index i gets the i-th distinct program, or a failure if there are fewer.
 
     Args:
         problem: labelled demonstrations.
@@ -80,10 +82,13 @@ class Synthesiser:
         self._seed = seed
         self._lock = threading.Lock()
         self._reshaper = Reshaper(problem)
-        self._listed: list[str] = []  # the first distinct sketches, as far as requests needed them
+        self._listed: list[str] = []  # sketches of the first distinct programs; grows on request
 
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
-        """Return one program. The first call analyses the data, which can take seconds and blocks (see `InThread`)."""
+        """Return one program.
+
+        The first call analyses the data and can block for seconds, so `InThread` runs it outside the event loop.
+        """
         return self._answer(request, parents)
 
     def _answer(self, request: Request, parents: Sequence[Parent]) -> Proposal:
@@ -100,7 +105,7 @@ class Synthesiser:
             return Proposal(
                 source=self._sketcher.source(sketch),
                 reasoning=self._sketcher.reasoning(sketch),
-                sketch=json.dumps([0, sketch]),  # the number before the sketch keeps the format of older runs
+                sketch=json.dumps([0, sketch]),  # the 0 has no meaning but keeps the format of older runs
                 seconds=time.perf_counter() - start,
                 prior=self._sketcher.prior(sketch),
             )
@@ -121,7 +126,8 @@ class Synthesiser:
     def _sketch(self, request: Request, parents: Sequence[Parent]) -> str | None:
         """The sketch that answers a request, or None if there is no new program.
 
-        It is a variation of the first parent with a sketch. Without such a parent it depends on the data alone.
+        It is a variation of the first parent that has a sketch. If none has one, it is an initial sketch or a variation
+        of one.
         """
         for parent in parents:
             if parent.sketch:
@@ -141,7 +147,10 @@ class Synthesiser:
         return None
 
     def _at(self, index: int) -> str | None:
-        """The sketch with this index among all with distinct programs; earlier requests do not change it."""
+        """The sketch of the distinct program number `index`, from 0; None if there are fewer.
+
+        It does not depend on earlier requests.
+        """
         while len(self._listed) <= index:
             one = next(self._distinct, None)
             if one is None:
@@ -150,7 +159,10 @@ class Synthesiser:
         return self._listed[index]
 
     def _different(self) -> Iterator[str]:
-        """Generate sketches of distinct programs: the initial ones, then variations until too many are repetitions."""
+        """Generate sketches of distinct programs: the initial sketches, then variations of them.
+
+        The generator ends after `PATIENCE` sketches in a row whose programs are not new.
+        """
         seen: set[str] = set()
         repeats = 0
         for count in itertools.count():
@@ -176,7 +188,10 @@ def _vectors(problem: Problem, seed: int) -> Sketcher:
 
 
 def _grids(problem: Problem, seed: int) -> Sketcher:
-    """A sketcher over events on grids; if there are no events, a sum over counts and distances."""
+    """The sketcher of programs that wait for an event at the goal, such as a door that opens.
+
+    If every expert state is positive, or goals show no event, it is that of additive rewards over counts and distances.
+    """
     if problem.rule != "all":
         happenings = GridSketcher(problem.train, seed)
         if happenings.possible:
@@ -196,7 +211,7 @@ def _records(problem: Problem, seed: int) -> Sketcher:
 
 
 def require_words(problem: Problem) -> None:
-    """Raise an error for states that no sketcher reads.
+    """Check that a sketcher reads the states of this problem.
 
     Raises:
         InputError: no sketcher reads states of this kind.
@@ -210,7 +225,7 @@ def require_words(problem: Problem) -> None:
 
 
 def unread(problem: Problem) -> str:
-    """One line that names the parts of states that the synthesiser does not read; "" if it reads all."""
+    """One line that names the parts of records that the synthesiser does not read; "" if it reads all parts."""
     if not problem.metadata.state_kind.has_parts or not problem.train:
         return ""
     parts = RecordNumbers.left_out(problem.train[0].trajectory.states)
@@ -228,4 +243,4 @@ SKETCHERS: dict[str, Callable[[Problem, int], Sketcher]] = {
     SCREEN.name: _screens,
     RECORD.name: _records,
 }
-"""Functions that make the sketcher of a state kind from a problem and a seed. Other kinds are refused."""
+"""For each kind of state that the synthesiser reads: the function from a problem and a seed to a sketcher."""

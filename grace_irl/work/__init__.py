@@ -1,4 +1,4 @@
-"""Parallel work: executors run jobs on this machine or on others. A job is a task name and plain data."""
+"""Parallel work: executors run jobs on this machine or on others. A job is the name of a function and its arguments."""
 
 from grace_irl.work.executor import Executor, Job, JobError, JobFuture, Tell
 from grace_irl.work.local import LocalExecutor

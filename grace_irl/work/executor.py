@@ -1,18 +1,21 @@
-"""The interface of executors. A job is a task name and plain data. Its result is plain data or a file.
+"""The interface of executors, which run jobs in parallel: evaluations, trainings and the jobs of a comparison.
 
-Executors run evaluations, trainings and the jobs of a comparison. `LocalExecutor` runs them on this machine. An
-executor for several machines must meet these requirements, which `grace_irl.testing.executors` tests:
+A job names a function and its arguments. The function is a task or a service. A task runs in a process of its own, and
+its result is plain data or a file. A service runs in a thread of the submitting process. It waits for work that is done
+elsewhere, such as in a sandbox's child processes or on a model's server.
 
-- It imports a task by its name, `package.module:function`, and calls it with `tell` and the job's arguments as keyword
-  arguments. The process of a task can be killed without harm to other jobs. Arguments, messages and results are sent
-  as JSON, never as pickles.
+`LocalExecutor` runs jobs on this machine. An executor for several machines must meet these requirements, which
+`grace_irl.testing.executors` tests:
+
+- It imports a task by its name, `package.module:function`. It passes `tell`, the function by which the task sends
+  messages, and the job's arguments as keyword arguments.
+- The process of a task can be killed without harm to other jobs.
+- Arguments, messages and results are sent as JSON, never as pickles.
 - Files named in arguments are accessible from every machine, in a shared folder.
 - It forwards all messages of `tell` in order, before the result.
 - It kills a cancelled job and all its child processes. A job also ends if the process that submitted it ends.
 - `result()` raises the same `InputError` or `GraceError` as the task, and a `JobError` for any other failure.
-- A service (`LocalExecutor`) is a function of the submitting process that waits for work done elsewhere, such as in a
-  sandbox's child processes or on a model's server. The executor runs it in a thread of that process, or replaces it by
-  a task with the same effect.
+- It may replace a service by a task with the same effect.
 """
 
 from __future__ import annotations
@@ -26,11 +29,11 @@ from typing import Any, Protocol, Self
 from grace_irl.errors import GraceError
 
 Tell = Callable[[Any], None]
-"""A function that gets messages (plain data) of a running job."""
+"""A function that receives one message of a running job, as plain data."""
 
 
 class JobError(GraceError):
-    """A job failed without a result: its process died, or its task raised an unexpected exception."""
+    """A job ended without a result: its process died, or its task raised an unexpected exception."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,8 @@ class Job:
     """A piece of work.
 
     Attributes:
-        task: `package.module:function`, called in a separate process as `function(tell, **arguments)`. Or the name of
-            a service, called in a thread as `service(**arguments)`.
+        task: name of a task or a service. A task is named `package.module:function`, and is called in a separate
+            process as `function(tell, **arguments)`. A service is called in a thread as `service(**arguments)`.
         arguments: arguments by name. For a task they are None, numbers, texts, lists and dicts with text keys. A
             service may get any objects.
         log: file for the output of the task's process; None: the output is discarded.
@@ -64,7 +67,7 @@ class JobFuture(Future[Any]):
         """Cancel a waiting job, or end the process of a running one. `result()` then raises `CancelledError`.
 
         Returns:
-            False if the job is done already, or is a running service. A service cannot be ended.
+            Whether the job was cancelled. Jobs that are done and running services cannot be cancelled.
         """
         if super().cancel():
             return True

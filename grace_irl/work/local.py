@@ -23,7 +23,7 @@ class LocalExecutor:
 
     Args:
         workers: maximum number of jobs in parallel.
-        services: functions of this process by name. They wait for work done elsewhere, such as in a sandbox's children.
+        services: functions of this process by name, which mainly wait for work that other processes do.
         name: prefix of the threads' names.
 
     Raises:
@@ -99,6 +99,7 @@ class LocalExecutor:
                 future.set_result(result)
 
     def _done(self, future: JobFuture, job: Job, tell: Tell | None) -> Any:
+        """Run a job, and return its result."""
         if job.task in self._services:
             return self._services[job.task](**job.arguments)
         if self._closed:
@@ -112,7 +113,7 @@ class LocalExecutor:
 
         future.end = end
         try:
-            if self._closed:
+            if self._closed:  # `close` may have run before `future.end` was set
                 end()
             return process.result(tell or (lambda _: None))
         except Exception:

@@ -1,4 +1,7 @@
-"""A process that runs one job: the code of its parent, which starts and ends it, and its own code (`main`)."""
+"""Processes that each run one job for an executor.
+
+`JobProcess` is the parent's side, which starts and ends the process. `main` is the code of the process itself.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +25,15 @@ from grace_irl.errors import GraceError, InputError
 from grace_irl.work.executor import Job, JobError, Tell
 
 _PACKAGES = Path(__file__).parents[2]
-# The process imports no code from the current directory or the directory of a job.
+# The process imports no code from the current folder or the folder of a job.
 _BOOT = "import sys; sys.path.append(sys.argv.pop(1)); from grace_irl.work.process import main; main()"
 
 POLL_S = 0.2
 """Seconds between two checks whether the process still runs."""
 END_S = 5.0
-"""Seconds that a process has to end by itself after its result."""
+"""Seconds after its result in which a process must end by itself. Then it is killed."""
 MOST_BYTES = 64 << 20
-"""Maximum length of a message or a result, bytes."""
+"""Maximum length of a message or a result in bytes."""
 
 _ERRORS = {"input": InputError, "grace": GraceError, "defect": JobError}
 _PR_SET_CHILD_SUBREAPER = 36
@@ -39,8 +42,8 @@ _PR_SET_CHILD_SUBREAPER = 36
 class JobProcess:
     """A process in its own session that runs one job and ends with its parent process.
 
-    The process reads the job from its standard input, which then stays open. It ends when the other end is closed,
-    which happens at the latest when the parent ends.
+    The process reads the job from its standard input, a pipe from the parent. The pipe closes at the latest when the
+    parent ends, and the process then ends itself.
 
     Args:
         job: the job; it must be a task, not a service.
@@ -77,7 +80,7 @@ class JobProcess:
             self._process.stdin.flush()
 
     def result(self, tell: Tell) -> Any:
-        """Wait for the result, and pass messages to `tell`.
+        """Wait for the result, and return it. Pass the task's messages to `tell`.
 
         Raises:
             InputError, GraceError: the task raised this error.
@@ -101,15 +104,15 @@ class JobProcess:
         raise JobError(f"its process ended with {said} and no result")
 
     def end(self) -> int:
-        """Kill the process and its children. Repeated calls are allowed, also from other threads.
+        """Kill the process and all its descendants. Repeated calls are allowed, also from other threads.
 
         Returns:
             The exit code; -N if signal N ended the process.
         """
         with self._lock:
             if not self._ended:
-                # Nothing has reaped the process yet, so its id belongs to no other process. Once stopped, it starts
-                # no more children. It is a subreaper, the parent of its orphaned descendants, so the loop finds them.
+                # The process is not reaped yet, so its id belongs to no other process. After SIGSTOP it starts no more
+                # children. It is a subreaper, so it is the parent of orphaned descendants, and the loop finds them.
                 if not self._gone():
                     _signal(self._process.pid, signal.SIGSTOP)
                     while children := descendants(self._process.pid):
@@ -126,12 +129,12 @@ class JobProcess:
             return int(self._process.returncode)
 
     def _gone(self) -> bool:
-        """Whether the process has ended. The check does not reap it, on systems with `os.waitid`."""
+        """Whether the process has ended. On systems with `os.waitid`, the check does not reap it."""
         if self._ended:
             return True
         if not hasattr(os, "waitid"):
             return self._process.poll() is not None
-        with contextlib.suppress(ChildProcessError):  # another thread may just have reaped it
+        with contextlib.suppress(ChildProcessError):  # another thread may have reaped the process in the meantime
             return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
         return True
 
@@ -142,7 +145,7 @@ class JobProcess:
             time.sleep(0.01)
 
     def _lines(self) -> Iterator[bytes]:
-        """Lines that the process sends, up to its result or its end."""
+        """Yield the lines that the process sends, until it sends its result or ends."""
         waiting = b""
         while True:
             gone = self._gone()
@@ -226,7 +229,7 @@ def main() -> None:
 
 
 def _end_with_parent() -> None:
-    """Wait until the other end of standard input is closed, then kill this process and its children."""
+    """Wait until the parent's end of standard input is closed, then kill this process and its descendants."""
     while os.read(0, 1):
         pass
     for child in descendants(os.getpid()):

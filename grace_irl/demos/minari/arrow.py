@@ -1,7 +1,7 @@
 """The episodes of a Minari dataset in arrow or Parquet, one folder per episode.
 
-Arrow trusts the sizes that a file states. So compressed columns in arrow files are refused (Minari writes none). The
-page headers of a Parquet file are read first (`parquet/pages.py`). Every batch is validated before its data are used.
+Arrow allocates whatever sizes a file states. So compressed columns in arrow files are refused, which Minari never
+writes. For Parquet files, the sizes are checked first (`parquet/pages.py`). Every batch is validated before use.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from grace_irl.errors import InputError
 MAGIC = b"ARROW1\0\0"
 
 COLUMNS = ("observations", "actions", "rewards", "terminations", "truncations", "infos.log_prob")
-"""Columns that are read from a Parquet file. Arrow files need no selection, because nothing is unpacked."""
+"""Columns that are read from a Parquet file. Of arrow files all columns are read, because they are not compressed."""
 
 TEXT_BYTES = 64
-"""Bytes in memory per text in a list, without its characters."""
+"""Size in bytes of one text in a list, without its characters."""
 
 
 class ArrowEpisodes:
@@ -37,8 +37,8 @@ class ArrowEpisodes:
 
     Args:
         folder: data folder of the dataset, with one subfolder per episode.
-        memory: memory of the set.
-        parquet: whether the files are Parquet; else arrow.
+        memory: memory limit of the set.
+        parquet: whether the files are Parquet. If not, they are arrow.
     """
 
     def __init__(self, folder: Path, memory: Memory, *, parquet: bool) -> None:

@@ -1,8 +1,8 @@
 """The episodes of a Minari dataset in hdf5. Only data in the file itself are read.
 
 HDF5 follows links into other files, reads a dataset's data from any file that it names, and loads code for unknown
-filters. So each object is checked before it is opened or read. Only objects that trajectories need are opened; from
-`infos`, only `log_prob`.
+filters. So each object is checked before it is opened or read. Only objects that trajectories need are opened. In
+`infos`, that is `log_prob` alone.
 """
 
 from __future__ import annotations
@@ -21,15 +21,20 @@ from grace_irl.demos.memory import Memory
 from grace_irl.errors import InputError
 
 SIGNATURE = b"GCOL\1\0\0\0"
+"""First bytes of a global heap. HDF5 stores texts of variable length in such heaps."""
+
 SUPERBLOCK = b"\x89HDF\r\n\x1a\n"
+"""First bytes of a superblock, the header of an HDF5 file."""
+
 _SIZES = {0: 13, 1: 13, 2: 9, 3: 9}
-"""Offset in a superblock of the sizes of addresses and lengths, by superblock version."""
+"""Offset in the superblock, by its version, of two bytes: the size of addresses and the size of lengths."""
 
 _OBJECT = struct.Struct("<HHIQ")
+"""Header of an object in a global heap: its index, reference count, reserved bytes and length in bytes."""
 
 
 def require_whole_heaps(file: Path) -> None:
-    """Check that the objects in each global heap of a file fill the heap without gaps. HDF5 keeps texts in these heaps.
+    """Check that the objects in each global heap of a file fill the heap without gaps.
 
     Raises:
         InputError: a damaged heap, or a file whose structure differs from h5py's.
@@ -65,7 +70,7 @@ def _is_whole(data: mmap.mmap, start: int) -> bool:
 
 
 FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}
-"""Accepted filters by number. h5py includes them. Only gzip can unpack to more than the chunk size (`UNPACKED`)."""
+"""Accepted HDF5 filters by number, all part of h5py. Only gzip can unpack to more than the chunk size (`UNPACKED`)."""
 
 UNPACKED = 1032
 """Maximum number of unpacked bytes per byte of gzip. HDF5 unpacks all data of a chunk, even beyond the chunk size."""
@@ -81,7 +86,7 @@ class Hdf5Episodes:
 
     Args:
         file: the dataset's `main_data.hdf5`.
-        memory: memory of the set.
+        memory: memory limit of the set.
 
     Raises:
         InputError: not HDF5.
@@ -146,7 +151,7 @@ class Hdf5Episodes:
         return found
 
     def _opened(self, names: tuple[str, ...], where: str, *, missing: bool = False) -> Any:
-        """The object at a path of hard links.
+        """The object at a path in the file. All links on the path must be hard links, which stay in the file.
 
         Args:
             names: path from the root of the file.

@@ -1,4 +1,7 @@
-"""The layout of states in a Minari dataset's observations, from the space's JSON. No space object is created."""
+"""The layout of states in the observations of a Minari dataset.
+
+It follows from the JSON of the observation space. No space object is created.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from grace_irl.states.record import MOST_PARTS, RECORD
 from grace_irl.states.vector import VECTOR
 
 TEXT_KEYS = ("mission", "instruction", "goal_text")
-"""Names of the part with the instruction. The first existing one is used."""
+"""Possible names of the part with the instruction. The first one that a dataset has is used."""
 
 PICTURE = "image"
 """Name of the part of MiniGrid's observations that holds the state, as codes of cells or as pixels."""
@@ -32,8 +35,8 @@ class Box:
 
     Attributes:
         shape: shape of one observation.
-        dtype: dtype of its numbers as stated. The stored dtype may be wider.
-        image: whether Minari may store it as JPEG.
+        dtype: dtype of its numbers as the space states it. The stored dtype may be wider.
+        image: whether Minari may store the observations as JPEG.
     """
 
     shape: tuple[int, ...]
@@ -52,17 +55,17 @@ class Layout:
     Args:
         serialised: the observation space in Minari's JSON.
         where: name of the dataset, for messages.
-        kind: name of the kind for the states of a `Dict`; "" decides by its parts.
+        kind: name of the kind of the states, for a `Dict`. With "", its parts decide.
 
     Raises:
-        InputError: no such space, or a space whose observations cannot be states.
+        InputError: no observation space, or a space whose observations cannot be states.
 
     Attributes:
         kind: kind of the states.
         fields: names of the vector's components, if several boxes are joined to one vector; else ().
-        boxes: numeric parts by name. The name "" is the whole observation.
-        texts: names of the text parts of a state.
-        text: name of the part with the instruction, or None.
+        boxes: map from name to numeric part. The name "" is the whole observation.
+        texts: names of the text parts that belong to a state.
+        text: name of the text part with the instruction, or None.
         kinds: names of the possible kinds, if shape and dtype fit several; else ().
     """
 
@@ -113,7 +116,7 @@ class Layout:
             self.fields = tuple(f"{name}_{i}" for name, box in self.boxes.items() for i in range(box.size))
 
     def whole(self, parts: Mapping[str, NDArray[Any]]) -> Any:
-        """The states made of the stored parts, in the array layout of their kind."""
+        """The states that the stored parts make up, in the array layout of their kind."""
         if self.kind.has_parts:
             return self.kind.whole(parts)
         arrays = list(parts.values())
@@ -150,7 +153,7 @@ def numbers_of_space(name: str, space: Mapping[str, Any], where: str) -> Box:
     `Discrete`, `MultiDiscrete` and `MultiBinary` are read as int64.
 
     Raises:
-        InputError: a space of another type. It cannot be skipped, because no part of a record may be left out.
+        InputError: a space of another type. A record needs all its parts, so the part cannot be skipped.
     """
     kind = space.get("type")
     if kind == "Box":

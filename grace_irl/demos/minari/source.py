@@ -1,12 +1,18 @@
-"""Reader for Minari datasets in hdf5 and arrow. A dataset is given by its id under MINARI_DATASETS_PATH or its folder.
+"""Reader for Minari datasets in hdf5 and arrow. The user names the folder of a dataset, or its Minari id.
 
-Observations may be a `Box` of one dimension (vector), a `Box` (h, w, 3) of integers (grid), or a `Dict`. A `Dict` whose
-only `Box` is `image` is a grid, and a `Dict` with a single one-dimensional `Box` is a vector. Any other `Dict` is a
-record of its parts, unless the user asks for another kind. If the user asks for vectors, the one-dimensional boxes are
-joined in the order of their names. A `mission` text becomes the instruction.
+The observation space determines the states:
+
+- a `Box` of one dimension: vectors;
+- a `Box` (h, w, 3) of integers: grids or images;
+- a `Dict` whose only `Box` is `image`: the states of that `Box`;
+- a `Dict` with a single `Box`, of one dimension: vectors;
+- any other `Dict`: records of its parts. If the user chooses vectors (`--kind`), the one-dimensional boxes are joined
+  in the order of their names.
+
+A text in the `Dict`, such as `mission`, becomes the instruction (`layout.TEXT_KEYS`).
 
 The reader downloads nothing, follows no link out of the folder, and creates no environment, space or object that a
-dataset describes. It does not use Minari itself, which does all of this.
+dataset describes. The library Minari does all of this, so the reader does not use it.
 """
 
 from __future__ import annotations
@@ -58,10 +64,10 @@ def datasets_root() -> Path:
 
 
 class Episodes(Protocol):
-    """The episodes of a dataset. The parts of an episode are nested, so a part is given by a path of names."""
+    """The episodes of a dataset. A path of names identifies a part of an episode: `("observations", "image")`."""
 
     def about(self, index: int, where: str) -> Mapping[str, Any]:
-        """The attributes of an episode: its number of steps, and the facts that grace-irl adds."""
+        """The attributes of an episode: `total_steps`, and the facts that grace-irl adds under the name `KEY`."""
         ...
 
     def array(self, index: int, names: tuple[str, ...], shape: tuple[int, ...] | None, where: str) -> NDArray[Any]:
@@ -91,7 +97,7 @@ class Episodes(Protocol):
         ...
 
     def holds(self, index: int, names: tuple[str, ...], where: str) -> bool:
-        """Whether an episode has this part as data, and not as a group of other parts."""
+        """Whether an episode has this part, and the part holds data instead of further parts."""
         ...
 
 
@@ -101,16 +107,16 @@ class MinariSource:
     Args:
         path: path or id from the caller, for messages.
         folder: data folder of the dataset.
-        memory: memory of the set.
-        kind: name of the kind for the states of a `Dict`; "" decides by its parts.
+        memory: memory limit of the set.
+        kind: name of the kind of the states, for a `Dict`. With "", its parts decide.
 
     Raises:
-        InputError: a library for its format is not installed, or the dataset cannot be used.
+        InputError: a library for the dataset's format is not installed, or the dataset cannot be used.
     """
 
     def __init__(self, path: Path, folder: Path, memory: Memory, kind: str = "") -> None:
         self.path = path
-        # The user trusts the folder they named, but `data` in it may be a link to elsewhere.
+        # The user trusts the folder that they named. Its subfolder `data` may be a link to another place.
         named = folder.parent if folder.name == "data" and folder.parent.resolve() != path.resolve().parent else folder
         require_inside(folder / "metadata.json", named)
         about = read_json(folder / "metadata.json", memory)
@@ -215,7 +221,7 @@ class MinariSource:
         )
 
     def _placed_actions(self, index: int, steps: int, where: str, allocate: Allocate) -> NDArray[Any] | None:
-        """The actions. None if the action space is a Dict, a Tuple or a Text, whose actions are not plain numbers."""
+        """The actions in an array from `allocate`. None for a Dict, Tuple or Text space, which has no plain numbers."""
         if self._actions.get("type") in ("Dict", "Tuple", "Text"):
             return None
         actions = self._episodes.array(index, ("actions",), self._action_shape, where)
@@ -226,7 +232,7 @@ class MinariSource:
         return kept
 
     def _stated(self, about: Mapping[str, Any]) -> Header | None:
-        """The header from grace-irl's own writer, or None."""
+        """The header that grace-irl wrote, or None if another program wrote the dataset."""
         if KEY not in about:
             return None
         header = Header.from_json(str(about[KEY]), str(self.path))
@@ -251,8 +257,8 @@ class _Ours:
         task: name of the task.
         split: side of the split, or None.
         goals: 0-based indices of the goal states, or None.
-        actions: whether the stored actions are the trajectory's. False if they are placeholders, which Minari needs.
-        rewards: whether the stored rewards are the trajectory's. False if they are placeholders, which Minari needs.
+        actions: whether the trajectory has actions. If not, the stored ones are placeholders, which Minari requires.
+        rewards: whether the trajectory has rewards. If not, the stored ones are placeholders, which Minari requires.
     """
 
     role: str | None = None
@@ -288,7 +294,7 @@ def _count(value: object, what: str) -> int:
 
 
 def _is_dataset(file: Path) -> bool:
-    """Whether a file may be the metadata of a dataset. It is not parsed here, because its memory is not checked yet."""
+    """Whether a file may be a dataset's metadata. It is only searched, because parsing needs a check of the memory."""
     if not file.is_file():
         return False
     try:

@@ -1,4 +1,4 @@
-"""Writer for Minari datasets (hdf5 or arrow), which uses Minari's episode buffers."""
+"""Writer for Minari datasets in hdf5 or arrow. It uses the library Minari."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ from grace_irl.errors import InputError
 from grace_irl.states.grid import GRID
 
 BUFFERED_STATES, BUFFERED_BYTES = 50_000, 256 << 20
-"""Maximum number of states, and their maximum size in bytes, that are collected in memory before a write."""
+"""Limits on the states that are collected in memory before a write: their number, and their size in bytes."""
 
 MISSION = "mission"
 """Name of the part with the instruction."""
 
 IMAGES = {GRID.name: PICTURE}
-"""Name of the part with the states, by kind. Datasets of such a kind always have an instruction part, even if empty."""
+"""Map from a kind to the observation part that holds its states. Datasets of these kinds always have an instruction
+part, even if it is empty."""
 
 MAX_MISSION = 4096
 """Maximum length of an instruction in characters. Minari's text space needs a bound."""
@@ -37,8 +38,9 @@ MAX_MISSION = 4096
 class MinariWriter(SetWriter):
     """A writer of a Minari dataset. It writes to a temporary folder and moves the complete dataset to its place.
 
-    Grids become `Dict(image, mission)`. Vectors become a `Box`, or `Dict(mission, observation)` if the first trajectory
-    has an instruction. Grids and images are stored without Minari's JPEG encoding, which changes values.
+    Grids become `Dict(image, mission)`. Vectors and images become a `Box`, or `Dict(mission, observation)` if the first
+    trajectory has an instruction. Records become a `Dict` of their parts. Minari's JPEG encoding changes values, so it
+    is not used.
 
     Args:
         target: id such as `babyai/go-to-obj/expert-v0` (under MINARI_DATASETS_PATH), or path of a folder whose name
@@ -149,7 +151,7 @@ class MinariWriter(SetWriter):
                 os.environ["MINARI_DATASETS_PATH"] = before
 
     def _publish(self) -> None:
-        """Move the dataset to its place, and copy Minari's metadata files of new namespaces."""
+        """Move the dataset to its place, and copy the metadata files that Minari writes for new namespaces."""
         assert self._root is not None
         for namespace in Path(self._id).parents:
             about = self._root / namespace / "namespace_metadata.json"
@@ -176,7 +178,7 @@ class MinariWriter(SetWriter):
         return nested if isinstance(nested, Box) else _space(nested)
 
     def _named(self, parts: dict[str, Any], mission: Any) -> dict[str, Any]:
-        """The parts under the names of Minari's datasets, together with the instruction if there is one.
+        """The parts of an observation under the names that Minari's datasets use, with the instruction if needed.
 
         Args:
             parts: spaces or arrays by the name of the part.
@@ -239,7 +241,7 @@ class MinariWriter(SetWriter):
 
 
 def _nested(parts: dict[str, Any]) -> Any:
-    """Nested dicts of the parts, with names split at "/"; the part itself if its name is ""."""
+    """Nested dicts of the parts: `obs/goal` becomes `{"obs": {"goal": …}}`. A part with the name "" is not nested."""
     if "" in parts:
         return parts[""]
     found: dict[str, Any] = {}

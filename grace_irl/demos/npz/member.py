@@ -1,4 +1,4 @@
-"""One array of an npz archive. Its size is checked before it is unpacked."""
+"""One array of an npz archive, whose size is checked before it is unpacked."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ DAMAGED: tuple[type[Exception], ...] = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, RuntimeError, TypeError, KeyError),
     *(SyntaxError, tokenize.TokenError, OverflowError, struct.error),
 )
-"""Errors of NumPy and zipfile for files that are truncated, encrypted or not archives. SyntaxError and TokenError occur
-because NumPy parses headers as Python."""
+"""Errors that NumPy and zipfile raise for files that are truncated, encrypted or not archives. SyntaxError and
+TokenError occur because NumPy parses headers as Python."""
 
 MAX_DIMENSIONS = 16
 """Maximum number of dimensions of an array. A grid array has four."""
@@ -38,13 +38,14 @@ MAX_DEFLATE = 1032
 class Member:
     """One array of an archive. It can be read in parts, so the whole array need not be in memory.
 
-    Before anything is unpacked, the sizes in the archive and in the array's header must be possible and must agree.
+    The archive and the array's header both state a size. Before any data are unpacked, these sizes must agree and be
+    possible.
 
     Args:
         archive: the archive.
         name: name of the array, without the suffix.
         path: path of the archive, for messages.
-        memory: memory of the set.
+        memory: memory limit of the set.
 
     Raises:
         InputError: a pickle, a damaged array, an array stored by columns, or not an array.
@@ -89,7 +90,7 @@ class Member:
         return int(self.shape[0]) if self.shape else 0
 
     def take(self, out: NDArray[Any]) -> NDArray[Any]:
-        """Fill an array of this dtype with the next rows, and return it.
+        """Fill an array with the next rows, and return it. Its dtype must be that of the stored array.
 
         Raises:
             InputError: a truncated or damaged archive.
@@ -119,7 +120,7 @@ class Member:
         return self.rows(count).astype(np.float64)
 
     def whole(self) -> NDArray[Any]:
-        """The whole array. This is meant for small arrays."""
+        """The whole array, for arrays that are small."""
         self._memory.require(self.nbytes, self._where)
         return self.take(np.empty(self.shape, self.dtype))
 

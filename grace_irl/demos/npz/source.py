@@ -33,9 +33,10 @@ from grace_irl.states.kind import Allocate, PartLayout
 from grace_irl.states.texts import pack
 
 INTEGER_BYTES = 40
-"""Bytes in memory of a Python integer in a list."""
+"""Size in bytes of a Python integer in a list, with its place in the list."""
 
 IMITATION = {"obs": "observations", "acts": "actions", "rews": "rewards"}
+"""Map from array names in the layout of `imitation` to those in the plain layout."""
 
 
 class NpzSource:
@@ -43,7 +44,7 @@ class NpzSource:
 
     Args:
         path: the file.
-        memory: memory of the set.
+        memory: memory limit of the set.
 
     Raises:
         InputError: a file that is not npz, truncated, pickled, of another layout, or larger than the memory.
@@ -204,7 +205,7 @@ class NpzSource:
         return header
 
     def _part(self, name: str) -> _Part:
-        """One part of the states, with the array of the states after each row or each episode if the archive has one.
+        """One part of the states, with the states after each row or after each episode if the archive has them.
 
         Raises:
             InputError: arrays whose lengths do not match.
@@ -235,13 +236,16 @@ class NpzSource:
 
 
 PART = "/"
-"""Separator between `observations` and the name of a part."""
+"""Separator between `observations` and the name of a part, as in `observations/camera`. States with named parts are
+records: each state has several arrays or texts."""
 
 
 def part_names(names: Iterable[str], array: str) -> list[str]:
-    """The sorted names of the states' parts in an archive; [""] if it has no named parts.
+    """The sorted names of the states' parts in an archive; [""] if the states have no named parts.
 
-    Only records (states made of several arrays or texts) have named parts.
+    Args:
+        names: names of all arrays in the archive.
+        array: name of the array with the states, such as `observations`.
     """
     named = sorted(name.removeprefix(f"{array}{PART}") for name in names if name.startswith(f"{array}{PART}"))
     return named if named and array not in names else [""]
@@ -252,17 +256,17 @@ def _array(array: str, part: str) -> str:
 
 
 def _stored(member: Member) -> str:
-    """The type string of a part's numbers; "" for texts."""
+    """NumPy's code for the type of a part's numbers, such as `<f8`; "" for texts."""
     return "" if member.dtype.kind in "SU" else member.dtype.str
 
 
 class _Part:
-    """One part of the states of an archive.
+    """A reader for one part of the states in an archive.
 
     Args:
         path: path of the archive.
         observations: array with the rows of the part.
-        following: array with the state after each episode or after each row, or None.
+        following: array with the state after each row or after each episode, or None.
         kind: "final_observations" if `following` has one state per episode, "next_observations" for one per row, or "".
         whole: whether the rows of `observations` include the last state of each episode.
     """
@@ -282,7 +286,7 @@ class _Part:
         return not _stored(self._observations)
 
     def states(self, length: int, where: str, allocate: Allocate) -> NDArray[Any]:
-        """This part of the states of the next episode.
+        """This part of each state in the next episode.
 
         Args:
             length: number of rows of the episode.

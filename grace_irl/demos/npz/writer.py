@@ -24,7 +24,7 @@ STEP_ARRAYS = ("actions", "rewards", "log_probs")
 class NpzWriter(SetWriter):
     """A writer of npz archives.
 
-    Rows are collected in temporary files, because an array's header comes first and states the length.
+    Rows are collected in temporary files, because the header of an array precedes its rows and states their number.
 
     Args:
         path: the archive.

@@ -1,8 +1,8 @@
-"""Unpacked sizes of a Parquet file's pages, read before Arrow unpacks them.
+"""Unpacked sizes of the pages in a Parquet file, read before Arrow unpacks the pages.
 
-Arrow trusts each page header and allocates the size that it states. The footer may state another size, and a page of a
-kilobyte may claim gigabytes. So this module reads the page headers (Thrift's compact protocol, parquet.thrift). The
-total size is then known before any data are decoded.
+Arrow allocates the size that a page header states. A page of a kilobyte may state gigabytes there, and the footer may
+state another size. So this module reads all page headers (Thrift's compact protocol, parquet.thrift) before any data
+are decoded. The total size is then known.
 """
 
 from __future__ import annotations
@@ -24,27 +24,28 @@ maximum."""
 
 TEXT_ENCODINGS = {0, 2, 6, 8}
 """Accepted encodings of texts: PLAIN, PLAIN_DICTIONARY, DELTA_LENGTH_BYTE_ARRAY and RLE_DICTIONARY. DELTA_BYTE_ARRAY is
-refused, because it repeats the beginning of the previous text, so a few bytes may unpack to any length."""
+refused. In that encoding a text may repeat the beginning of the previous text, so a few bytes may unpack to any length.
+"""
 
 LEVEL_BYTES = 12
-"""Bytes in memory per value, besides the value: its definition and repetition levels, list offset and null flag."""
+"""Additional bytes in memory per value, for its definition and repetition levels, list offset and null flag."""
 
 _DATA, _INDEX, _DICTIONARY, _DATA_V2 = range(4)
 _HEADERS = {_DATA: 5, _DICTIONARY: 7, _DATA_V2: 8}
-"""Number of the page header's field with the details, by kind of page."""
+"""Map from a kind of page to the number of the header field with details about such a page."""
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """A column in one row group.
+    """Sizes of a column chunk, which is one column in one row group.
 
     Attributes:
         values: number of values (numbers or texts), including nulls and empty lists.
         unpacked: size of all pages in bytes, unpacked.
         largest: size of the largest page in bytes, unpacked.
-        text: whether the values are texts or bytes.
-        width: bytes per value. For texts it is 0, except for texts in a struct. Arrow copies their dictionary's entries
-            into the rows, so the width is the size of the longest entry.
+        text: whether the values are texts or bytes, instead of numbers.
+        width: bytes per number; 0 for texts, whose size `unpacked` covers. For texts in a struct it is the size of the
+            longest dictionary entry, because Arrow copies the entries into the rows.
     """
 
     values: int
@@ -55,17 +56,17 @@ class Chunk:
 
     @property
     def decoded(self) -> int:
-        """Upper bound on the memory of the values in bytes. Texts are read as a dictionary where Arrow can do so."""
+        """Upper bound on the memory in bytes that the decoded values need."""
         return self.values * (LEVEL_BYTES + self.width) + self.unpacked * self.text + self.largest
 
 
 class Pages:
-    """The pages of a file's columns.
+    """The pages of all columns of a file.
 
     Args:
         path: the file.
         file: the open file.
-        memory: memory of the set.
+        memory: memory limit of the set.
 
     Raises:
         InputError: a chunk in another file, an encrypted chunk, size statistics that do not fit the column, or a
@@ -101,7 +102,7 @@ class Pages:
     def batch_bytes(self, names: Sequence[str], rows: int) -> int:
         """Upper bound on the memory in bytes of any `rows` consecutive rows, decoded.
 
-        Every row group that the rows touch counts in full, because one row may hold all values of its group.
+        A row group with any of these rows counts in full, because one row may hold all values of its group.
 
         Args:
             names: names of columns as for `chunks`.
@@ -189,7 +190,10 @@ class Pages:
             raise InputError(f"{where}: statistics of sizes that are of another column; {_AGAIN}")
 
     def _headers(self, file: BinaryIO, about: Any, where: str) -> Iterator[tuple[dict[int, Any], int]]:
-        """Header and data offset of each page of a chunk. A header maps field numbers to values."""
+        """Pairs of page header and offset of the page's data, for each page of a chunk.
+
+        A header maps field numbers of parquet.thrift to values.
+        """
         start = about.data_page_offset
         if about.has_dictionary_page and 0 < about.dictionary_page_offset < start:
             start = about.dictionary_page_offset
@@ -228,7 +232,7 @@ class Pages:
 
 
 def _longest(file: BinaryIO, start: int, page: dict[int, Any], compression: str) -> int:
-    """Size in bytes of the longest text on a dictionary page. The page alternates between lengths and texts."""
+    """Size in bytes of the longest text on a dictionary page. On that page, each text follows its length."""
     file.seek(start)
     packed, size = file.read(page[3]), page[2]
     try:

@@ -18,7 +18,7 @@ Columns = Mapping[str, pa.Array]
 
 
 class EpisodeRows:
-    """The rows of one trajectory, in one or several batches of the file.
+    """The rows of one trajectory, which may lie in several batches of the file.
 
     Args:
         where: file and episode, for messages.
@@ -36,7 +36,7 @@ class EpisodeRows:
         return sum(stop - start for _, start, stop in self._pieces)
 
     def column(self, name: str, rows: int) -> list[pa.Array]:
-        """The first rows of a column, one piece per batch; [] if there is no such column."""
+        """The first `rows` rows of a column, one array per batch; [] if there is no such column."""
         found: list[pa.Array] = []
         for columns, start, stop in self._pieces:
             if name in columns:
@@ -45,7 +45,7 @@ class EpisodeRows:
         return found
 
     def size(self, name: str, rows: int) -> tuple[int, ...]:
-        """Shape of one row in a column: `(n,)` for lists of n numbers, () for plain numbers.
+        """The shape of one row in a column: `(n,)` for lists of n numbers, () for single numbers.
 
         Args:
             name: name of the column.
@@ -58,7 +58,7 @@ class EpisodeRows:
         kind = pieces[0].type
         if not is_list(kind) or pa.types.is_fixed_size_list(kind):
             return (int(kind.list_size),) if is_list(kind) else ()
-        # A trajectory of one state has no action, so the size comes from all rows of its first batch.
+        # `rows` is 0 for the actions of a trajectory with one state. The size then comes from the whole first batch.
         lists = pieces if rows else [self._pieces[0][0][name]]
         sizes = {size for each in lists for size in np.unique(np.diff(numbers_of(each.offsets))).tolist()}
         if len(sizes) > 1 and rows:
@@ -70,7 +70,7 @@ class EpisodeRows:
     def numbers(
         self, name: str, rows: int, allocate: Allocate = np.empty, shape: tuple[int, ...] | None = None
     ) -> NDArray[Any] | None:
-        """The numbers in the first rows of a column, `(rows, …)`. None without the column, or if a row is null.
+        """The numbers in the first rows of a column, `(rows, …)`. None if there is no such column or if a row is null.
 
         Args:
             name: name of the column.
@@ -98,7 +98,7 @@ class EpisodeRows:
         return [text for piece in self.column(name, rows) for text in _texts(piece, name)]
 
     def text(self, name: str) -> str | None:
-        """The single text of a column, the same in every row; None if there is no text.
+        """The text of a column that has the same text in every row; None if there is no text.
 
         Raises:
             InputError: different texts.

@@ -1,4 +1,4 @@
-"""Columns of demonstrations in Parquet: their names and their allowed types."""
+"""The schema of demonstrations in Parquet: names of columns and their allowed types, for the reader and the writer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def value_type(kind: pa.DataType) -> pa.DataType:
 
 def dtype_of(kind: pa.DataType) -> np.dtype[Any]:
     """The NumPy dtype of a numeric type, without an import of pandas."""
-    # Converting an array of Python objects would import an installed pandas, which takes 40 MiB.
+    # Unlike the conversion of a whole array, this call does not import pandas, which would take 40 MiB.
     found: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
     return found
 
@@ -48,40 +48,42 @@ def numbers_of(array: pa.Array) -> NDArray[Any]:
 
 
 TEXT_COLUMNS = ("role", "task", "split", "instruction")
-"""Columns with one value per episode."""
+"""Text columns with the same value in all rows of an episode."""
 
 STEP_COLUMNS = ("action", "reward", "log_prob")
-"""Columns of numbers per step, null in the last row of an episode."""
+"""Numeric columns with one value per step. The last row of an episode is null."""
 
 STATE_COLUMNS = ("goal", "terminated", "truncated")
+"""Columns with one flag per state."""
 
 WORD_COLUMNS = ("action_text", "step_instruction")
-"""Columns of actions and their purpose as text, null in the last row of an episode."""
+"""Text columns with each action and its purpose. The last row of an episode is null."""
 
 SCREENSHOT = "screenshot"
-"""Name of the screenshot column, a struct. Its field `PICTURE` is the picture; the other fields are its place."""
+"""Name of the screenshot column. Each screenshot is a struct with the picture itself, with its place, or with both."""
 
 PICTURE = "bytes"
+"""Name of the struct's field with the picture. `PLACE_TEXTS` and `PLACE_NUMBERS` name the fields of its place."""
 PLACE_TEXTS = ("path", "sha256")
 PLACE_NUMBERS = ("start", "length", "record", "step")
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether a type is text in any layout. A column of nulls also counts as text."""
+    """Whether a type is text in any of Arrow's layouts. A column of nulls also counts as text."""
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     views = (pa.types.is_string(kind), pa.types.is_large_string(kind), pa.types.is_string_view(kind))
     return any(views) or bool(pa.types.is_null(kind))
 
 
 PART = "state/"
-"""Prefix of the columns of named parts."""
+"""Prefix of a column with a named part of the states, as in `state/camera`."""
 
 FOREIGN_PART = "observation."
-"""Prefix of the columns of named parts in LeRobot's data sets for robots, which join nested names with dots."""
+"""Prefix of such a column in LeRobot's data sets for robots, as in `observation.camera.left`."""
 
 
 def part_columns(names: Sequence[str]) -> dict[str, str]:
-    """The columns that hold states, by the names of their parts; {} if there are none."""
+    """Map from the name of each part of the states to its column. The part of the column `state` has the name ""."""
     if "state" in names:
         return {"": "state"}
     ours = {name.removeprefix(PART): name for name in names if name.startswith(PART)}
@@ -92,7 +94,7 @@ def part_columns(names: Sequence[str]) -> dict[str, str]:
 
 
 def text_columns(schema: pa.Schema) -> list[str]:
-    """The text columns that are read as a dictionary. Arrow cannot do so for a field of a struct."""
+    """The columns whose texts Arrow can read as a dictionary. It cannot do so for a field of a struct."""
     wanted = {*part_columns(schema.names).values(), *TEXT_COLUMNS, *WORD_COLUMNS}
     counts = Counter(schema.names)
     return [field.name for field in schema if field.name in wanted and counts[field.name] == 1 and is_text(field.type)]
@@ -150,11 +152,10 @@ COLUMNS: dict[str, tuple[Callable[[pa.DataType], bool], str]] = {
     **dict.fromkeys(STATE_COLUMNS, FLAG),
     **dict.fromkeys(TEXT_COLUMNS, TEXT),
 }
-"""Test for the allowed types of each column, and their name in messages."""
+"""Map from each column to a test for its allowed types, and to a description of these types for messages."""
 
 WORDED_COLUMNS: dict[str, tuple[Callable[[pa.DataType], bool], str]] = {
     **dict.fromkeys(WORD_COLUMNS, TEXT),
     SCREENSHOT: (_is_screenshot, f"a struct with {PICTURE!r} (binary) and 'path' (text)"),
 }
-"""Further entries as in `COLUMNS`, for columns that only kinds with screenshots and action texts have
-(`StateKind.annotated`)."""
+"""Further entries of `COLUMNS`, for kinds with screenshots and action texts (`StateKind.annotated`)."""

@@ -1,8 +1,10 @@
-"""Screenshots of a Parquet set. They are read on demand, and written as pictures or as places.
+"""Screenshots in a Parquet set (one file of demonstrations). They are read on demand.
 
-A row's path is untrusted, because it comes from the author of the file. So a path must be relative to the set and stay
-in its folder. A row that states the SHA-256 of the picture may refer to a file anywhere. Only a picture with that
-SHA-256 is returned, and an author who could state it had the picture already, so the row reveals nothing new.
+A row holds either the picture itself or its place: the path of a file. The path is untrusted, because it comes from the
+author of the set. So it must be relative to the set's folder and must not leave that folder.
+
+If a row also states the SHA-256 of the picture, the path may lead anywhere. Only a picture with that SHA-256 is
+returned. An author who knows it must have had the picture, so the row reveals nothing new to them.
 """
 
 from __future__ import annotations
@@ -28,10 +30,10 @@ from grace_irl.demos.ui.shard import RecordScreenshot, Shard
 from grace_irl.errors import InputError
 
 BUFFER = 1 << 20
-"""Size of a read in bytes. It is small, so that one picture does not need the whole row group."""
+"""Size of one read from the file, in bytes. It is small, so that one picture does not load the whole row group."""
 
 COPIES = 3
-"""Copies of a page in memory: the packed page, the unpacked page and the picture."""
+"""Number of copies of a page that are in memory together: packed, unpacked, and as a picture."""
 
 LONGEST_PATH = 4096
 
@@ -39,7 +41,7 @@ _EXPECTED = "expected the path of a picture in the set's folder, or its sha256 b
 
 
 class SetPictures:
-    """The screenshots of one set.
+    """The screenshots of one Parquet set.
 
     Args:
         path: file of the set.
@@ -47,7 +49,7 @@ class SetPictures:
     """
 
     _open: ClassVar[tuple[SetPictures, _Reading] | None] = None
-    """The set of the last look-up with its open file, kept because pictures are usually read in order."""
+    """The set of the last look-up, with its open file. It is kept because pictures are usually read in order."""
 
     _lock: ClassVar[Lock] = Lock()
 
@@ -61,11 +63,11 @@ class SetPictures:
         self._sets: dict[Path, SetPictures] = {}
 
     def screenshots(self, places: pa.StructArray, row: int) -> list[SetScreenshot | None]:
-        """The screenshots of some rows, None for rows without one.
+        """The screenshots of consecutive rows, None for a row without one.
 
         Args:
-            places: the screenshot column without its pictures.
-            row: index in the set of the first row.
+            places: the screenshot column of these rows, without the pictures.
+            row: index of the first of these rows in the set.
         """
         try:
             values = places.to_pylist()
@@ -77,7 +79,7 @@ class SetPictures:
         ]
 
     def picture(self, row: int) -> bytes | None:
-        """The picture in a row, or None if the row only refers to a picture.
+        """The bytes of the picture in a row, or None if the row holds no picture itself.
 
         Raises:
             InputError: the file is missing, damaged or has changed.
@@ -111,7 +113,7 @@ class SetPictures:
             where: file and row, for messages.
 
         Raises:
-            InputError: a place that must not be read, no file there, or invalid numbers in the place.
+            InputError: a path that a row may not refer to, a missing file, or invalid numbers in the place.
         """
         path = self.path_of(place, where)
         try:
@@ -132,7 +134,7 @@ class SetPictures:
         return SetScreenshot(self._sets[path], place.record)
 
     def path_of(self, place: Place, where: str) -> Path:
-        """The absolute path of a place, if the row may refer to it.
+        """The absolute path of a place, after a check that a row may refer to it.
 
         Args:
             place: place that the row states.
@@ -160,12 +162,12 @@ class SetPictures:
 
 @dataclass(frozen=True)
 class SetScreenshot:
-    """The picture of a row.
+    """The screenshot of one row in a Parquet set.
 
     Attributes:
         pictures: screenshots of the set.
         row: index of the row in the set.
-        reference: place that the row states, or None. A picture in the row has priority.
+        reference: place that the row states, or None. It is only used if the row holds no picture itself.
     """
 
     pictures: SetPictures
@@ -203,7 +205,7 @@ class SetScreenshot:
 
 
 class _Reading:
-    """An open set whose pictures are read in order."""
+    """A reader that keeps a set open and reads its pictures in order."""
 
     def __init__(self, path: Path) -> None:
         self._file = pq.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER, page_checksum_verification=True)
@@ -218,7 +220,7 @@ class _Reading:
         self._last: bytes | None = None
 
     def picture(self, row: int) -> bytes | None:
-        """The picture in a row. A later row of the same row group is reached without starting the group again."""
+        """The bytes of the picture in a row. Reading continues at the last row if this row follows in its row group."""
         if row == self._next - 1:
             return self._last
         if not self._ends or row >= self._ends[-1]:
@@ -267,7 +269,7 @@ def _schema(path: Path, where: str) -> pa.Schema:
 Cell = dict[str, Any] | None
 """The screenshot struct of one row, by field name; None without a screenshot."""
 
-# The layout of the Image type in Hugging Face's datasets, which can read both structs.
+# EMBEDDED has the layout of the Image type in Hugging Face's library datasets. That type can also read REFERRED.
 EMBEDDED = pa.struct([(PICTURE, pa.binary()), ("path", pa.string())])
 REFERRED = pa.struct(
     [
@@ -288,7 +290,7 @@ class ScreenshotColumn:
 
     Args:
         keep: whether the set embeds screenshots, refers to them or leaves them out.
-        place: file of the set. References to pictures in or below its folder are relative to that folder.
+        place: file of the set. Paths of pictures in or below its folder are written relative to that folder.
     """
 
     def __init__(self, keep: Keep, place: Path) -> None:
@@ -306,7 +308,7 @@ class ScreenshotColumn:
         return self._keep == "embed"
 
     def cell(self, screenshot: Screenshot | None, where: str) -> tuple[Cell, int]:
-        """The cell of a row, and the size of its embedded picture in bytes.
+        """The cell of a row, and the size of its embedded picture in bytes (0 without one).
 
         Args:
             screenshot: screenshot of the row, or None.

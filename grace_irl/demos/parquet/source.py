@@ -1,8 +1,8 @@
 """Reader for demonstrations in Parquet: one row per state, and the metadata of the set in the file.
 
-A trajectory of T steps is T+1 consecutive rows with the same number in `episode`. `action`, `reward` and `log_prob` are
-null in its last row. States are lists of fixed or variable size. Grids also have the columns `height` and `width`, so
-trajectories of one file may differ in size. docs/demonstrations.md describes the whole schema.
+A trajectory of T steps is T+1 consecutive rows with the same number in the column `episode`. The columns `action`,
+`reward` and `log_prob` are null in its last row. A state is a list of fixed or variable size. For grids, the columns
+`height` and `width` allow trajectories of different sizes. docs/demonstrations.md describes the whole schema.
 """
 
 from __future__ import annotations
@@ -52,43 +52,43 @@ from grace_irl.states.texts import pack
 from grace_irl.states.vector import VECTOR
 
 BATCH_ROWS = 16_384
-"""Rows per decoded batch and per row group: few enough for memory, enough to make a batch's fixed cost small."""
+"""Number of rows per decoded batch and per row group. More rows take more memory; fewer rows take more time per row."""
 
 UNEVEN = "columns of different numbers of rows"
 
 HEAVY_ROWS = 512
-"""Maximum number of rows per batch for kinds whose states are large."""
+"""Maximum number of rows per batch for kinds with large states (`StateKind.heavy`)."""
 
 HEAVY_NUMBERS = 1 << 22
-"""Target for the number of numeric values in all states of a batch, for kinds whose states are large."""
+"""Target for the number of numeric values in all states of a batch, for kinds with large states."""
 
 FOREIGN = {"episode": "episode_index", "reward": "next.reward", "terminated": "next.done"}
-"""Names of these columns in LeRobot's data sets for robots."""
+"""Map from columns of this schema to their names in LeRobot's data sets for robots."""
 
 EPISODE_ROWS = 1 << 18
-"""Rows per batch when only the column `episode` is read."""
+"""Number of rows per batch when only the column `episode` is read."""
 
 SHARED_TEXTS = 1024
-"""Number of texts that are remembered, so that later episodes share them."""
+"""Maximum number of texts that are remembered, so that later episodes share their memory."""
 
 LONGEST_TEXT = 1 << 20
 """Maximum length of an action text or step instruction in characters. Real ones have 20 to 300."""
 
 ROW_BYTES = 8 * len(STEP_COLUMNS) + len(STATE_COLUMNS)
-"""Bytes of a row's numbers, without its state."""
+"""Size in bytes of the numbers in one row, without the state."""
 
 NUMBER_BYTES = 128
-"""Bytes in memory for an episode's number and length while its file is read."""
+"""Size in bytes of an episode's number and length in memory, while the file is read."""
 
 
 class ParquetSource:
-    """An open Parquet file of this schema (see `Source`).
+    """An open Parquet file of demonstrations (see `Source`).
 
-    Texts are read as a dictionary, so a text in many rows is in memory once.
+    Arrow reads texts as a dictionary, so a text that many rows share is in memory once.
 
     Args:
         path: the file.
-        memory: memory of the set.
+        memory: memory limit of the set.
 
     Raises:
         InputError: a file that is not Parquet, truncated, empty, of another schema, or larger than the memory.
@@ -124,7 +124,7 @@ class ParquetSource:
         pages = Pages(path, self._file, memory)
         memory.require(pages.batch_bytes([self._name("episode")], EPISODE_ROWS), f"{path}: column 'episode'")
         self._lengths = self._episode_lengths()
-        # A trajectory may begin and end within a batch, and both of these batches are in memory in full.
+        # A trajectory may begin in the middle of one batch and end in another. Both are in memory as a whole.
         rows = max(self._lengths) + 2 * self._batch_rows
         memory.require(pages.batch_bytes(self._columns, rows), f"{path}: a batch of rows")
         self._known: dict[str, str] = {}
@@ -172,11 +172,11 @@ class ParquetSource:
             ) from None
 
     def _demonstration(self, rows: EpisodeRows, before: int, role: Role | None, allocate: Allocate) -> Demonstration:
-        """The demonstration in some rows.
+        """The demonstration that some rows hold.
 
         Args:
             rows: rows of the trajectory.
-            before: number of rows in the file before them.
+            before: number of rows in the file before these rows.
             role: role of the demonstration; None for the stated one.
             allocate: function that returns the arrays for states and actions.
         """
@@ -216,9 +216,15 @@ class ParquetSource:
     def _part(self, rows: EpisodeRows, name: str, column: str, allocate: Allocate) -> NDArray[Any]:
         """One part of the states.
 
+        Args:
+            rows: rows of the trajectory.
+            name: name of the part; "" if it is the only one.
+            column: column of the part.
+            allocate: function that returns the array.
+
         Raises:
             ArrowInvalid: a state is null.
-            InputError: texts that are not states, or another number of values than the shape needs.
+            InputError: texts that are not states, or lists whose length does not fit the shape.
         """
         count = len(rows)
         if any(piece.null_count for piece in rows.column(column, count)):
@@ -238,11 +244,11 @@ class ParquetSource:
                 f"{rows.where}: {math.prod(size)} numbers in a state of shape {shape}; expected {expected}"
             )
         states = rows.numbers(column, count, allocate, shape)
-        assert states is not None  # none is null
+        assert states is not None  # no state is null
         return states
 
     def _spelled(self, texts: Sequence[str], where: str) -> list[str]:
-        """The texts in the canonical form of states. Texts that earlier checks found canonical are not parsed again."""
+        """The texts in the canonical form of states. A text is not parsed again if it was canonical before."""
         found: dict[str, str] = {}
         nbytes = 0
         for step, text in enumerate(texts):
@@ -274,7 +280,7 @@ class ParquetSource:
         """The texts of a column, one per step; () if there are none.
 
         Raises:
-            InputError: a text that is missing in some steps only, or one that is too long.
+            InputError: a text that is missing in some steps only, or a text that is too long.
         """
         found = rows.texts(name, len(rows) - 1)
         texts = tuple(self._shared(text) for text in found if text is not None)
@@ -291,7 +297,7 @@ class ParquetSource:
         return texts
 
     def _shared(self, text: str) -> str:
-        """The equal text of an earlier episode if there is one, so that equal texts share memory."""
+        """Return the equal text of an earlier episode if there is one, so that equal texts share memory."""
         if len(self._known) >= SHARED_TEXTS:
             self._known.clear()
         return self._known.setdefault(text, text)
@@ -306,7 +312,7 @@ class ParquetSource:
         return wanted
 
     def _name(self, name: str) -> str:
-        """The name in the file for a column of the schema."""
+        """The name that a column of the schema has in this file."""
         return self._names.get(name, name)
 
     def _check_columns(self) -> None:
@@ -332,7 +338,7 @@ class ParquetSource:
             raise InputError(f"{self.path}: no rows; expected at least one trajectory")
 
     def _episode_lengths(self) -> list[int]:
-        """Number of rows of each episode, from the small column `episode`. Memory is checked before states are read."""
+        """Number of rows of each episode. Only the column `episode` is read, so memory can be checked before states."""
         lengths: list[int] = []
         seen: set[int] = set()
         last: int | None = None

@@ -1,4 +1,4 @@
-"""Writer for demonstrations in the Parquet schema of `source.py`."""
+"""Writer for demonstrations in Parquet, in the schema of `schema.py`."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ from grace_irl.states.kind import PartLayout, StateKind
 TEXT = pa.dictionary(pa.int32(), pa.string())
 
 GROUP_BYTES = 64 << 20
-"""Size of states and pictures in bytes at which a row group ends, even before `BATCH_ROWS` rows. It is large,
-because a row group stores each distinct screen once."""
+"""Size of states and pictures in bytes at which a row group ends, even if it has fewer than `BATCH_ROWS` rows. It is
+large, because a row group stores each distinct screen only once."""
 
 NUMBERS = 8 << 20
-"""Size in bytes at which a row group ends, for states of thousands of numbers. It is smaller because Arrow needs a
-dozen extra bytes in memory per number."""
+"""The limit that replaces `GROUP_BYTES` for states of thousands of numbers. It is smaller, because Arrow needs a dozen
+extra bytes in memory per number."""
 
 PICTURES_OF_A_PAGE = 4
-"""Number of pictures per page. A reader that needs one picture decodes the whole page."""
+"""Number of pictures per page. It is small, because a reader that needs one picture decodes the whole page."""
 
 
 @dataclass(frozen=True)
 class _Piece:
-    """Some rows of an episode, waiting for the rest of their row group.
+    """Consecutive rows of an episode that wait until their row group is complete.
 
     Attributes:
-        demonstration: demonstration with these rows.
-        episode: number of the episode.
-        start, stop: range of the rows. It is the whole episode, unless that is too large for a row group.
+        demonstration: the episode.
+        episode: number of the episode in the file.
+        start, stop: range of the rows. It is the whole episode, unless the episode is too large for a row group.
         cells: screenshot cells of these rows.
     """
 
@@ -135,7 +135,7 @@ class ParquetWriter(SetWriter):
             self._schema = _schema(first, self._metadata, self._screenshots.type)
         if self._writer is None:
             self._place.parent.mkdir(parents=True, exist_ok=True)
-            # Grids and texts repeat, so a dictionary helps. Floats are mostly distinct, so a dictionary only costs.
+            # Grids and texts repeat, so a dictionary saves space. Most floats are distinct, so it would not.
             repeated = [field for field in self._schema if not pa.types.is_floating(value_type(field.type))]
             leaves = [f"{one.name}.list.element" if is_list(one.type) else one.name for one in repeated]
             leaves += [f"{SCREENSHOT}.{field.name}" for field in self._screenshots.type or () if field.name != PICTURE]
@@ -150,7 +150,7 @@ class ParquetWriter(SetWriter):
             )
         batches = [self._batch(piece, self._schema) for piece in self._pending]
         table = pa.Table.from_batches(batches).unify_dictionaries()
-        if _text_parts(self._schema):  # Arrow would write a second chunk text by text
+        if _text_parts(self._schema):  # one chunk, because Arrow writes a second one text by text
             table = table.combine_chunks()
         self._writer.write_table(table, row_group_size=2 * BATCH_ROWS)
         self._pending.clear()
@@ -204,7 +204,7 @@ class ParquetWriter(SetWriter):
 
 
 def _schema(demonstrations: list[Demonstration], metadata: Metadata, screenshot: pa.DataType | None) -> pa.Schema:
-    """The columns that these demonstrations need. Sets of screens always have all columns for screens."""
+    """The schema with all columns that these demonstrations need. Screens always get all columns for screens."""
     trajectories = [demonstration.trajectory for demonstration in demonstrations]
     kind, first = metadata.state_kind, trajectories[0]
     fields = [pa.field("episode", pa.int32(), nullable=False)]
@@ -233,7 +233,7 @@ def _schema(demonstrations: list[Demonstration], metadata: Metadata, screenshot:
 
 
 def _part_type(kind: StateKind, part: PartLayout) -> pa.DataType:
-    """The column type of a part: a dictionary for texts, and lists of fixed size unless the kind has variable sides."""
+    """The column type of a part. A list has a variable size if the kind's states vary in height or width."""
     if part.is_text:
         return TEXT
     number = pa.from_numpy_dtype(np.dtype(part.dtype))
@@ -248,7 +248,7 @@ def _text_parts(schema: pa.Schema) -> bool:
 
 
 def _numbers(array: NDArray[Any], column: str, kind: StateKind, schema: pa.Schema, where: str) -> dict[str, Any]:
-    """The columns of a numeric part by name: its numbers and, if the kind has variable sides, each state's sides."""
+    """Map from name to column for a numeric part: its numbers and, for grids and images, height and width."""
     rows = len(array)
     flat = array.reshape(rows, -1)
     stored = schema.field(column).type
@@ -271,7 +271,7 @@ def _numbers(array: NDArray[Any], column: str, kind: StateKind, schema: pa.Schem
 
 
 def _texts(array: NDArray[Any], where: str) -> pa.Array:
-    """The column of a text part, a dictionary with each distinct text once."""
+    """The column of a text part. It is a dictionary, which holds each distinct text once."""
     codes: dict[bytes, int] = {}
     indices = [codes.setdefault(value, len(codes)) for value in array.tolist()]
     try:
@@ -293,7 +293,7 @@ def _words(trajectory: Trajectory, name: str, where: str) -> pa.Array:
 
 
 def _padded(values: NDArray[Any], kind: pa.DataType, where: str) -> pa.Array:
-    """T values as T+1 entries, the last one null."""
+    """A column of T+1 entries from T values. The last entry is null."""
     try:
         if not pa.types.is_fixed_size_list(kind):
             return pa.concat_arrays([pa.array(values, kind), pa.nulls(1, kind)])

@@ -1,7 +1,7 @@
-"""Reader and writer for AndroidControl's shards: GZIP TFRecord files whose records are episodes of screens.
+"""Reader and writer for shards of the data set AndroidControl: GZIP TFRecord files with one episode per record.
 
-States are accessibility trees, converted to uiautomator's XML (`forest.py`). The instruction is the goal. Actions are
-JSON texts instead of numbers, so they are stored in `Trajectory.action_texts`.
+A state is a screen. Its accessibility trees are converted to uiautomator's XML (`forest.py`). AndroidControl's goal
+becomes the instruction. Its actions are JSON texts instead of numbers, so they become `Trajectory.action_texts`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class AndroidControlSource:
 
     Args:
         path: the file.
-        memory: memory of the set.
+        memory: memory limit of the set.
 
     Raises:
         InputError: the libraries for shards are not installed, no records, or a first record that cannot be used.
@@ -62,7 +62,7 @@ class AndroidControlSource:
         """See `Source.demonstrations`."""
         for number, record in enumerate(self.records()):
             demonstration = self._demonstration(record, number, role, allocate)
-            del record  # before the next one is read
+            del record  # frees its memory before the next record is read
             yield demonstration
 
     def _demonstration(
@@ -102,7 +102,7 @@ class AndroidControlSource:
 
 
 def _texts(record: EpisodeRecord, about: About, where: str, memory: Memory) -> list[str]:
-    """The screens of a record, as canonical XML."""
+    """The screens of a record as canonical XML, with their residues restored (`residue.py`)."""
     beside = about.screens or (None,) * len(record.trees)
     if len(beside) != len(record.trees):
         raise InputError(
@@ -128,8 +128,8 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 class AndroidControlWriter(SetWriter):
     """A writer of one shard, with one record per demonstration.
 
-    An episode keeps the number from its source, or gets the next free number. Facts that the format cannot hold go to a
-    feature of grace-irl's own in the record (`record.ABOUT`). Screenshots must be PNG.
+    An episode keeps the number from its source, or gets the next free number. Each record has an additional feature for
+    facts that AndroidControl's format cannot hold (`record.ABOUT`). Screenshots must be PNG.
 
     Args:
         path: the file.

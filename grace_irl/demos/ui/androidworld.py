@@ -1,4 +1,4 @@
-"""Reader for AndroidWorld: histories of agents (JSON, also gzipped) and element lists as Python prints them.
+"""Reader for data of the benchmark AndroidWorld: histories of agents (JSON, also gzipped) and printed element lists.
 
 A history is a list of steps, each `{"task_goal": …, "result": …, "ui_description": [elements]}`. The elements are the
 screen before the step's action, so T steps give T states. The XML of a state has no nesting, because an element list
@@ -6,10 +6,11 @@ has none. An element has one of three forms:
 
 - the text that the agent saw, with a rectangle: `{"ui_description": 'UI element 0: {"index": 0, …}', "ui_bbox": [x_min,
   x_max, y_min, y_max]}`;
-- an object with the fields of a `UIElement`;
-- the printed element, `UIElement(text='…', …)`.
+- an object with the fields of AndroidWorld's class `UIElement`;
+- the element as Python prints it, `UIElement(text='…', …)`.
 
-`result` is the environment's verdict on success. It becomes `terminated`, and the role if none is given.
+`result` states whether the episode succeeded. It becomes `Trajectory.terminated`. If the user gives no role, it also
+determines the role.
 """
 
 from __future__ import annotations
@@ -57,12 +58,12 @@ def is_history(found: object) -> bool:
 
 
 def history(path: Path, read: Callable[[], Any], memory: Memory) -> ScreenEpisode:
-    """The episode of a history.
+    """The episode of a history. Its screens are read on demand.
 
     Args:
         path: file of the history.
-        read: function that reads the steps from the file.
-        memory: memory of the set.
+        read: function that reads the content of the file.
+        memory: memory limit of the set.
 
     Raises:
         InputError: not the steps of one episode.
@@ -87,11 +88,11 @@ def history(path: Path, read: Callable[[], Any], memory: Memory) -> ScreenEpisod
 
 
 def open_elements(path: Path, memory: Memory) -> EpisodeSource:
-    """Open a file with one printed element list, as an episode of one state.
+    """Open a file with one element list, as an episode of one state.
 
     Args:
         path: the file.
-        memory: memory of the set.
+        memory: memory limit of the set.
 
     Raises:
         InputError: not an element list.
@@ -109,7 +110,7 @@ def flat(elements: list[dict[str, object]], where: str, memory: Memory) -> str:
     Args:
         elements: attributes of each element.
         where: file and state, for messages.
-        memory: memory of the set.
+        memory: memory limit of the set.
 
     Raises:
         InputError: too many elements for a screen or for the memory, or XML longer than a screen may be.
@@ -152,10 +153,10 @@ def read_elements(text: str, where: str) -> list[dict[str, object]]:
 
 
 def read_description(text: str, where: str) -> dict[str, Any]:
-    """The fields of an element in the form that AndroidWorld's agents see.
+    """The fields of an element in the form of text that AndroidWorld's agents see.
 
-    Values in this form are not escaped and may hold quotes and line breaks. So the flags are parsed from the end. In
-    the rest, each value ends where the next field name begins.
+    Values in this form are not escaped and may hold quotes and line breaks. So the flags are parsed first, from the end
+    of the text. In the rest, each value ends where the next field name begins.
 
     Raises:
         InputError: a text of another form.

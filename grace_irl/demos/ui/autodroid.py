@@ -1,7 +1,8 @@
-"""Reader for AutoDroid's records: screens of an app as HTML-like text, in YAML.
+"""Reader for records of the agent AutoDroid: screens of an app as HTML-like text, in YAML.
 
 A file is one episode, `{records: [{State: …, Choice: …, Input: …, …}], task_name: …}`. The `State` of each record is
-one state. It is a list of elements without nesting, such as `<button id=3 text='Search'>July<br>2023</button>`:
+one state. It lists elements without nesting, such as `<button id=3 text='Search'>July<br>2023</button>`. An element
+becomes an XML node with this class and these flags:
 
 | element | class | flags |
 |---|---|---|
@@ -10,8 +11,8 @@ one state. It is a list of elements without nesting, such as `<button id=3 text=
 | `input` | `android.widget.EditText` | clickable, focusable |
 | `p` | `android.widget.TextView` | |
 
-The content between the tags is the text, with `<br>` as a line break. `text='…'` is the content description, and `id`
-is the index.
+The content between the tags becomes the attribute `text`, with `<br>` as a line break. The attribute `text='…'` of the
+element becomes the content description, and `id` becomes the index.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def open_records(path: Path, memory: Memory) -> EpisodeSource:
 
     Args:
         path: the file.
-        memory: memory of the set.
+        memory: memory limit of the set.
 
     Raises:
         InputError: not YAML, not AutoDroid's records, or a state that cannot be read.
@@ -115,8 +116,8 @@ def read_elements(state: str, where: str) -> list[dict[str, object]]:
 def read_yaml(text: str, where: str) -> Any:
     """The content of a YAML file as mappings, lists and texts.
 
-    It is built from the parser's events, so a YAML tag cannot create an object. Aliases are refused because they may
-    expand to any amount of data.
+    The content is built from the parser's events, so a YAML tag cannot create an object. Aliases are refused, because
+    they may expand to any amount of data.
 
     Raises:
         InputError: not YAML, an alias, or nesting deeper than `MAX_DEPTH`.

@@ -4,8 +4,8 @@
     episode/hierarchy/step_1.xml    or in the folder itself; sorted by the numbers in the names
     episode/screenshots/step_1.png  or beside the dump; png, jpg, jpeg or webp; optional
 
-A dump is uiautomator's XML of one screen. Without a task file, a folder is an episode if it holds dumps and no other
-files that could be demonstrations.
+These paths show the folder of an episode. A dump, such as `step_1.xml`, is uiautomator's XML of one screen. Without
+`task.json`, a folder is an episode if it holds dumps and no other files that could be demonstrations.
 """
 
 from __future__ import annotations
@@ -33,22 +33,23 @@ from grace_irl.states.ui import markup
 METADATA = Metadata(kind="ui", view="uiautomator")
 
 _OTHERS = (".parquet", ".npz", ".tfrecord", ".json", ".json.gz", ".yaml", ".yml")
+"""Endings of other files that could be demonstrations."""
 
 MAX_BYTES = 1024 * 1024 * 1024
-"""Maximum size of an episode's states in bytes. Each state takes as many bytes as the longest screen."""
+"""Maximum size of an episode's states in bytes. Their array has rows of one length, which the longest screen sets."""
 
 
 @dataclass(frozen=True)
 class ScreenEpisode:
-    """One open episode. Its screens are read on demand.
+    """One episode of screens, which are read on demand.
 
     Attributes:
         screens: function that reads the states in order, as canonical XML (`grace_irl.states.ui.markup.write`).
         instruction: the goal, or "".
         task: name of the task.
         role: role that the source states, or None.
-        success: whether the goal was reached, or None if the source does not state it.
-        screenshots: one screenshot per state, or ().
+        success: whether the episode reached its goal, or None if the source does not state it.
+        screenshots: one screenshot per state, None for a state without one; () if there are none.
     """
 
     screens: Callable[[], Iterator[str]]
@@ -60,7 +61,7 @@ class ScreenEpisode:
 
     @property
     def stated_role(self) -> Role | None:
-        """The stated role, else the role by success: "expert" or, after a failure, "negative"."""
+        """The stated role, else "expert" after a success and "negative" after a failure. None if neither is stated."""
         if self.role is not None or self.success is None:
             return self.role
         return "expert" if self.success else "negative"
@@ -73,7 +74,7 @@ class EpisodeSource:
 
     Args:
         path: the file or folder.
-        episode: its episode.
+        episode: the episode in it.
 
     Raises:
         InputError: no screens, a screen that cannot be used, or too many bytes.
@@ -139,7 +140,7 @@ def open_folder(folder: Path, memory: Memory) -> EpisodeSource:
 
     Args:
         folder: the folder.
-        memory: memory of the set.
+        memory: memory limit of the set.
 
     Raises:
         InputError: no dumps, or a dump, picture or task file that cannot be used or is a link out of the folder.
@@ -163,7 +164,7 @@ def open_dump(path: Path, memory: Memory) -> EpisodeSource:
 
     Args:
         path: the file.
-        memory: memory of the set.
+        memory: memory limit of the set.
 
     Raises:
         InputError: a dump that cannot be used.

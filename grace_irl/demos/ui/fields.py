@@ -1,4 +1,7 @@
-"""Field names that different sources give to a screen's nodes, and the conversion of their values to XML attributes."""
+"""Conversion of a node's fields to XML attributes, whatever names a source gives to the fields.
+
+The readers for JSON trees and for AndroidWorld use it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ from typing import Any
 
 from grace_irl.states.ui.screen import bounds_of
 
-# Field names by attribute, the preferred one first. They are compared without case, "_", "-" and a leading "is".
 NAMES: dict[str, tuple[str, ...]] = {
     "text": ("text",),
     "resource-id": ("resourceid", "viewidresourcename", "resourcename"),
@@ -34,7 +36,9 @@ NAMES: dict[str, tuple[str, ...]] = {
     "pane-title": ("panetitle",),
     "drawing-order": ("drawingorder",),
 }
-"""Attributes that are read from a source. All its other fields are ignored."""
+"""Map from each XML attribute to the possible names of its field, the preferred one first. Names are compared in lower
+case, without other characters than letters and digits, and without a leading "is". Fields with other names are ignored.
+"""
 
 
 SIDES = ("left", "top", "right", "bottom")
@@ -50,8 +54,8 @@ def attributes(*stated: Mapping[str, Any]) -> dict[str, object]:
     """The attributes of one node.
 
     Args:
-        stated: mappings from field name to value, in order of preference. A later mapping supplies the fields that
-            the earlier ones lack. Values other than texts, numbers and booleans are ignored.
+        stated: mappings from field name to value, the preferred one first. A later mapping supplies the fields that
+            all earlier ones lack. Values other than texts, numbers and booleans are ignored.
     """
     found: dict[str, Any] = {}
     for mapping in reversed(stated):
@@ -68,7 +72,7 @@ def attributes(*stated: Mapping[str, Any]) -> dict[str, object]:
 
 
 def rectangle(found: Mapping[str, Any]) -> tuple[int, int, int, int] | None:
-    """The bounds of a node (left, top, right, bottom), in any notation of the sources; None without valid bounds.
+    """The bounds of a node (left, top, right, bottom), from any notation of the sources; None without valid bounds.
 
     Args:
         found: values by field name, with the names normalised by `_plain`.
@@ -91,13 +95,13 @@ def rectangle(found: Mapping[str, Any]) -> tuple[int, int, int, int] | None:
 
 
 def spelled(bounds: Sequence[int]) -> str:
-    """A rectangle in uiautomator's notation."""
+    """A rectangle in uiautomator's notation, `[left,top][right,bottom]`."""
     left, top, right, bottom = bounds
     return f"[{left},{top}][{right},{bottom}]"
 
 
 def _plain(name: object) -> str:
-    return _plainly(str(name)[:60])  # known names are shorter, and the cache should hold no long ones
+    return _plainly(str(name)[:60])  # known names are shorter, and long ones would fill the cache
 
 
 @lru_cache(maxsize=1024)

@@ -1,8 +1,8 @@
 """Conversion between AndroidControl's screens (AndroidAccessibilityForest) and uiautomator's XML, in both directions.
 
-A forest holds one tree of nodes per window of the screen. Every window is a child of `<hierarchy>`, in the forest's
-order. Every field of a node or window becomes an attribute (docs/demonstrations.md, AndroidControl). `residue.py`
-stores the parts of the XML that a forest cannot represent.
+A forest holds one tree of nodes per window of the screen. In the XML, the root nodes of all windows are children of
+`<hierarchy>`, in the forest's order. Every field of a node or window becomes an attribute (docs/demonstrations.md,
+AndroidControl). `residue.py` stores what the XML holds and a forest cannot represent.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ MAX_TREE = 4 * 1024 * 1024
 """Maximum size of a serialised forest in bytes, which is about 20,000 nodes. Parsing may need a hundred times as much
 memory."""
 
+# The next six tables map XML attributes to fields of a node or of a window, by the type of the field.
 TEXTS = {
     "text": "text",
     "resource-id": "view_id_resource_name",
@@ -72,7 +73,7 @@ DEFAULTS = {
     "visible-to-user": "true",
     **{name: value for name, value in markup.ATTRIBUTES.items() if name not in ("index", "bounds")},
 }
-"""Values of absent attributes."""
+"""Values of attributes that a node does not state."""
 
 ALWAYS = {*markup.ATTRIBUTES, "visible-to-user"}
 """Attributes that are written for every node. The others are written only if they differ from `DEFAULTS`."""
@@ -112,8 +113,8 @@ def parse(tree: bytes, where: str) -> AndroidAccessibilityForest:
 def hierarchy(forest: AndroidAccessibilityForest, where: str) -> etree._Element:
     """The XML of a forest.
 
-    A window without nodes gives no element. A node that two nodes name as their child belongs to the first of them.
-    Every node without a parent in its window becomes a child of the root.
+    A window without nodes gives no element. If two nodes name the same child, it belongs to the first of them. Every
+    node without a parent in its window becomes a child of the root.
 
     Raises:
         InputError: more nodes than `markup.MAX_NODES`, or nesting deeper than `markup.MAX_DEPTH`.
@@ -143,7 +144,9 @@ def _add_tree(
     seen: set[int],
     where: str,
 ) -> None:
-    """Add a node of a window and all its descendants to the root, layer by layer as `android_env` numbers them.
+    """Add a node of a window and all its descendants to the root.
+
+    Nodes are numbered layer by layer, as in `android_env`. Only a node whose id is another number states its id.
 
     Args:
         root: element that receives the node.
@@ -222,7 +225,7 @@ def _spelled(rectangle: Any) -> str:
 def forest_of(root: etree._Element) -> AndroidAccessibilityForest:
     """The forest of a screen. Every child of the root becomes a window.
 
-    If a field cannot hold the value of an attribute, the attribute counts as absent (`residue.py` keeps its value).
+    If a field cannot hold the value of an attribute, the field gets its default, and `residue.py` keeps the value.
 
     Args:
         root: result of `markup.parse`.
@@ -246,7 +249,7 @@ def forest_of(root: etree._Element) -> AndroidAccessibilityForest:
 
 
 def _layers(top: etree._Element) -> Iterator[tuple[etree._Element, int]]:
-    """Pairs of node and depth: a node and all its descendants, layer by layer."""
+    """Pairs of a node and its depth, for the node `top` and all its descendants, layer by layer."""
     queue = deque([(top, 0)])
     while queue:
         element, depth = queue.popleft()
@@ -255,7 +258,7 @@ def _layers(top: etree._Element) -> Iterator[tuple[etree._Element, int]]:
 
 
 def _ids(elements: Sequence[etree._Element]) -> Sequence[int]:
-    """Ids of the nodes: the stated ones if all are different, else 0, 1, 2, …"""
+    """Ids of the nodes: the stated ids if all of them are different, else 0, 1, 2, …"""
     plain = range(len(elements))
     texts = [element.get("unique-id") for element in elements]
     stated = [_number(text, _INT32, number) for text, number in zip(texts, plain, strict=True)]
@@ -306,7 +309,7 @@ def _fill_bounds(rectangle: Any, text: str | None) -> None:
     match = _BOUNDS.fullmatch(text or "")
     numbers = [int(group) for group in match.groups()] if match else []
     if numbers and all(-_INT32 <= number < _INT32 for number in numbers):
-        rectangle.SetInParent()  # a rectangle of zeros would count as absent
+        rectangle.SetInParent()  # otherwise a rectangle of zeros would not be stored
         rectangle.left, rectangle.top, rectangle.right, rectangle.bottom = numbers
 
 

@@ -1,4 +1,4 @@
-"""One episode of AndroidControl as a record of a shard: a `tf.train.Example` with the data set's features."""
+"""One episode of the data set AndroidControl as a record of a shard. A record is a `tf.train.Example`."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 ABOUT = "grace_irl"
-"""Name of grace-irl's own feature, a JSON object with facts that the other features cannot hold. Other readers ignore
-it."""
+"""Name of grace-irl's own feature. It is a JSON object with facts that the other features cannot hold. Other readers
+ignore it."""
 
 T = TypeVar("T")
 
@@ -31,13 +31,13 @@ _EXPECTED = "expected the features of AndroidControl (docs/demonstrations.md)"
 
 @dataclass(frozen=True)
 class EpisodeRecord:
-    """One episode.
+    """One episode of a shard.
 
     Attributes:
         episode_id: number of the episode in its data set.
         goal: the instruction.
         trees: T+1 serialised accessibility forests (`forest.py`), one per screen.
-        actions: T JSON objects as texts, the actions between the screens; () if the source has none.
+        actions: T actions between the screens, each a JSON object as text; () if the source has none.
         step_instructions: T texts with the purpose of each action, or ().
         screenshots: T+1 pictures (PNG), b"" for a screen without a picture; or ().
         sizes: width and height of each screenshot in pixels.
@@ -144,7 +144,7 @@ class EpisodeRecord:
 
 
 class _Features:
-    """The features of one Example, by name and type."""
+    """Access to the features of one Example, with checks of their types."""
 
     def __init__(self, features: Features, where: str) -> None:
         self._features = features.feature
@@ -190,7 +190,7 @@ def _utf8(value: bytes) -> str:
 
 
 ARRAYS = ("actions", "rewards", "log_probs")
-"""Attributes of a trajectory that are numeric arrays. AndroidControl's own actions are texts instead."""
+"""Numeric arrays of a trajectory. AndroidControl has no feature for them, because its own actions are texts."""
 
 
 @dataclass(frozen=True)
@@ -198,13 +198,13 @@ class About:
     """Facts about one episode that AndroidControl's features cannot hold.
 
     Attributes:
-        metadata: metadata of the set that the episode was written in.
-        role: role of the episode; None if none is stated.
-        task, split, goals: values for `Demonstration`.
-        terminated, truncated: values for `Trajectory`.
-        arrays: the trajectory's arrays by name, a subset of `ARRAYS`.
-        screens: residue of each state's screen, which holds what the forest cannot represent (`residue.py`). None for a
-            screen without a residue; () without any.
+        metadata: metadata of the set to which the episode belongs.
+        role: role of the episode; None if the record states none.
+        task, split, goals: attributes of `Demonstration`.
+        terminated, truncated: attributes of `Trajectory`.
+        arrays: map from the names in `ARRAYS` to the trajectory's arrays. Missing arrays are left out.
+        screens: residue of each screen, which is what an accessibility forest cannot represent (`residue.py`). None for
+            a screen without a residue; () if no residues are stored.
     """
 
     metadata: Metadata = METADATA
@@ -224,7 +224,7 @@ class About:
         Args:
             demonstration: the demonstration.
             metadata: metadata of the set.
-            screens: residue of each state's screen.
+            screens: residue of each screen, or None for a screen without one.
         """
         trajectory = demonstration.trajectory
         arrays = {name: getattr(trajectory, name) for name in ARRAYS}

@@ -1,10 +1,10 @@
 """The residue of a screen: the parts of its XML that AndroidControl's accessibility forest cannot represent.
 
-grace-irl's AndroidControl files store the residue beside the forest.
+It is the difference between the XML of the screen and the XML that `forest.py` makes from its forest. grace-irl's
+AndroidControl files store it beside the forest, so that the screen can be restored.
 
-The residue is the difference between the screen and the XML of its forest. It holds attributes without a field in a
-forest (NAF, an index other than the position, a rotation), values that a field cannot hold, and the order of each
-node's attributes. A screen that came from a forest has no residue.
+The residue holds attributes without a field in a forest (such as `NAF` and `rotation`), values that a field cannot
+hold, and the order of each node's attributes. A screen that came from a forest has no residue.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ Residue = Mapping[str, Any]
 """A JSON object with four keys:
 
 - `hierarchy`: attributes of the root;
-- `layouts`: the distinct lists of attribute names that nodes have;
-- `layout`: index into `layouts` for each node;
-- `values`: by node number, the attribute values that the forest does not hold.
+- `layouts`: the different lists of attribute names that nodes have;
+- `layout`: for each node, the index of its list in `layouts`;
+- `values`: map from the number of a node to the attributes whose values the forest does not hold.
 """
 
 
@@ -63,7 +63,7 @@ def restore(plain: etree._Element, residue: Residue, where: str) -> etree._Eleme
         where: file and state, for messages.
 
     Raises:
-        InputError: the residue of another screen.
+        InputError: the residue does not fit this screen.
     """
     try:
         layouts, layout, values = residue["layouts"], residue["layout"], residue["values"]

@@ -1,6 +1,6 @@
-"""Shards of AndroidControl: TFRecord files, usually one GZIP stream each. Their pictures are looked up on demand.
+"""Shards of the data set AndroidControl: TFRecord files, usually one GZIP stream each. Pictures are read on demand.
 
-A record consists of its length (uint64), the masked CRC-32C of those 8 bytes (uint32), the data, and the masked CRC-32C
+A record consists of its length (uint64), the masked CRC-32C of the length (uint32), the data, and the masked CRC-32C
 of the data (uint32). All numbers are little-endian (tensorflow/core/lib/io/record_writer.h).
 """
 
@@ -22,8 +22,7 @@ from grace_irl.demos.ui.record import EpisodeRecord
 from grace_irl.errors import InputError
 
 MAX_RECORD = 256 * 1024 * 1024
-"""Maximum size of a record in bytes. An episode with screenshots has 5 to 50 MB. A record of empty parts only may need
-15 times its size after parsing."""
+"""Maximum size of a record in bytes. An episode with screenshots has 5 to 50 MB."""
 
 SUFFIX = ".tfrecord"
 
@@ -34,23 +33,23 @@ _CHECKSUM = struct.Struct("<I")
 _CHUNK = 1024 * 1024
 _NAME = re.compile(r"-\d{5}-of-\d{5}$|\.tfrecords?(\.gz)?$")
 _FEATURES = b"\x0a"
-"""First byte of a `tf.train.Example`: the tag of field 1, a message."""
+"""First byte of a `tf.train.Example`, which is the tag of its field 1."""
 
 
 def is_name(path: str | Path) -> bool:
-    """Whether a file has the name of a shard: `…-00000-of-00020`, `….tfrecord`, `….tfrecord.gz`."""
+    """Whether a file is named like a shard: `…-00000-of-00020`, `….tfrecord`, `….tfrecord.gz`."""
     return bool(_NAME.search(Path(path).name))
 
 
 def is_shard_of_folder(path: Path) -> bool:
-    """Whether a path in a folder is a shard. Only files without a suffix or with `.gz` are opened to find out."""
+    """Whether a path in a folder is a shard. Files with another suffix than `.gz` are judged by their name alone."""
     return path.is_file() and (is_name(path) or (path.suffix in ("", ".gz") and is_tfrecord(path)))
 
 
 def is_tfrecord(path: Path) -> bool:
     """Whether a file is a TFRecord file, by its name or else by its first bytes.
 
-    Checksums are not verified, so the function works without the library for them.
+    Checksums are not verified, so the function works without the library that computes them.
     """
     if not path.is_file():
         return False
@@ -78,7 +77,7 @@ def read_records(path: Path) -> Iterator[bytes]:
         with _opened(path) as stream:
             while (data := _next(stream, f"{path}: record {number}")) is not None:
                 yield data
-                del data  # before the next one is read
+                del data  # frees its memory before the next record is read
                 number += 1
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         reason = "ends too early" if isinstance(error, EOFError) else f"is damaged ({error})"
@@ -88,7 +87,7 @@ def read_records(path: Path) -> Iterator[bytes]:
 
 
 def write_record(stream: BinaryIO, data: bytes) -> None:
-    """Append one record."""
+    """Append one record to a stream."""
     length = struct.pack("<Q", len(data))
     stream.write(length + _CHECKSUM.pack(masked(checksum(length))))
     stream.write(data)
@@ -96,7 +95,7 @@ def write_record(stream: BinaryIO, data: bytes) -> None:
 
 
 def checksum(data: bytes, before: int = 0) -> int:
-    """CRC-32C of the data. `before` is the CRC of the bytes in front of them."""
+    """CRC-32C of the data. If other bytes precede them, `before` is the CRC of those bytes."""
     import google_crc32c
 
     return int(google_crc32c.extend(before, data))
@@ -152,25 +151,25 @@ def _read(stream: BinaryIO, length: int) -> tuple[bytes, int]:
 
 
 PARSED = 15
-"""Maximum number of bytes in memory per byte of a record, reached by a record of empty parts only."""
+"""Maximum number of bytes in memory per byte of a record after parsing. Only a record of empty parts needs so much."""
 
 TREE_PARSED = 100
-"""Maximum number of bytes in memory per byte of an accessibility tree."""
+"""Maximum number of bytes in memory per byte of an accessibility tree after parsing."""
 
 
 class Shard:
-    """A file of records.
+    """An open shard.
 
     Args:
         path: the file.
-        memory: memory of the set that its records belong to; None for a separate limit.
+        memory: memory limit of the set that its records belong to; None for a separate limit.
 
     Raises:
         InputError: the libraries for shards are not installed.
     """
 
     _walk: ClassVar[_Walk | None] = None
-    """The walk of the latest look-up in any shard. It is kept because pictures are usually read in order."""
+    """The sequential reader of the latest look-up. It is kept because pictures are usually read in order."""
 
     _lock: ClassVar[Lock] = Lock()
 
@@ -193,15 +192,15 @@ class Shard:
                 self._current = number, record
                 yield record
                 self._current = None
-                del record  # before the next one is read
+                del record  # frees its memory before the next record is read
         finally:
             self._current = None
 
     def record(self, number: int) -> EpisodeRecord:
         """Look up one record.
 
-        The current record of `records` and the last one looked up are in memory. Another record is found by a walk
-        through the file. The last walk is continued if it has not passed the record and if the file is unchanged.
+        The current record of `records` and the last result of `record` are in memory. For other records, the file is
+        read in order. Reading continues after the last result, or restarts if that is too late or the file has changed.
 
         Raises:
             InputError: the file is missing or has changed.
@@ -245,7 +244,7 @@ class _Walk:
         self._record: EpisodeRecord | None = None
 
     def reaches(self, number: int) -> bool:
-        """Whether this record lies ahead and the file is unchanged."""
+        """Whether the walk can still read this record: it lies ahead, and the file is unchanged."""
         return self.number < number and self._found == identity(self.shard.path)
 
     def to(self, number: int) -> EpisodeRecord:
@@ -255,7 +254,7 @@ class _Walk:
             InputError: the file ends before the record.
         """
         if self._record is None or number != self.number:
-            self._record = None  # before the next one is read
+            self._record = None  # frees its memory before the next record is read
             data = next((data for self.number, data in self._records if self.number == number), None)
             if data is None:
                 found = f"{self.shard.path}: no record {number} any more"
@@ -266,7 +265,7 @@ class _Walk:
 
 @dataclass(frozen=True)
 class RecordScreenshot:
-    """A picture in a record.
+    """A picture in a record of a shard.
 
     Attributes:
         shard: shard with the record.

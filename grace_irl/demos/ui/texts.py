@@ -1,4 +1,4 @@
-"""Text files with screens: the files of an episode, and functions that read a whole file within the memory limit."""
+"""Functions for text files with screens. They list the files of an episode, and read files within the memory limit."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from grace_irl.demos.memory import Memory
 from grace_irl.errors import InputError
 
 TASK = "task.json"
-"""Name of the file with facts about the episode in its folder."""
+"""Name of the file with facts about an episode, in the folder of the episode."""
 
 
 DUMPS = "hierarchy"
-"""Name of the optional subfolder with the episode's dumps. A dump is uiautomator's XML of one screen."""
+"""Name of the optional subfolder with the dumps of an episode. A dump is uiautomator's XML of one screen."""
 
 
 def steps(folder: Path) -> list[Path]:
-    """The dump files (.xml) of an episode, in order."""
+    """The dump files (.xml) in the folder of an episode, in order."""
     inner = folder / DUMPS
     dumps = (inner if inner.is_dir() else folder).glob("*.xml")
     return sorted((dump for dump in dumps if not dump.name.startswith(".")), key=natural)
@@ -39,12 +39,12 @@ MAX_BYTES = 32 * 1024 * 1024
 
 
 MAX_PARTS = 1_000_000
-"""Maximum number of lists and objects in a JSON file. In memory, they need 30 times their size in the file."""
+"""Maximum number of lists and objects in a JSON file. In memory, they need 30 times as many bytes as in the file."""
 
 
 PARSED = 50
-"""Maximum number of bytes in memory per byte of text. The worst cases were measured once, without a script: 47 for XML
-of empty attributes only, and 32 for JSON."""
+"""Maximum number of bytes in memory per byte of text after parsing. The worst cases were measured once, without a
+script: 47 for XML with nothing but empty attributes, and 32 for JSON."""
 
 
 def read_bytes(path: Path, memory: Memory, limit: int = MAX_BYTES) -> bytes:
@@ -52,7 +52,7 @@ def read_bytes(path: Path, memory: Memory, limit: int = MAX_BYTES) -> bytes:
 
     Args:
         path: the file.
-        memory: memory of the set.
+        memory: memory limit of the set.
         limit: maximum number of bytes after unpacking.
 
     Raises:

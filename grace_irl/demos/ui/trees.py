@@ -1,7 +1,7 @@
-"""Reader for accessibility trees in JSON: one file per screen, with nested objects that have `children`.
+"""Reader for accessibility trees in JSON. A file holds one screen, as nested objects with the key `children`.
 
-The reader accepts a tree at the top of the file or under one of `ROOTS`. Its nodes may use any field names of
-`grace_irl.demos.ui.fields`. The tests use Trailblaze's captures (`trailblazeNodeTree`, else `viewHierarchy`).
+The tree may be the whole content of the file, or lie under one of the keys in `ROOTS`. Its nodes may use all field
+names of `grace_irl.demos.ui.fields`. The tests use files from the tool Trailblaze.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ ROOTS = ("trailblazeNodeTree", "viewHierarchy", "activity", "root", "tree", "hie
 
 
 def open_json(path: Path, memory: Memory) -> EpisodeSource:
-    """Open a JSON file with screens. It holds a tree (an episode of one state) or an AndroidWorld history.
+    """Open a JSON file with screens. It holds one tree (an episode of one state) or an AndroidWorld history.
 
     Args:
         path: the file.
-        memory: memory of the set.
+        memory: memory limit of the set.
 
     Raises:
         InputError: neither a tree nor a history, or a file that cannot be used.
@@ -47,12 +47,12 @@ def open_json(path: Path, memory: Memory) -> EpisodeSource:
 
     tree(found, str(path))
     episode = ScreenEpisode(screens, instruction_of(found, path), screenshots=_screenshots(found, path))
-    del found  # before it is read again
+    del found  # frees its memory before `EpisodeSource` reads the file again
     return EpisodeSource(path, episode)
 
 
 def tree(found: object, where: str) -> Mapping[str, Any]:
-    """The root node of the tree in a file's content.
+    """The root node of the tree in the content of a file.
 
     Raises:
         InputError: no tree.
@@ -77,7 +77,7 @@ def write_tree(found: object, where: str, memory: Memory) -> str:
     Args:
         found: content of the file, with the tree.
         where: name of the file, for messages.
-        memory: memory of the set.
+        memory: memory limit of the set.
 
     Raises:
         InputError: no tree, too many nodes, too deep nesting, or a tree larger than the memory.

@@ -1,4 +1,7 @@
-"""Client that returns exactly the requested number of answers and recovers from failures of the server."""
+"""The client of a model server.
+
+It returns exactly the requested number of answers, and recovers from failures of the server.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,22 @@ from grace_irl.propose.client.wire import Wire
 from grace_irl.propose.json_answer import ANSWER_SCHEMA
 from grace_irl.propose.protocol import AnswerFormat, Completion, Prompt, Question
 
-LEAST_ANSWER = 512  # tokens: with less room, answers would be cut, so the prompt has to become shorter instead
-TRIES = {"time-out": 3, "too long": 2}  # maximum attempts after expensive failures, if `attempts` allows more
+LEAST_ANSWER = 512  # minimum tokens of room for an answer; with less room, the prompt has to become shorter
+TRIES = {"time-out": 3, "too long": 2}  # lower limits than `ChatSettings.attempts` for failures that take long
 
 
 @dataclass(frozen=True)
 class _Bound:
-    """The parts of a client that belong to one event loop."""
+    """The parts of a client that belong to one event loop.
+
+    Attributes:
+        loop: the event loop.
+        wire: connections to the server.
+        slots: semaphore that limits the number of requests in parallel.
+        opening: lock of the first contact.
+        probing: lock of the probe that finds the answer format.
+        watch: wait for a server that is away.
+    """
 
     loop: asyncio.AbstractEventLoop
     wire: Wire
@@ -37,7 +49,7 @@ class _Bound:
 
 @dataclass(frozen=True)
 class _Question:
-    """The content of one request."""
+    """The content of one HTTP request, which asks for `n` answers."""
 
     prompt: Prompt
     n: int
@@ -46,19 +58,21 @@ class _Question:
 
 
 class ChatClient:
-    """Client of one server; implements `Chat`. It works in one event loop at a time; a new loop gets new connections.
+    """A client of one server, and an implementation of `Chat`.
+
+    It works in one event loop at a time. In a new loop it opens new connections.
 
     Args:
         settings: the server, and the form of requests.
-        on_note: callback for one-line messages, such as a parameter that the server refuses, or a server that went
-            away or came back. Each refused parameter has one message.
+        on_note: callback for one-line messages. It reports each parameter that the server refuses, once, and a server
+            that is away or back.
         backoff: waiting times between attempts.
 
     Attributes:
         settings: the settings as given.
 
     Raises:
-        InputError: the library is missing, or the key is invalid (see `settings.api_key`).
+        InputError: the key is invalid (see `settings.api_key`).
     """
 
     def __init__(
@@ -101,8 +115,9 @@ class ChatClient:
         """Make the first contact, find the model, and return its name. Later calls return immediately.
 
         Raises:
-            InputError: no server at the address, a server that refuses the key, or a server without this model.
-            ServerGone: the server was not ready for longer than the patience.
+            InputError: the client library is missing, no server is at the address, the server refuses the key, or it
+                does not have the model.
+            ServerGone: the server was not ready within `ChatSettings.patience`.
         """
         bound = self._here()
         if not self._model:
@@ -124,17 +139,17 @@ class ChatClient:
         """Request exactly `n` answers to a prompt.
 
         Args:
-            prompt: the text of the request.
-            n: number of answers, 1 or more. They come in one request, or in several if the server returns fewer.
+            prompt: the prompt.
+            n: number of answers, 1 or more. If the server returns fewer, the client sends further requests.
             answer: format of the answers; by default the result of `answer_format`. "json" sends the schema.
             max_tokens: maximum tokens of each answer; by default the settings' value.
             schema: JSON schema of answers in the format "json".
 
         Raises:
-            CallFailed: the last attempt failed. The error's `answers` are those that did arrive.
+            CallFailed: the last attempt failed. The error's `answers` are those that have arrived.
             ContextOverflow: the prompt leaves no room for an answer.
-            InputError: the same errors as in `open`; also a key that is refused later.
-            ServerGone: the server was away, or too busy, for longer than the patience.
+            InputError: as in `open`; also if the server refuses the key later.
+            ServerGone: the server was away or too busy for longer than `ChatSettings.patience`.
         """
         sent = schema if (answer or await self.answer_format()) == "json" else None
         await self.open()
@@ -146,7 +161,7 @@ class ChatClient:
             parts = await asyncio.gather(*map(self._ask, questions), return_exceptions=True)
             got += [one for part in parts if not isinstance(part, BaseException) for one in part]
             errors = [part for part in parts if isinstance(part, BaseException)]
-            # Errors that end the run come before errors of this call alone.
+            # Of several errors, one that ends the run is raised rather than one of this call alone.
             for error in sorted(errors, key=lambda error: isinstance(error, CallFailed)):
                 if isinstance(error, CallFailed):
                     raise CallFailed(str(error), tuple(got)) from None
@@ -154,10 +169,10 @@ class ChatClient:
         return tuple(got)
 
     async def answer_format(self) -> AnswerFormat:
-        """The answer format in the settings; for "auto" the result of a probe, made once.
+        """The answer format in the settings. For "auto" it is the result of a probe, which the first call makes.
 
         Raises:
-            InputError, ServerGone: the same errors as in `complete`.
+            InputError, ServerGone: as in `complete`.
         """
         if self._format is None:
             async with self._here().probing:
@@ -169,7 +184,7 @@ class ChatClient:
         """The model's context in tokens; None if the server does not report it.
 
         Raises:
-            InputError, ServerGone: the same errors as in `open`.
+            InputError, ServerGone: as in `open`.
         """
         model = await self.open()  # also loads the catalogue
         return self._catalogue.context_length(model)
@@ -182,9 +197,9 @@ class ChatClient:
     async def ask(self, question: Question) -> tuple[Completion, ...]:
         """See `Chat`.
 
-        Requests contain no seed. A served model is not reproducible to the bit anyway, since batches differ. To repeat
-        a run there are recordings. Besides, vLLM 0.32 on a CPU crashes if a request has a seed and a prompt so long
-        that vLLM reads it in chunks.
+        Requests contain no seed. Answers of a served model depend on the other requests in its batch, so a seed would
+        not make them reproducible. Recordings are the way to repeat a run. Besides, vLLM 0.32 on a CPU crashes if a
+        request has a seed and a prompt so long that vLLM reads it in chunks.
         """
         return await self.complete(question.prompt, question.n, schema=question.schema)
 
@@ -234,7 +249,7 @@ class ChatClient:
         return "json" if all(map(recovery.passed, asked)) else "code"
 
     def _payload(self, question: _Question, max_tokens: int) -> tuple[dict[str, Any], int]:
-        """A request's body in the server's dialect, and the number of requested answers."""
+        """The body of a request in the form that the server accepts, and the number of answers in it."""
         n = min(question.n, self._dialect.most_choices or question.n)
         return self._dialect.payload(
             question.prompt,
@@ -246,7 +261,7 @@ class ChatClient:
         ), n
 
     async def _ask(self, question: _Question) -> tuple[Completion, ...]:
-        """Send one request until it succeeds; return at least one answer, at most the requested number."""
+        """Repeat a request until it succeeds. Return at least one answer, and at most the requested number."""
         bound = self._here()
         context = self._catalogue.context_length(self._model)
         max_tokens = min(question.max_tokens, context - 1) if context else question.max_tokens
@@ -265,7 +280,7 @@ class ChatClient:
                     max_tokens = _shortened(too_long, question.max_tokens, max_tokens)
                 for note in self._dialect.learn(problem, payload, kinds[problem.kind]):
                     self._on_note(f"{note} ({self._judge.quote(problem)})")
-                # If the failure changed the payload, the new one is sent immediately.
+                # If the client has learnt from the failure, the payload is different and is sent immediately.
                 if self._payload(question, max_tokens)[0] == payload:
                     if declined(problem):
                         return (Completion("", "refusal"),) * n
@@ -286,12 +301,12 @@ class ChatClient:
         return got
 
     async def _pause(self, problem: CallFailure, tries: int, same: int, spent: float) -> None:
-        """Wait before the next attempt, or give up.
+        """Wait before the next attempt, or raise the final error.
 
         Args:
             problem: the last failure.
             tries: number of failures since the server was last away.
-            same: number of failures of this kind.
+            same: number of these failures that are of the same kind as the last one.
             spent: seconds since the first attempt.
         """
         if problem.busy:
@@ -303,10 +318,15 @@ class ChatClient:
 
 
 def _shortened(found: ContextOverflow, wanted: int, max_tokens: int) -> int:
-    """Number of tokens that an answer may have beside a long prompt.
+    """Find the number of tokens that remain for an answer beside a long prompt.
+
+    Args:
+        found: the server's refusal of the request.
+        wanted: maximum tokens of an answer according to the settings.
+        max_tokens: maximum tokens of an answer in the refused request.
 
     Raises:
-        ContextOverflow: the number is too small.
+        ContextOverflow: the number is unknown, or too small for an answer.
     """
     room = found.limit - (found.prompt_tokens or 1) if found.limit else 0
     if min(wanted, LEAST_ANSWER) <= room < max_tokens:

@@ -1,4 +1,4 @@
-"""The dialect of a server: which parameters it accepts, learnt from its refusals and remembered."""
+"""The dialect of a server, the form of requests that it accepts. The client learns it from the server's refusals."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from grace_irl.propose.client.errors import CallFailure, Kind, refuses_system_ro
 from grace_irl.propose.protocol import Completion, Finish, Prompt
 
 SchemaForm = Literal["json_schema", "json_object"]  # OpenAI and vLLM use the first, llama.cpp the second
+# Parameters that the client can leave out or replace if the server refuses them.
 DROPPABLE = {"temperature", "n", "response_format", "max_tokens", "max_completion_tokens"}
 
 
 @dataclass
 class Dialect:
-    """Known restrictions of a server. All calls of a client share one instance and add to it.
+    """Known restrictions of a server. All calls of a client share one instance and update it.
 
     Attributes:
         left_out: sampling parameters that the server refuses.
@@ -48,7 +49,7 @@ class Dialect:
         n: int,
         schema: Mapping[str, object] | None,
     ) -> dict[str, Any]:
-        """Build the body of a request. The schema is that of the answers, or None for the format "code"."""
+        """Build the body of a request. `schema` is the JSON schema of its answers, or None for the format "code"."""
         wanted: dict[str, Any] = {
             "model": model,
             "messages": self.messages(prompt),
@@ -64,13 +65,19 @@ class Dialect:
         return {name: value for name, value in wanted.items() if name not in self.left_out}
 
     def accepted(self, payload: Mapping[str, Any], choices: int) -> None:
-        """Update the dialect from a successful response: the number of answers, and whether a schema is accepted."""
+        """Update the dialect from a successful response.
+
+        Args:
+            payload: the body of the request.
+            choices: number of answers in the response.
+        """
         if "response_format" in payload:
             self.schema_works = True
         asked = payload.get("n", 1)
         if asked == 1:
             return
-        # One short response may be an accident. After two in a row the number is a limit (llama.cpp's is one).
+        # One response with too few answers may be an accident. After two in a row their number counts as the limit.
+        # The limit of llama.cpp is one.
         self.short_answers = self.short_answers + 1 if choices < asked else 0
         if self.short_answers > 1:
             self.most_choices = max(1, choices)
@@ -89,9 +96,9 @@ class Dialect:
             news.append("the model has no place for a system text: it goes before the question from now on")
         named = rejected_parameters(failure, DROPPABLE & set(payload))
         if payload.get("response_format", {}).get("type") == "json_schema" and not self.schema_works:
-            # llama.cpp refuses OpenAI's form with status 500. A single such error may have another cause.
+            # llama.cpp refuses OpenAI's form with status 500. A single error 500 may have another cause.
             refused = "response_format" in named or (failure.kind == "server error" and times > 1)
-            if refused and self.schema_form == "json_schema":  # otherwise another call has learnt it meanwhile
+            if refused and self.schema_form == "json_schema":  # otherwise another call has already changed it
                 self.schema_form = "json_object"
                 news.append("the server does not take a schema in OpenAI's form: llama.cpp's is tried")
             named.discard("response_format")
@@ -131,13 +138,13 @@ def _data_url(image: bytes) -> str:
 
 
 def answers(body: bytes, most: int, seconds: float) -> tuple[Completion, ...]:
-    """Read the choices of a chat completion, at most `most`, ordered by index.
+    """Read the answers in the body of a response, at most `most`, ordered by index.
 
-    Only the first answer gets the prompt's tokens and the seconds, so that sums are right. Servers report only the sum
-    of the answers' tokens, which is divided in proportion to the length of the texts.
+    Only the first answer has the prompt's tokens and the seconds, so that sums over answers are right. Servers report
+    only the sum of the answers' tokens, which is divided in proportion to the lengths of the texts.
 
     Raises:
-        CallFailure: a body that is empty or malformed, contains an error, or has no choices.
+        CallFailure: the body is empty or malformed, contains an error, or has no answers.
     """
     if not body.strip():
         raise CallFailure("empty body", "an empty body", status=200)
@@ -172,7 +179,7 @@ def answers(body: bytes, most: int, seconds: float) -> tuple[Completion, ...]:
 
 
 def shared_out(total: int, weights: Sequence[int]) -> list[int]:
-    """Divide `total` into integer parts proportional to the weights plus one, so that a weight of 0 also gets one."""
+    """Divide `total` into integers, about proportional to weight + 1, so that a weight of 0 has a share, too."""
     whole, before, sums = sum(weights) + len(weights), 0, 0
     parts = []
     for weight in weights:
@@ -184,9 +191,9 @@ def shared_out(total: int, weights: Sequence[int]) -> list[int]:
 
 
 def _reported(error: object) -> CallFailure:
-    """The failure for a response with status 200 that contains an error, as some gateways and older servers send it.
+    """Make the failure for a response that has status 200 but contains an error.
 
-    The error's code gives the kind of failure.
+    Some gateways and older servers send such responses. The error's code gives the kind of failure.
     """
     body = error if isinstance(error, dict) else {"message": str(error)}
     code = body.get("code")
@@ -200,11 +207,11 @@ def _text(choice: Mapping[str, Any]) -> tuple[str, Finish]:
     if not isinstance(message, dict):
         raise CallFailure("malformed body", "a choice without a message", status=200)
     content = message.get("content")
-    if isinstance(content, list):  # parts, as some gateways send them
+    if isinstance(content, list):  # some gateways send a list of parts
         content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     if content is not None and not isinstance(content, str):
         raise CallFailure("malformed body", "a message whose content is no text", status=200)
-    # A JSON escape can contain one half of a surrogate pair, which files and databases refuse.
+    # Escapes in JSON can contain one half of a surrogate pair, which files and databases refuse.
     text = (content or "").encode("utf-8", "replace").decode("utf-8")
     refusal = message.get("refusal")
     reason = choice.get("finish_reason")

@@ -10,12 +10,15 @@ from grace_irl.errors import GraceError
 from grace_irl.propose.protocol import Completion
 
 
-class ServerGone(GraceError):  # noqa: N818  says what happened, as a name
-    """The server was away, or too busy, for longer than the run's patience. The run can be resumed later."""
+class ServerGone(GraceError):  # noqa: N818  the name says what happened
+    """The server is of no use to the run any more. The run can be resumed later.
+
+    It was away or too busy for longer than `ChatSettings.patience`, or the account has no credit left.
+    """
 
 
-class CallFailed(GraceError):  # noqa: N818  says what happened, as a name
-    """A single call failed permanently although the server is there. The caller may continue with other calls.
+class CallFailed(GraceError):  # noqa: N818  the name says what happened
+    """A single call failed permanently, although the server is there. The caller may continue with other calls.
 
     Attributes:
         answers: complete answers from the other requests of this call.
@@ -26,7 +29,7 @@ class CallFailed(GraceError):  # noqa: N818  says what happened, as a name
         self.answers = answers
 
 
-class ContextOverflow(GraceError):  # noqa: N818  says what happened, as a name
+class ContextOverflow(GraceError):  # noqa: N818  the name says what happened
     """A prompt that leaves no room for an answer in the model's context. It must be shortened.
 
     Attributes:
@@ -58,18 +61,18 @@ Kind = Literal[
     "rejected",
 ]
 
-LONGEST = 10_000  # maximum characters of a server's message in which reasons are searched
+LONGEST = 10_000  # maximum characters of a server's message that are kept
 
 
 @dataclass(eq=False)
 class CallFailure(Exception):  # noqa: N818  a failed request is no defect
-    """A failed request. It stays inside the client, which turns it into an error for the caller.
+    """The failure of one HTTP request. The client repeats the request, or raises another error for the caller.
 
     Attributes:
-        kind: kind of failure, which decides what happens next.
+        kind: kind of failure, which decides what the client does.
         message: a short description for the user.
         status: HTTP status; 0 without a response.
-        said: the server's own message, with any content.
+        said: the server's own message; any text.
         body: the error object of the response; None or {} without one.
         retry_after: seconds that the server asks to wait; 0 if it does not.
     """
@@ -86,7 +89,7 @@ class CallFailure(Exception):  # noqa: N818  a failed request is no defect
 
     @property
     def away(self) -> bool:
-        """Whether the server may be away: no connection, or a proxy that reports no server."""
+        """Whether the server may be away. There is no connection, or a proxy answers that it finds no server."""
         return (self.kind == "connection" and self.status == 0) or self.status in (502, 503)
 
     @property
@@ -96,11 +99,12 @@ class CallFailure(Exception):  # noqa: N818  a failed request is no defect
 
     @property
     def code(self) -> str:
-        """The server's own code and type of the error."""
+        """The error's code and type in the response, as one text."""
         body = self.body or {}
         return f"{body.get('code', '')} {body.get('type', '')}".strip()
 
 
+# Patterns for the model's context in tokens, in the messages of different servers.
 _LIMIT = (
     # OpenAI, vLLM: "This model's maximum context length is 8192 tokens. However, …"
     r"maximum context length (?:is|of) (\d+)",
@@ -114,6 +118,7 @@ _LIMIT = (
     # Anthropic behind a gateway: "prompt is too long: 210000 tokens > 200000 maximum"
     r"tokens > (\d+) maximum",
 )
+# Patterns for the number of tokens of the prompt.
 _PROMPT = (
     # vLLM: "your prompt contains at least 8193 input tokens", "your request has 30 input tokens"
     r"(?:contains|contains at least|has) (\d+) input tokens",
@@ -134,11 +139,11 @@ _MODEL = re.compile(r"\bmodel\b.{0,80}(?:not (?:exist|found)|unknown|invalid)|mo
 
 
 def overflow(failure: CallFailure) -> ContextOverflow | None:
-    """The error for a request that exceeds the model's context, with the numbers that the server reports, else None."""
+    """Return the error for a request that exceeds the model's context, or None if the failure is another one."""
     body = failure.body or {}
     if failure.status not in (400, 413, 422, 500):
         return None
-    # Depending on its version llama.cpp answers with status 500 or 400, and the numbers are in separate fields.
+    # Depending on its version, llama.cpp answers with status 500 or 400. Its numbers are in fields of the body.
     if "exceed_context_size" not in failure.code and not (
         failure.status != 500 and _OVERFLOW.search(f"{failure.code} {failure.said}")
     ):
@@ -151,9 +156,11 @@ def overflow(failure: CallFailure) -> ContextOverflow | None:
 
 
 def rejected_parameters(failure: CallFailure, sent: set[str]) -> set[str]:
-    """Find the parameters that a refusal names.
+    """Find the parameters that a refusal names, in its field `param` or in its message.
 
-    A server names a parameter in the field `param`, or in its message in quotation marks or before a verb.
+    Args:
+        failure: the refusal.
+        sent: names of the parameters in the request that can be left out.
     """
     if failure.status not in (400, 422):
         return set()
@@ -182,7 +189,7 @@ def _names(name: str, text: str) -> bool:
     word = re.escape(name)
     if len(name) > 1:
         return re.search(rf"(?<![A-Za-z_]){word}(?![A-Za-z_])", text) is not None
-    # "n" alone appears in many texts, so it needs a context.
+    # A letter such as "n" appears in many texts, so it must be in quotation marks or before a word such as "must".
     return (
         re.search(rf"['\"`]{word}['\"`]|(?:^|[Pp]arameter[ =]|: ){word} (?:must|is|should|>|value)", text) is not None
     )

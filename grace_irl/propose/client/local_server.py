@@ -1,4 +1,4 @@
-"""A local server process: it is started, waited for, and stopped with all its children."""
+"""A server process on this machine, for `grace-irl serve`: its start, the wait until it is ready, and its end."""
 
 from __future__ import annotations
 
@@ -20,17 +20,21 @@ from types import TracebackType
 from grace_irl.errors import GraceError, InputError
 from grace_irl.propose.client.serve_command import ServeCommand
 
-VARIABLE = "GRACE_IRL_VLLM"
+VARIABLE = "GRACE_IRL_VLLM"  # environment variable with the path of vLLM
 _ERROR = re.compile(r"[Ee]rror[:,] ")
 GENTLE = 30.0  # seconds from SIGTERM to SIGKILL
-TAIL = 20_000  # bytes at the end of the log in which the reason of a failure is searched
+TAIL = 20_000  # bytes at the end of the log that are searched for the reason of a failure
 
 
 def find_vllm(given: str, environment: Mapping[str, str] = os.environ) -> str:
-    """Find vLLM: the given program or environment folder, then GRACE_IRL_VLLM, then the PATH.
+    """Find vLLM's program. The first of these is used: `given`, the variable GRACE_IRL_VLLM, the PATH.
+
+    Args:
+        given: path of the program or of its Python environment; "" for none.
+        environment: environment variables.
 
     Raises:
-        InputError: vLLM is missing; the message says how to install it.
+        InputError: vLLM is missing. The message says how to install it.
     """
     named = given or environment.get(VARIABLE, "")
     if named:
@@ -50,7 +54,7 @@ def find_vllm(given: str, environment: Mapping[str, str] = os.environ) -> str:
 
 
 def check_port(host: str, port: int) -> None:
-    """Raise InputError if another process already listens on the port."""
+    """Raise InputError if the port cannot be used, most often because another process listens on it."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -60,7 +64,7 @@ def check_port(host: str, port: int) -> None:
 
 
 class LocalServer:
-    """A context manager for a server process. At its end, the process and its children are stopped in any case.
+    """A context manager that runs a server process. On exit it stops the process and all its children.
 
     Args:
         command: the command that starts the server.
@@ -77,7 +81,7 @@ class LocalServer:
 
     def __enter__(self) -> LocalServer:
         with self.log.open("wb") as out:
-            # The process gets its own session: Ctrl-C reaches only our process, which then stops the whole group.
+            # The server gets its own session, so that Ctrl-C reaches only our process. `stop` then ends the server.
             self._process = subprocess.Popen(
                 self.command.arguments,
                 stdin=subprocess.DEVNULL,
@@ -111,7 +115,7 @@ class LocalServer:
                 raise GraceError(f"the server is not ready after {seconds:g} s ({self.reason()}); its log: {self.log}")
             on_wait(waited, self.last_line())
             time.sleep(min(1.0, max(0.05, seconds - waited)))
-        self.check()  # the answer may have come from another process
+        self.check()  # the answers may have come from another process
 
     def check(self) -> None:
         """Raise GraceError if the process has ended."""

@@ -1,7 +1,8 @@
-"""Recovery from failed calls.
+"""Parts of `ChatClient` that handle failures and find out what the server can do.
 
-A failure becomes an error for the user, or nothing if another attempt may help. If the server is away, one task looks
-for it on behalf of all calls.
+`Judge` turns failures into errors for the user, unless another attempt may help. `Backoff` gives the waiting times
+between attempts. `ServerWatch` waits for a server that is away, once for all calls. `Catalogue` is the server's list of
+models. A probe tests whether the model writes correct JSON.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Catalogue:
         return [str(one["id"]) for one in self.models]
 
     def chosen(self, wanted: str) -> str:
-        """Choose the model: the wanted one, or the only one if `wanted` is "".
+        """Return the name of the model to use: `wanted`, or the server's only model if `wanted` is "".
 
         Raises:
             InputError: the server does not have this model, or `wanted` is "" and there is not exactly one model.
@@ -59,7 +60,7 @@ class Catalogue:
         """The model's context in tokens; None if the server does not report it."""
         entry = self._entry(model) or {}
         inner = entry.get("meta")
-        # Names of this field in vLLM, in several hosted servers, and in llama.cpp.
+        # The field is max_model_len in vLLM, context_length in several hosted servers, meta.n_ctx in llama.cpp.
         found = [entry.get("max_model_len"), entry.get("context_length")]
         found += [inner.get("n_ctx")] if isinstance(inner, dict) else []
         return next((value for value in found if isinstance(value, int) and value > 1), None)
@@ -81,7 +82,7 @@ class Judge:
     Attributes:
         url: address of the server.
         has_key: whether requests contain a key.
-        shown: function that makes the server's message printable.
+        shown: function that makes the server's message printable and removes the key from it.
     """
 
     url: str
@@ -89,11 +90,11 @@ class Judge:
     shown: Callable[[str], str]
 
     def quote(self, failure: CallFailure) -> str:
-        """The failure as text, with the server's message if there is one."""
+        """Describe the failure, with the server's message if there is one."""
         return self.shown(f"{failure.message}: {failure.said}" if failure.said else failure.message)
 
     def at_first_contact(self, failure: CallFailure) -> GraceError:
-        """The error if the list of models cannot be read."""
+        """The error for the user if the first request, for the list of models, fails."""
         if failure.kind in ("connection", "time-out"):
             return InputError(
                 f"no server at {self.url}: {self.quote(failure)}; expected one that speaks OpenAI's protocol "
@@ -114,7 +115,7 @@ class Judge:
         )
 
     def final(self, failure: CallFailure, model: str, catalogue: Catalogue) -> GraceError | None:
-        """The error of a request in a run if another attempt would change nothing, else None."""
+        """The error for the user if another attempt would fail in the same way; None if it may succeed."""
         if failure.status in (401, 403):
             return self._refused_key(failure)
         if 300 <= failure.status < 400:
@@ -150,13 +151,15 @@ class Judge:
         )
 
 
-CODE = "reward_class_code"  # a field of `ANSWER_SCHEMA`
+CODE = "reward_class_code"  # key of the program in `ANSWER_SCHEMA`
 
 SAMPLES = 4
-"""Number of probe answers at the run's temperature. All must pass: JSON that breaks one program in ten is not worth it.
-"""
+"""Number of answers to the probe, at the run's temperature.
 
-MAX_TOKENS = 800  # maximum tokens of a probe answer; the copy takes about 250
+The probe asks the model to copy `PROGRAM` into a JSON object. All answers must pass, since JSON is not worth one broken
+program in ten."""
+
+MAX_TOKENS = 800  # maximum tokens of an answer to the probe; the copy takes about 250
 
 PROGRAM = r'''import re
 
@@ -173,7 +176,7 @@ class Reward:
         lines = text.split("\n")
         return float(sum(word in line for line in lines for word in self.wanted))
 '''
-"""A program with the characters that break in a JSON string: line breaks, quotation marks, backslashes, indentation."""
+"""The program to copy. It has the line breaks, quotation marks and backslashes that often break in a JSON string."""
 
 PROMPT = Prompt(
     system="You copy Python code exactly.",
@@ -185,7 +188,7 @@ PROMPT = Prompt(
 
 
 def passed(answer: Completion) -> bool:
-    """Whether the answer contains the same program, compared by syntax tree."""
+    """Whether an answer to the probe contains `PROGRAM`. The comparison is by syntax tree."""
     if answer.finish != "stop":
         return False
     try:
@@ -197,30 +200,37 @@ def passed(answer: Completion) -> bool:
 
 @dataclass(frozen=True)
 class Backoff:
-    """Exponential waiting times with full jitter, so that calls that failed together are not repeated together.
+    """Random waiting times below a limit that doubles with each attempt ("full jitter").
+
+    Because they are random, calls that failed at the same time are not repeated at the same time.
 
     Source: M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
 
     Attributes:
         first: maximum wait before the second attempt, in seconds.
-        longest: maximum wait, in seconds. A wait that the server requests by Retry-After may be longer.
+        longest: maximum wait before any attempt, in seconds. The server may request a longer one by Retry-After.
     """
 
     first: float = 0.5
     longest: float = 30.0
 
     def delay(self, tries: int, asked: float = 0.0) -> float:
-        """Seconds to wait after `tries` failed attempts; `asked` are the seconds that the server requests."""
+        """Seconds to wait before the next attempt.
+
+        Args:
+            tries: number of failed attempts so far.
+            asked: seconds that the server asks to wait; 0 if it does not.
+        """
         top = min(self.longest, self.first * 2.0 ** min(tries - 1, 60))
-        # Jitter is added to the server's wait, otherwise all requests with the same wait would come in the same second.
+        # A random time is added to the server's wait. Otherwise all requests with the same wait would come together.
         return asked + random.uniform(0.0, min(top, self.first) if asked else top)
 
 
-OFTEN = 10.0  # maximum seconds between two checks
+OFTEN = 10.0  # maximum seconds between two checks for a server that is away
 
 
 class ServerWatch:
-    """The common wait of all calls for a server that is away: they wait for one task, which checks for the server.
+    """A wait for a server that is away, shared by all calls. One task checks the server, and all calls wait for it.
 
     Args:
         look: function that sends a cheap request to the server; raises `CallFailure` if it does not answer.
@@ -241,10 +251,13 @@ class ServerWatch:
         self._backoff = backoff
         self._on_note = on_note
         self._task: asyncio.Task[bool] | None = None
-        self._given_up = False  # True after patience is over: until the server is back, every call fails immediately
+        self._given_up = False  # True after a wait was too long; until the server is back, later waits fail at once
 
     async def wait(self, why: str) -> bool:
-        """Wait until the server answers. Return True if it had been away, False if the first check succeeds.
+        """Wait until the server answers. Return True if it was away, False if the first check succeeds.
+
+        Args:
+            why: description of the failure, for messages.
 
         Raises:
             ServerGone: the patience is over.
@@ -287,6 +300,6 @@ class ServerWatch:
 
 
 def _looked_at(task: asyncio.Task[bool]) -> None:
-    """Retrieve the task's error, in case all calls that waited for it were cancelled."""
+    """Retrieve the task's error. Otherwise asyncio would log it if all calls that waited were cancelled."""
     if not task.cancelled():
         task.exception()

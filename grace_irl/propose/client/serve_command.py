@@ -1,4 +1,4 @@
-"""The `vllm serve` command for a machine and a model."""
+"""The `vllm serve` command, with options for a machine and a model. `grace-irl serve` runs it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class ModelWeights:
     """Size and form of one model's weights.
 
     Attributes:
-        gib: size in memory in GiB, from the stored files, or from the name with 16 bits for each parameter; None if
-            unknown.
+        gib: size of the weights in GiB, from the stored files or from the model's name; None if unknown. A name gives
+            the number of parameters, with 16 bits for each.
         quantised: whether the stored weights are quantised.
         context: the model's maximum context in tokens; None if unknown.
     """
@@ -33,7 +33,7 @@ class ModelWeights:
 
 
 def weights(model: str) -> ModelWeights:
-    """Read the size from a folder in Hugging Face's form, or guess it from a name such as Qwen2.5-Coder-7B."""
+    """Read a model's size from its folder in Hugging Face's form, or guess it from a name such as Qwen2.5-Coder-7B."""
     folder = Path(model).expanduser()
     if not folder.is_dir():
         return ModelWeights(_of_name(model), bool(QUANTISED.search(model.replace("_", "-"))), None)
@@ -86,7 +86,12 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Machine:
-    """Graphics cards that a server may use, and main memory in GiB."""
+    """A machine that runs a server.
+
+    Attributes:
+        gpus: graphics cards that the server may use.
+        gib: main memory in GiB.
+    """
 
     gpus: tuple[Gpu, ...]
     gib: float
@@ -99,7 +104,10 @@ class Machine:
 
 
 def this_machine(environment: Mapping[str, str] = os.environ) -> Machine:
-    """Read this machine's cards from nvidia-smi, if it exists, less those that CUDA_VISIBLE_DEVICES hides."""
+    """Find this machine's graphics cards and memory.
+
+    The cards are those that nvidia-smi lists and CUDA_VISIBLE_DEVICES does not hide. Without nvidia-smi there are none.
+    """
     try:
         told = subprocess.run(QUERY, capture_output=True, text=True, timeout=20, check=True).stdout
     except (OSError, subprocess.SubprocessError):
@@ -109,21 +117,25 @@ def this_machine(environment: Mapping[str, str] = os.environ) -> Machine:
 
 
 def parsed(told: str) -> tuple[Gpu, ...]:
-    """Parse nvidia-smi's output: one card on each line with name, MiB, compute capability."""
+    """Parse nvidia-smi's output. Each line has the name, the memory in MiB and the compute capability of one card."""
     gpus = []
     for line in told.splitlines():
         fields = [field.strip() for field in line.rsplit(",", 2)]
         try:
             gpus.append(Gpu(fields[0], float(fields[1]) / 1024, float(fields[2])))
         except (IndexError, ValueError):
-            continue  # "[N/A]", or no card
+            continue  # a value such as "[N/A]", or a line without a card
     return tuple(gpus)
 
 
 def visible(gpus: tuple[Gpu, ...], chosen: str | None) -> tuple[Gpu, ...]:
-    """The cards that CUDA_VISIBLE_DEVICES leaves, up to the first word that is no card.
+    """The cards that CUDA_VISIBLE_DEVICES selects.
 
-    A word is the number of a card. A name, such as GPU-…, is not looked up: as word n of the list it stands for card n.
+    Args:
+        gpus: all cards.
+        chosen: value of the variable, entries separated by commas; None to select all cards. An entry may be the number
+            of a card. An entry with a name, such as GPU-…, selects the card at the entry's own position, since
+            `QUERY` does not ask for such names. The first entry that selects no card ends the list.
     """
     if chosen is None:
         return gpus
@@ -142,24 +154,26 @@ def visible(gpus: tuple[Gpu, ...], chosen: str | None) -> tuple[Gpu, ...]:
 
 
 UTILISATION = 0.9
-"""Share of a card's memory that vLLM uses; vLLM's own default leaves less to other processes."""
+"""Share of a card's memory that vLLM uses. vLLM's own default leaves less to other processes."""
 
 SPARE = 2.0
-"""GiB on a card for activations and graphs, in addition to weights and cache."""
+"""Memory on each card, in GiB, for activations and CUDA graphs, in addition to weights and cache."""
 
 CONTEXTS = ((8.0, 32768), (4.0, 16384), (0.0, 8192))
-"""Pairs: minimum GiB that the weights leave free, and the context in tokens for it.
+"""Pairs of free memory beside the weights, in GiB, and the context in tokens for which it is enough.
 
-A prompt with 8 + 8 trajectories takes up to about 10,000."""
+A prompt with 8 expert and 8 negative trajectories takes up to about 10,000 tokens."""
 
-CPU_CONTEXT = 16384
+CPU_CONTEXT = 16384  # maximum context on a CPU, in tokens
 
 FP8 = 7.5
-"""Minimum compute capability for 8-bit weights with vLLM's own kernels, without another package."""
+"""Minimum compute capability of a card for 8-bit weights with vLLM's own kernels, without another package."""
 
 STRUCTURED = {"backend": "xgrammar", "disable_any_whitespace": True}
-"""Options of structured output. Without `disable_any_whitespace` a weak model fills JSON with white space up to its
-limit, and this option requires an explicit backend."""
+"""vLLM's options for answers by JSON schema.
+
+Without `disable_any_whitespace`, a weak model fills JSON with white space up to the token limit. The option requires an
+explicit backend."""
 
 
 @dataclass(frozen=True)
@@ -187,7 +201,7 @@ class ServeCommand:
 
     @property
     def fit(self) -> str:
-        """The command that runs a fit with this server."""
+        """The grace-irl command that fits a reward with this server."""
         return shlex.join(["grace-irl", "fit", "--demos", "DEMOS", "--llm-url", self.url, "--model", self.model])
 
 
@@ -203,17 +217,19 @@ def serve_command(
     quantization: str = "",
     extra: Sequence[str] = (),
 ) -> ServeCommand:
-    """Choose options for many answers to prompts with a long common beginning, some of them by schema.
+    """Choose the options of `vllm serve`.
+
+    They suit many answers to prompts with a long common beginning, some of them by JSON schema.
 
     Args:
         model: a folder, or a name that vLLM can download.
         machine: the machine that runs the server.
         size: size of the model.
-        vllm: the program.
+        vllm: path of vLLM's program.
         host, port: address of the server.
-        max_model_len: context in tokens; by default as much as the machine has room for.
-        quantization: vLLM's name of a quantisation; by default fp8 if 16 bits do not fit.
-        extra: further arguments, which override ours.
+        max_model_len: context in tokens; by default as long as the machine's memory allows.
+        quantization: vLLM's name of a quantisation; by default "fp8" if 16-bit weights do not fit.
+        extra: further arguments of `vllm serve`, which override the chosen ones.
     """
     folder = Path(model).expanduser()
     name = folder.resolve().name if folder.is_dir() else model
@@ -243,7 +259,11 @@ class _Place:
 
 
 def _on_cards(machine: Machine, size: ModelWeights) -> _Place:
-    """Use as few cards as the weights need, a power of two, so that attention heads can be divided evenly."""
+    """Choose options for graphics cards.
+
+    The number of cards is the smallest power of two with room for the weights. A power of two lets vLLM divide
+    attention heads evenly.
+    """
     card = min(machine.gpus, key=lambda gpu: gpu.gib)
     usable = card.gib * UTILISATION - SPARE
     needed = size.gib or 0.0
@@ -270,7 +290,7 @@ def _on_cards(machine: Machine, size: ModelWeights) -> _Place:
 
 
 def _on_cpu(machine: Machine, size: ModelWeights) -> _Place:
-    """Keep weights in 16 bits, and give the cache a quarter of the remaining memory."""
+    """Choose options for a CPU: 16-bit weights, and a quarter of the remaining memory for the cache."""
     needed = size.gib or 0.0
     cache = max(1, min(16, int((machine.gib - needed) / 4)))
     notes = ["no GPU found: a model on a CPU is for trying things out (a few tokens a second and stream)"]

@@ -1,4 +1,4 @@
-"""Settings of requests to a model."""
+"""Settings of a client of a model server, and the server's key."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grace_irl.propose.protocol import AnswerFormat
 
 @dataclass(frozen=True)
 class ChatSettings:
-    """The server, and the form of requests. The key is not included: it comes from the environment (`api_key`).
+    """Settings of a `ChatClient`. The server's key is not among them, since it comes from the environment (`api_key`).
 
     The ranges of user settings are checked in their declaration (`grace_irl.config`).
 
@@ -23,10 +23,10 @@ class ChatSettings:
         model: the model's name on the server; "" selects the only model.
         temperature: sampling temperature.
         max_tokens: maximum tokens of one answer.
-        concurrency: maximum number of requests in parallel. Above 1,000 they would wait inside the client library.
+        concurrency: maximum number of requests in parallel, at most 1,000. More would wait inside the client library.
         patience: seconds to wait for a server that is away or too busy, before the run stops.
-        timeout: seconds for one request until the last byte. A first request with `n` above 1 can take 20 s, and a
-            model on a CPU minutes.
+        timeout: maximum seconds from a request to the last byte of its response. The first request for several answers
+            can take 20 s, and a model on a CPU takes minutes.
         answer_format: format of answers. "auto" tests with a probe whether the model writes correct JSON.
         attempts: maximum number of attempts at one request while the server is there.
         max_bytes: maximum size of one response. A longer one is a failure.
@@ -48,10 +48,12 @@ class ChatSettings:
 
 
 def normalised(url: str) -> str:
-    """The base address of the API: no trailing slash, no name of a call, and /v1 if there is no path.
+    """Normalise a server's address to the base address of its API.
+
+    Trailing slashes and the paths of calls, such as /models, are removed. If there is no path, /v1 is added.
 
     Raises:
-        InputError: not an HTTP address, or an address that contains a key.
+        InputError: `url` is not an HTTP address, or has parts that may contain a key.
     """
     example = "such as http://127.0.0.1:8000"
     text = url.strip()
@@ -73,13 +75,13 @@ def normalised(url: str) -> str:
 
 
 def origin(url: str) -> str:
-    """Scheme, host and port of a server: the place that requests go to."""
+    """The scheme, host and port of a server's address."""
     parts = urlsplit(normalised(url))
     return f"{parts.scheme}://{parts.netloc}"
 
 
-VARIABLES = ("GRACE_IRL_API_KEY", "OPENAI_API_KEY")
-LONGEST_QUOTE = 300
+VARIABLES = ("GRACE_IRL_API_KEY", "OPENAI_API_KEY")  # variables for the key; the first one that is set is used
+LONGEST_QUOTE = 300  # maximum characters of a server's message in our messages
 
 
 def key_variable() -> str:
@@ -88,10 +90,10 @@ def key_variable() -> str:
 
 
 def api_key() -> str:
-    """The key, or "" if the environment has none (a local server needs none).
+    """The server's key; "" if the environment has none. A local server needs none.
 
     Raises:
-        InputError: a key that no HTTP header can carry; the message does not show it.
+        InputError: the key contains characters that an HTTP header cannot carry. The message does not show the key.
     """
     name = key_variable()
     key = os.environ.get(name, "").strip() if name else ""

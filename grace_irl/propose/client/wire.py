@@ -1,4 +1,4 @@
-"""HTTP requests with OpenAI's client library. This module does not repeat failed requests."""
+"""HTTP requests to a model server with OpenAI's client library. This module does not repeat failed requests."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     import openai
 
 
-LIST = 30.0  # seconds for the list of models
+LIST = 30.0  # maximum seconds for the list of models
 CONNECT = 10.0  # maximum seconds for a connection to the host
 
 
 class Wire:
     """Connections to one server, for one event loop.
 
-    The library's own retries are off: they cannot be counted or told apart, do not cover malformed bodies, and end
-    long before a restarted server is back. Only `ChatClient` repeats requests.
+    Only `ChatClient` repeats requests. The library's own retries are off, because they cannot be counted, do not cover
+    malformed bodies, and end long before a restarted server is back.
     """
 
     def __init__(self, settings: ChatSettings, key: str) -> None:
@@ -47,19 +47,19 @@ class Wire:
         self._max_bytes = settings.max_bytes
 
     async def chat(self, payload: Mapping[str, Any]) -> bytes:
-        """The body of the response to a chat completion.
+        """Request a chat completion. Return the body of the response.
 
         Raises:
-            CallFailure: anything but a complete body with status 200.
+            CallFailure: the response is not a complete body with status 200.
         """
         create = self._client.chat.completions.with_streaming_response.create
         return await self._body(create(**payload), self._timeout)
 
     async def models(self, seconds: float = LIST) -> list[dict[str, Any]]:
-        """The entries of /v1/models; each has an "id".
+        """Request /v1/models. Return the entries of the list; each has an "id".
 
         Raises:
-            CallFailure: no answer, or one that is no list of models.
+            CallFailure: there is no response, or it is not a list of models.
         """
         body = await self._body(self._client.models.with_streaming_response.list(), seconds)
         if body.lstrip().startswith(b"<"):
@@ -84,7 +84,7 @@ class Wire:
             raise self._failure(error) from None
 
     async def _read(self, response: Any) -> bytes:
-        """Read the body. If it is too long, the rest is not read."""
+        """Read the body of a response. Stop with CallFailure if it exceeds `ChatSettings.max_bytes`."""
         parts, size = [], 0
         try:
             async for part in response.iter_bytes():
@@ -94,7 +94,7 @@ class Wire:
                 parts.append(part)
         except (CallFailure, self._library.OpenAIError):
             raise
-        except Exception as error:  # while reading a body the transport's errors come through without a wrapper
+        except Exception as error:  # while a body is read, OpenAI's library does not wrap HTTP errors
             raise CallFailure(
                 "connection", f"the connection broke in the middle ({type(error).__name__})", 200
             ) from None

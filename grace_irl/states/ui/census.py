@@ -1,4 +1,4 @@
-"""A census of a set's screens in one pass. Equal screens are parsed once."""
+"""Statistics of the screens in a data set, computed in one pass. Equal screens are parsed only once."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ScreenCensus:
         self._sizes: Counter[int] = Counter()
 
     def add(self, states: NDArray[Any], where: str = "") -> None:
-        """Add states `(T+1,)`.
+        """Add the screens `(T+1,)` of one trajectory.
 
         Raises:
             InputError: an invalid screen.

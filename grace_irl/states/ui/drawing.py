@@ -16,7 +16,7 @@ LONGEST = 1_000
 """Maximum side of a picture in pixels."""
 
 MOST = 600
-"""Maximum number of nodes in a picture, the first ones of the screen. More would cover each other."""
+"""Maximum number of nodes in a picture. Only the first nodes of the screen are drawn, because more would overlap."""
 
 ROW = 26  # height of a line in pixels, for screens without bounds
 SMALL, LARGE = 9, 22  # font sizes in pixels

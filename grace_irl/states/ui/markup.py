@@ -20,8 +20,8 @@ MAX_DEPTH = 256
 """Maximum depth of nested elements, the root included. It is lxml's default, so every program can parse every state."""
 
 NODE_BYTES = 5_500
-"""Memory in bytes of a node that `add` appends, besides the texts of its source. It is rounded up from 5,028, measured
-once, without a script."""
+"""Memory in bytes of a node that `add` appends, not counting the texts in `values`. It is rounded up from 5,028,
+measured once, without a script."""
 
 ATTRIBUTES: dict[str, str] = {
     "index": "0",
@@ -98,7 +98,7 @@ def parse(data: bytes | str, where: str = "") -> etree._Element:
 
 
 def write(root: etree._Element, where: str = "") -> str:
-    """The canonical XML of a tree: no declaration, nothing between the nodes, attributes in the order of the tree.
+    """The canonical XML of a tree: no declaration, nothing between the nodes, attributes in the tree's order.
 
     Args:
         root: tree from `parse`, or from `hierarchy` and `add`.
@@ -179,7 +179,7 @@ def _checked(root: etree._Element, where: str) -> etree._Element:
 
 
 def _reason(error: etree.XMLSyntaxError) -> str:
-    """The parser's message on one line. It is cut, because a name in it may be as long as the text."""
+    """The parser's message on one line. It is cut, because it may quote a name as long as the whole XML."""
     if "depth" in str(error.msg):
         return f"nodes nested deeper than {MAX_DEPTH}"
     if "HUGE" in str(error.msg):  # the parser's own limit for one tag, 10,000,000 bytes

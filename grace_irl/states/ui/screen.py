@@ -25,7 +25,7 @@ _BOUNDS = re.compile(r"\[(-?\d{1,9}),(-?\d{1,9})\]\[(-?\d{1,9}),(-?\d{1,9})\]")
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node of a screen. Fields without a line below hold the XML attributes of the same name; a missing text is "".
+    """One node of a screen. Fields that are not listed below hold XML attributes; a missing text is "".
 
     Attributes:
         order: index of the node in the document and in `Screen.nodes`.
@@ -102,7 +102,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Screen:
-    """One parsed state.
+    """The screen of one state, as a tree of nodes.
 
     Attributes:
         nodes: all nodes, in document order.

@@ -1,12 +1,13 @@
-"""Cost of a reading: how badly an interpretation of the instructions fits the demonstrations, in nats.
+"""The cost of a reading in nats: how badly this interpretation of the instructions fits the demonstrations.
 
+A reading turns an instruction into filters. A filter is a condition on one feature of a thing, such as its colour code.
 There are three kinds of evidence:
 
-* Outcomes: the described event should complete in the states marked positive, and in no others.
+* Outcomes: the event that the instruction describes should complete in the positive states and in no others.
 * Reference: an instruction describes things that are present at the start, so each description must match something in
   the first state. A reading whose descriptions match few things explains the instruction better (the size principle of
   concept learning).
-* Parsimony: the prices of readings, see `lexicon.ReadingPrices`.
+* Parsimony: a reading has a price for each of its assumptions (`lexicon.ReadingPrices`).
 """
 
 from __future__ import annotations
@@ -22,10 +23,9 @@ from grace_irl.synthesis.grid.meaning import CHANNELS, SEVERAL, STATIC, Filter
 from grace_irl.synthesis.grid.scene import OFFSETS, SIDES, Scene, ThingRows
 
 MISSED = 12.0
-"""Cost in nats if the described event completes in none of an expert's goal states, divided evenly among them."""
+"""Cost in nats of an expert trajectory if the event completes in none of its goal states. Each has an equal share."""
 WRONGLY_HIT = 2.0
-"""Cost in nats of a trajectory in which the event completes in other states; `WRONG_STATE` is added for each of them.
-"""
+"""Cost in nats of a trajectory if the event completes in other states. `WRONG_STATE` is added for each, up to 60."""
 WRONG_STATE = 0.1
 ABSENT = 5.0
 """Cost in nats of a description that matches nothing in the first state. One that matches n things costs log n."""
@@ -33,16 +33,21 @@ NOT_SEVERAL = 2.5
 """Cost in nats of a word that means "one of several" if the description matches a single thing."""
 
 Columns = tuple[int, ...]
-"""Indices of filters that one thing has to pass."""
+"""Indices of filters that one thing must pass."""
 Stages = tuple[tuple[tuple[Columns, ...], ...], ...]
-"""The stages of a plan, with filters instead of words."""
+"""The stages of an instruction, in order. A stage is a tuple of steps in any order. A step is a tuple of `Columns`: the
+first for the thing of the event, the others for the things beside it."""
 
 
 class GridEvidence:
-    """The demonstrations under every possible filter, and the cost of readings.
+    """Tables of the filters that each thing in the demonstrations passes, and the cost of readings.
 
-    Sets of rows, states and things are integers with one bit for each element, because the search's
-    random walks need them millions of times.
+    A row of a table is one event of one thing in one state. A set of rows, states or things is an integer with one bit
+    for each element, which is fast: random walks through readings use these sets millions of times.
+
+    Args:
+        scenes: the trajectories as tables of events.
+        positives: (T+1,) per scene: whether each state is positive.
     """
 
     def __init__(self, scenes: Sequence[Scene], positives: Sequence[NDArray[np.bool_]]) -> None:
@@ -68,10 +73,12 @@ class GridEvidence:
     def split_rows(
         self, scene: int, stages: Stages, positive: NDArray[np.bool_]
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Compare the events that complete the last stage in positive states with all others of the same kinds.
+        """Split the events of a scene into those that complete the last stage in a positive state, and similar ones.
+
+        Similar events are those of the same kind, such as "taken".
 
         Returns:
-            Two (rows, F) tables: whether each of the former events passes each filter, and the same for the others.
+            Two (rows, F) tables, one for each group: whether each event passes each of the F filters.
         """
         rows, table = self.scenes[scene].happenings, self._tables[scene]
         now = (positive & self.fired(scene, stages))[rows.state]
@@ -83,7 +90,7 @@ class GridEvidence:
         return table[goal], table[alike & ~goal]
 
     def cost(self, scene: int, stages: Stages) -> float:
-        """Cost of one scene under a reading, in nats."""
+        """Cost in nats of one scene, if its instruction has these stages."""
         known = self._costs[scene]
         if stages not in known:
             known[stages] = self._cost(scene, stages)
@@ -96,13 +103,13 @@ class GridEvidence:
     def _cost(self, scene: int, stages: Stages) -> float:
         fired, positive = self._fired(scene, stages), self._positive[scene]
         wrong = (fired & ~positive).bit_count()
-        # The cost is a share, so that trajectories with many goal states and with one have the same weight.
+        # The missed share of goal states counts, not their number, so all trajectories have the same weight.
         cost = MISSED * (positive & ~fired).bit_count() / max(1, positive.bit_count())
         cost += (WRONGLY_HIT + WRONG_STATE * min(wrong, 60)) * (wrong > 0)
         return cost + sum(self._reference(scene, columns) for stage in stages for step in stage for columns in step)
 
     def _reference(self, scene: int, columns: Columns) -> float:
-        """Cost of a description of things: if n things match, it picks the right one with probability 1/n."""
+        """Cost of a description: log n if n things match, because each of them is meant with probability 1/n."""
         matches = self.matches(scene, columns)
         if any(self.filters[column] == SEVERAL for column in columns):
             return math.log(matches - 1) if matches > 1 else NOT_SEVERAL if matches else ABSENT
@@ -110,7 +117,7 @@ class GridEvidence:
 
     def _fired(self, scene: int, stages: Stages) -> int:
         # A stage completes in a state if one of its steps happens there and each of its steps has happened by then.
-        # Only states since the completion of the previous stage matter: `since`. The integer -1 is all states, 0 none.
+        # Only the states `since` the previous stage completed matter. As a set, -1 is all states and 0 is none.
         since, now = -1, 0
         for stage in stages:
             done = [self._hit(scene, step) & since for step in stage]
@@ -123,12 +130,12 @@ class GridEvidence:
         return now
 
     def _hit(self, scene: int, step: tuple[Columns, ...]) -> int:
-        """The states in which a step happens, regardless of earlier states."""
+        """The set of states in which a step happens, regardless of other steps."""
         known = self._hits[scene]
         if step not in known:
             thing, *neighbours = step
             count = len(self._states[scene])
-            # Each described neighbour must lie on one of the four sides of the row's thing.
+            # Each neighbour that the step describes must lie in one of the four cells next to the row's thing.
             rows = self._all(self._happenings[scene], count, thing)
             for columns in neighbours:
                 beside = 0
@@ -144,21 +151,28 @@ class GridEvidence:
         return known[step]
 
     def _all(self, masks: Sequence[int], count: int, columns: Columns) -> int:
-        """The rows, of `count` in total, that pass all these filters."""
+        """The set of rows that pass all these filters.
+
+        Args:
+            masks: for each filter, the set of rows that pass it.
+            count: number of rows.
+            columns: indices of the filters.
+        """
         rows = (1 << count) - 1
         for column in columns:
             rows &= masks[column]
         return rows
 
     def _around(self, scene: int) -> list[tuple[int, list[int]]]:
-        """The contents of the four neighbouring cells of each row, in the row's state.
+        """The things in the four cells next to the thing of each row, in the state of the row.
 
         Returns:
-            For each direction: the rows with a thing in that cell, and for each filter the rows whose neighbour passes.
+            For each direction, the set of rows with a thing in that cell, and for each filter the set of rows whose
+            neighbour in that direction passes it.
         """
         if scene not in self._near:
             rows, states, objects = self.scenes[scene].happenings, self.scenes[scene].states, self.scenes[scene].objects
-            # A neighbour is described only by its codes in channels 0 and 1.
+            # Words describe a neighbour by its codes in channels 0 and 1, so it passes all other filters.
             silent = np.array([f.feature not in ("channel 0", "channel 1") for f in self.filters])
             self._near[scene] = []
             for offset in OFFSETS:
@@ -172,7 +186,7 @@ class GridEvidence:
 
 
 def _filters(scenes: Sequence[Scene]) -> tuple[Filter, ...]:
-    """All filters that something in the data passes, and `SEVERAL`."""
+    """All filters that some thing in the data passes, and `SEVERAL`."""
     filters: set[Filter] = set()
     for scene in scenes:
         for rows in (scene.happenings, scene.things):
@@ -180,7 +194,7 @@ def _filters(scenes: Sequence[Scene]) -> tuple[Filter, ...]:
             for codes, channel in zip(rows.codes.T, CHANNELS, strict=True):
                 filters |= {Filter(channel, v) for v in np.unique(codes).tolist()}
             filters |= {Filter("side", s) for s in range(len(SIDES)) if rows.sides[:, s].any()}
-    # A filter that everything passes carries no information.
+    # A filter that all things pass carries no information.
     empty = [
         f
         for f in filters
@@ -206,15 +220,15 @@ def _table(rows: ThingRows, filters: Sequence[Filter]) -> NDArray[np.bool_]:
 
 
 def _ever(done: int) -> int:
-    """All states from the first one of a set on; none if the set is empty."""
+    """The set of all states from the first state in `done` on; empty if `done` is empty."""
     return -(done & -done)
 
 
 def _mask(marks: NDArray[np.bool_]) -> int:
-    """The set of the marked indices."""
+    """The marked indices as a set: an integer with one bit for each index."""
     return int.from_bytes(np.packbits(marks, bitorder="little").tobytes(), "little")
 
 
 def _masks(table: NDArray[np.bool_]) -> list[int]:
-    """The set of marked rows for each column of a table."""
+    """For each column of a table, the set of rows that it marks."""
     return [_mask(column) for column in table.T]

@@ -1,4 +1,8 @@
-"""Search for readings by annealing, with the probability of each of their meanings."""
+"""Search for the most likely reading of the instructions by annealing, with the probability of each meaning of a word.
+
+A reading gives meanings to words. A meaning is the index of a filter, a condition on one feature of a thing. All costs
+are in nats.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from grace_irl.synthesis.grid.meaning import SEVERAL
 
 
 class Walk:
-    """A walk through readings, with the cost of the current reading.
+    """A walk through readings that changes one meaning or constant at a time.
 
     Attributes:
         reading: the current reading.
@@ -21,7 +25,7 @@ class Walk:
     def __init__(self, lexicon: Lexicon, reading: GridReading) -> None:
         self.lexicon = lexicon
         self.reading = reading
-        # Costs are stored by scene: a changed word affects only the scenes whose instruction contains it.
+        # Costs are stored by scene (trajectory): a changed word affects only scenes whose instruction contains it.
         self._costs = [lexicon.scene_cost(reading, i) for i in lexicon.everywhere]
         self._price = lexicon.price(reading)
 
@@ -31,12 +35,12 @@ class Walk:
         return sum(self._costs) + self._price
 
     def step(self, changed: GridReading, touched: Sequence[int], accept: Callable[[float], bool]) -> float | None:
-        """Make a change if it is accepted; return its cost in nats, or None if it is rejected.
+        """Make a change if `accept` allows it. Return the additional cost, or None if the change is rejected.
 
         Args:
             changed: the reading after the change.
             touched: indices of the scenes whose cost may change.
-            accept: function that decides from the additional cost whether to make the change.
+            accept: function from the additional cost to whether the change is made.
         """
         new = {i: self.lexicon.scene_cost(changed, i) for i in touched}
         price = self.lexicon.price(changed)
@@ -55,7 +59,7 @@ class Walk:
             The visited reading of lowest cost.
         """
         best = (self.cost, self.reading)
-        # All numbers are drawn in advance, four for each step, so that a step's numbers depend only on its index.
+        # Four random numbers per step are drawn in advance. So those of a step depend only on its index.
         for step, draw in enumerate(rng.random((steps, 4)).tolist()):
             temperature = start * (end / start) ** (step / steps)
             changed, touched = self._change(*draw[:3])
@@ -67,21 +71,25 @@ class Walk:
         return best[1]
 
     def _change(self, kind: float, one: float, two: float) -> tuple[GridReading | None, Sequence[int]]:
-        """Draw a reading one change away, with three random numbers in [0, 1), and the scenes that it affects."""
+        """Choose a change of the current reading by three random numbers in [0, 1).
+
+        Returns:
+            The changed reading and the indices of the scenes that the change affects; None and () for no change.
+        """
         lexicon, reading = self.lexicon, self.reading
         words, columns = lexicon.words, len(lexicon.features)
         if kind < 0.15 or not words:
             column = int(one * columns)
             feature = lexicon.features[column]
             taken = reading.constants.get(feature) == column
-            # A reading needs an event, and "one of several" is no property of a single thing.
+            # A reading needs a constant event. "One of several" can be no constant, as it excludes no thing.
             if lexicon.evidence.filters[column] == SEVERAL or (taken and feature == "event"):
                 return None, ()
             return reading.with_constant(feature, -1 if taken else column), lexicon.everywhere
         word = words[int(one * len(words))]
         meaning = reading.meanings.get(word, -1)
         if kind < 0.3:
-            # Exchange the meanings of two words. Single changes would pass through a reading with both words wrong.
+            # Exchange the meanings of two words. Two single changes would pass through a costly reading in between.
             other = words[int(two * len(words))]
             theirs = reading.meanings.get(other, -1)
             if meaning == theirs:
@@ -97,7 +105,7 @@ class Walk:
 
 
 def _metropolis(temperature: float, luck: float, delta: float) -> bool:
-    """Whether a walk makes a change that costs `delta` nats.
+    """Whether a walk makes a change with additional cost `delta`, given a random number `luck` in [0, 1).
 
     At temperature 1 the walk visits readings in proportion to their probability.
     """
@@ -107,25 +115,25 @@ def _metropolis(temperature: float, luck: float, delta: float) -> bool:
 HOT = 4.0
 """Temperature at the start of a walk."""
 COLD = 0.3  # temperature at the end of a walk
-CHAINS = 3  # number of walks
+CHAINS = 3  # number of walks of a search
 STEPS_PER_CHOICE = 36
-"""Number of steps of a walk for each pair of word and filter."""
+"""Number of steps of a walk per pair of a word and a filter."""
 DOUBT = 1.5
-"""Divisor of costs before they become probabilities, because costs count correlated evidence as independent."""
+"""Divisor of costs before they become probabilities. It is above 1, because costs treat evidence as independent."""
 PROFILE_MARGIN = 12.0
-"""Maximum additional cost in nats of a meaning for which the other words may adapt."""
+"""Maximum additional cost of a meaning for which the meanings of the other words are optimised, too."""
 FREE_MARGIN = 4.0
-"""Maximum additional cost in nats, after the other words have adapted, for which the word itself may change again."""
+"""Maximum additional cost, after this optimisation, for which all words are optimised, the first one included."""
 
 
 def learn(lexicon: Lexicon, events: Sequence[int], seed: int, known: Sequence[GridReading] = ()) -> Posterior:
-    """Find the most likely reading, and the probability of each meaning.
+    """Find the most likely reading, and the probability of each meaning of a word.
 
     Args:
-        lexicon: the words and filters.
+        lexicon: the words and filters, and the cost of readings.
         events: indices of the filters on events.
         seed: seed of the walks.
-        known: further readings to start from, such as those under other plans.
+        known: more readings to start from, such as the best ones under other plans.
     """
     starts = [anneal(lexicon, events, seed), *(descend(lexicon, one) for one in known)]
     cost, reading = min(starts, key=lambda one: one[0])
@@ -134,13 +142,13 @@ def learn(lexicon: Lexicon, events: Sequence[int], seed: int, known: Sequence[Gr
         word = lexicon.words[len(costs)]
         costs[word], found = _profile(lexicon, word, reading, cost)
         if found[0] < cost - 1e-6:
-            # Another meaning of one word leads to a better reading than all known ones, so all words are tried again.
+            # Another meaning of this word led to the best reading so far, so all words are tried again.
             (cost, reading), costs = found, {}
     return Posterior(reading, cost, {word: _chances(costs[word]) for word in lexicon.words})
 
 
 def _chances(costs: dict[int, float]) -> dict[int, float]:
-    """Probabilities of meanings from their costs."""
+    """Probability of each meaning of a word, from the lowest cost of a reading with this meaning."""
     least = min(costs.values())
     weights = {column: float(np.exp((least - cost) / DOUBT)) for column, cost in costs.items()}
     total = sum(weights.values())
@@ -148,9 +156,13 @@ def _chances(costs: dict[int, float]) -> dict[int, float]:
 
 
 def anneal(lexicon: Lexicon, events: Sequence[int], seed: int, effort: float = 1.0) -> tuple[float, GridReading]:
-    """Find a reading by several walks; return its cost and the reading.
+    """Find a reading of low cost by several walks. Return its cost and the reading.
 
-    A walk starts from a reading that consists of one of these events (filter indices).
+    Args:
+        lexicon: the words and filters, and the cost of readings.
+        events: indices of the filters on events. A walk starts from a reading with one of them and no meanings.
+        seed: seed of the walks.
+        effort: factor of the number of steps.
     """
     rng = np.random.default_rng(seed)
     steps = round(effort * STEPS_PER_CHOICE * max(20, len(lexicon.words)) * len(lexicon.features))
@@ -165,12 +177,15 @@ def anneal(lexicon: Lexicon, events: Sequence[int], seed: int, effort: float = 1
 
 
 def descend(lexicon: Lexicon, reading: GridReading, frozen: str | None = None) -> tuple[float, GridReading]:
-    """Improve a reading by single changes until none helps; return its cost and the reading.
+    """Improve a reading by single changes until none lowers the cost. Return its cost and the reading.
 
-    If a word is frozen, its meaning and the constants stay the same.
+    Args:
+        lexicon: the words and filters, and the cost of readings.
+        reading: the reading.
+        frozen: a word whose meaning does not change; the constants do not change either. None: all may change.
     """
     walk = Walk(lexicon, reading)
-    # The first change that helps is made, and all changes are tried again, so the order of words and filters matters.
+    # After each change that helps, all changes are tried again from the first one on.
     while any(
         walk.step(changed, touched, lambda delta: delta < -1e-9) is not None
         for changed, touched in lexicon.neighbours(walk.reading, frozen)
@@ -182,7 +197,8 @@ def descend(lexicon: Lexicon, reading: GridReading, frozen: str | None = None) -
 def wander(lexicon: Lexicon, reading: GridReading, steps: int, rng: np.random.Generator) -> GridReading:
     """Walk from a reading by Metropolis' rule, and return the last reading.
 
-    The temperature is drawn between 1 and `HOT`, so that there are enough variations even if few readings are likely.
+    The temperature is constant, a random value from 1 to `HOT`. Above 1, the walk also reaches unlikely readings. So
+    there are enough variations even if few readings are likely.
     """
     walk = Walk(lexicon, reading)
     temperature = float(rng.uniform(1.0, HOT))
@@ -193,10 +209,16 @@ def wander(lexicon: Lexicon, reading: GridReading, steps: int, rng: np.random.Ge
 def _profile(
     lexicon: Lexicon, word: str, reading: GridReading, cost: float
 ) -> tuple[dict[int, float], tuple[float, GridReading]]:
-    """Compute the lowest cost for each meaning of a word (-1: none), while the other words adapt.
+    """Compute for each meaning of a word the lowest cost of a reading with this meaning.
+
+    Args:
+        lexicon: the words and filters, and the cost of readings.
+        word: the word.
+        reading: the best reading so far.
+        cost: cost of this reading.
 
     Returns:
-        The costs by meaning; then the best reading found on the way, with its cost first.
+        The costs by meaning (-1 for none), and a pair: the lowest cost and the best reading that occurred.
     """
     costs: dict[int, float] = {}
     best = (cost, reading)
@@ -208,7 +230,7 @@ def _profile(
         costs[column] = lexicon.total(changed)
         if costs[column] < cost + PROFILE_MARGIN:
             costs[column], followed = descend(lexicon, changed, frozen=word)
-            # After the others have adapted, the word may be better with yet another meaning.
+            # With the new meanings of the other words, a third meaning of this word may be better.
             found = descend(lexicon, followed) if costs[column] < cost + FREE_MARGIN else (costs[column], followed)
             best = min(best, found, key=lambda one: one[0])
     return costs, best

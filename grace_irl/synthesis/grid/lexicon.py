@@ -1,9 +1,10 @@
-"""The cost of readings of the instructions under one plan. The walks of `learn` minimise it.
+"""Readings of the instructions under one plan, and their cost, which `learn` minimises.
 
-A reading gives meanings to words. The plan says at which words instructions are split.
+A plan names the words at which instructions are split. A reading gives meanings to words: a meaning is a filter, that
+is, a condition on one feature of a thing, such as its colour code.
 
-Costs are negative log-probabilities, so a Metropolis walk at temperature 1 visits readings in proportion to their
-probability.
+Costs are negative log-probabilities in nats, so a Metropolis walk at temperature 1 visits readings in proportion to
+their probability.
 """
 
 from __future__ import annotations
@@ -18,26 +19,28 @@ from itertools import combinations, pairwise
 from grace_irl.synthesis.grid.evidence import Columns, GridEvidence, Stages
 from grace_irl.synthesis.grid.meaning import SEVERAL, Feature, Plan
 
-MEANING = 0.5  # price of each meaning; all prices are in nats
+MEANING = 0.5  # price of each word with a meaning; all prices are in nats
 CONSTANT = 0.5
 CONSTANT_SIDE = 3.0
-"""Prices of a constant, and of a constant side. Goals often share a kind, but a shared side is mostly a coincidence."""
+"""Price of a constant, a filter under every instruction, and of a constant side. Often the things at all goals are of
+one kind. That they lie on one side is mostly a coincidence."""
 SYNONYM = 3.0
 """Price of two words with the same meaning."""
 CLASS = {"event": 6.0, "count": 1.0}
 CLASS_ELSE = 4.0
-"""Price of the first word that names a feature. Events cost more, because nouns and adjectives rarely name them."""
+"""Price of each feature that some word names: events, "one of several" ("count") and others. Events cost more, because
+nouns and adjectives rarely name them."""
 ORDER = 1.5
-"""Price of an instruction that names two features in the less usual order, because languages keep to an order."""
+"""Price of an instruction that names two features in the rarer order. Languages keep to one order, as in "red ball"."""
 FRAME = 1.5
 """Price of two words that fill the same gap ("a _ ball") but name different features; half if one names nothing."""
 
 
 class ReadingPrices:
-    """Prices of readings of these instructions.
+    """Prices of readings of these instructions: the simpler a reading, the lower its price.
 
     Args:
-        instructions: the words of each instruction, with its number of occurrences.
+        instructions: the words of each instruction, with the number of its occurrences.
         features: the feature of each filter.
     """
 
@@ -53,7 +56,7 @@ class ReadingPrices:
         shared = Counter(column for column in reading.meanings.values() if self._features[column] != "event")
         price = sum(CONSTANT_SIDE if feature == "side" else CONSTANT for feature in reading.constants)
         price += SYNONYM * sum(count - 1 for count in shared.values())
-        # The rest depends only on the features of words and not on values. Walks mostly change values.
+        # The rest is cached. It depends only on the features that words name, and walks mostly change values.
         key = tuple(sorted((word, self._features[column]) for word, column in reading.meanings.items()))
         if key not in self._prices:
             features = dict(key)
@@ -63,7 +66,7 @@ class ReadingPrices:
         return price + self._prices[key]
 
     def _disorder(self, feature: dict[str, Feature]) -> int:
-        """Number of instructions that name two features in the less usual order."""
+        """Number of instructions that name two features in the rarer order."""
         orders: Counter[tuple[Feature, Feature]] = Counter()
         for words, count in self._instructions.items():
             spoken = list(dict.fromkeys(feature[word] for word in words if word in feature))
@@ -79,7 +82,7 @@ class ReadingPrices:
 
 
 def substitutes(instructions: Counter[tuple[str, ...]]) -> list[tuple[str, str]]:
-    """Pairs of words that occur between the same two neighbours."""
+    """Pairs of words that occur between the same words, as "red" and "blue" in "the red ball" and "the blue ball"."""
     frames: dict[tuple[str, str], set[str]] = {}
     for words in instructions:
         for before, word, after in zip(("", *words), words, (*words[1:], ""), strict=False):
@@ -93,7 +96,12 @@ WordMeanings = dict[str, int]
 
 @dataclass
 class GridReading:
-    """A reading: filter indices of constants, by feature, and of words. It is never changed in place."""
+    """An interpretation of the instructions under a plan. It is never changed in place.
+
+    Attributes:
+        constants: index of the filter under every instruction, by feature.
+        meanings: index of the filter that a word stands for, by word.
+    """
 
     constants: Constants
     meanings: WordMeanings = field(default_factory=dict)
@@ -120,12 +128,13 @@ class GridReading:
 
 @dataclass
 class Posterior:
-    """The result of the walks.
+    """The result of a search for readings under one plan.
 
     Attributes:
         best: the most likely reading.
         cost: cost of this reading in nats.
-        words: probability by word and filter index, from the profile likelihood; index -1 stands for no meaning.
+        words: probability of each meaning (filter index) of each word, from the profile likelihood. Index -1 stands for
+            no meaning.
     """
 
     best: GridReading
@@ -134,14 +143,14 @@ class Posterior:
 
 
 class Lexicon:
-    """Words and filters, and the cost of readings that combine them.
+    """The words of the instructions and the filters that they may stand for, with the cost of readings.
 
     Attributes:
         evidence: the demonstrations.
-        plan: the separators of instructions.
+        plan: the words at which instructions are split.
         words: all words of the instructions, sorted.
         features: the feature of each filter.
-        where: indices of the scenes with a word in their instruction, by word.
+        where: for each word, indices of the scenes (trajectories) whose instruction contains it.
     """
 
     def __init__(self, evidence: GridEvidence, plan: Plan) -> None:
@@ -161,16 +170,22 @@ class Lexicon:
         return range(len(self._stages))
 
     def columns(self, reading: GridReading, words: Sequence[str], *, described: bool = False) -> Columns:
-        """The filters that the thing described by these words must pass."""
+        """Indices of the filters that a thing must pass if these words are about it.
+
+        Args:
+            reading: the reading.
+            words: the words.
+            described: whether the thing is a neighbour of the thing of the event.
+        """
         said = {reading.meanings[word] for word in words if word in reading.meanings}
-        if described:  # a neighbour has only a description; events and constants belong to the thing itself
+        if described:  # the event and the constants are about the other thing
             return tuple(sorted(said))
         verb = any(self.features[column] == "event" for column in said)
         usual = {c for f, c in reading.constants.items() if not (verb and f == "event")}
         return tuple(sorted(said | usual))
 
     def stages(self, reading: GridReading, scene: int) -> Stages:
-        """The filters of all steps in a scene's instruction."""
+        """Indices of filters for all steps of a scene's instruction."""
         return tuple(
             tuple(tuple(self.columns(reading, part, described=i > 0) for i, part in enumerate(step)) for step in stage)
             for stage in self._stages[scene]
@@ -178,7 +193,7 @@ class Lexicon:
 
     def scene_cost(self, reading: GridReading, scene: int) -> float:
         """Cost of one scene under a reading, in nats."""
-        # Walks call this millions of times, so the meanings of the scene's words are looked up before steps are built.
+        # Walks call this millions of times. So the key of the cache holds only meanings, which are fast to look up.
         key = (reading.always, *map(reading.meanings.get, self._spoken[scene]))
         known = self._costs[scene]
         cost = known.get(key)
@@ -197,9 +212,11 @@ class Lexicon:
     def neighbours(
         self, reading: GridReading, frozen: str | None = None
     ) -> Iterator[tuple[GridReading, Sequence[int]]]:
-        """Generate the readings one change away, with the indices of the scenes that the change affects.
+        """Generate the readings that differ in one meaning or constant, with the indices of the scenes that it affects.
 
-        If a word is frozen, its meaning and the constants stay the same.
+        Args:
+            reading: the reading to change.
+            frozen: a word whose meaning does not change; the constants do not change either. None: all may change.
         """
         for word in self.words:
             if word != frozen:
@@ -218,11 +235,11 @@ class Lexicon:
 
 WORD = r"[^\W_]+"
 MIN_COUNT = 2
-"""Minimum number of joint occurrences of the words of a phrase: one could be chance."""
+"""Minimum number of occurrences of a phrase: that words occur together once could be chance."""
 
 
 def split_words(text: str, phrases: Sequence[str] = ()) -> tuple[str, ...]:
-    """Words and phrases of an instruction, in lower case, without punctuation."""
+    """Split an instruction into words in lower case, without punctuation. A known phrase counts as one word."""
     words = tuple(re.findall(WORD, text.lower()))
     if not phrases:
         return words

@@ -1,6 +1,7 @@
-"""The parts of a reward over events: filters on features of a thing, meanings of words, and steps of an instruction.
+"""The parts of a program that waits for an event: filters on a thing, meanings of words, and steps of an instruction.
 
-An `Outline` combines these parts into one program, with only what the program needs.
+For example, "pick up the red ball" may mean: the event is "taken", channel 0 of the thing is 6, and channel 1 is 0.
+A `Hypothesis` is such an interpretation of all instructions. An `Outline` is its form for the writer of the program.
 """
 
 from __future__ import annotations
@@ -15,21 +16,26 @@ from grace_irl.synthesis.grid.scene import EVENTS, SIDES, Perception
 Feature = Literal["event", "channel 0", "channel 1", "channel 2", "side", "count"]
 CHANNELS: tuple[Feature, ...] = ("channel 0", "channel 1", "channel 2")
 STATIC: tuple[Feature, ...] = ("channel 0", "channel 1", "side")
-"""Features that a thing has from the start, by which an instruction can refer to it."""
+"""Features that a thing has in the first state, so that an instruction can refer to them."""
 
 Novel = Literal["ignore", "guess", "require"]
 Arrangement = Literal["then", "after", "both", "beside"]
 
 Words = tuple[str, ...]
 Step = tuple[Words, ...]
-"""Words of a step: first those that describe the thing, then those that describe each thing beside it."""
+"""Words of a step: first the words about the thing of the event, then the words about each thing beside it."""
 Stage = tuple[Step, ...]
-"""Steps in any order."""
+"""Steps of an instruction that may happen in any order."""
 
 
 @dataclass(frozen=True, order=True)
 class Filter:
-    """A condition on one feature of a thing: feature == value. For sides: the thing lies on this side."""
+    """A condition on one feature of a thing.
+
+    Attributes:
+        feature: a channel of the thing's code, its side as seen from the agent, or the event that happens to it.
+        value: the required value: a code, or an index into `SIDES` or `EVENTS`.
+    """
 
     feature: Feature
     value: int
@@ -44,14 +50,17 @@ class Filter:
 
 @dataclass(frozen=True)
 class Plan:
-    """The separators at which instructions are split, from the loosest to the tightest arrangement.
+    """A plan of instructions: the words at which they are split, called separators.
 
-    * then, after: the part before the word is a step that comes before ("then") or after ("after") the part behind it.
-    * both: the steps on both sides come in any order.
-    * beside: the words behind it describe a neighbour of the thing that the words before it describe.
+    The arrangement of a separator is the relation of the parts on its left and right. Instructions are split at "then"
+    and "after" first, and at "beside" last.
+
+    * then: the left part happens before the right part.  * after: the right part happens before the left part.
+    * both: the parts are steps that happen in any order.
+    * beside: the right part describes a neighbour of the thing that the left part describes.
 
     Attributes:
-        separators: sorted words with their arrangements; () if every instruction is one step.
+        separators: sorted pairs of a word and its arrangement; () if every instruction is one step.
     """
 
     separators: tuple[tuple[str, Arrangement], ...] = ()
@@ -84,29 +93,30 @@ class Plan:
 
 
 def _cut(words: Words, separators: Sequence[str]) -> tuple[Words, ...]:
-    """The parts of words between separators."""
+    """Split words at separators."""
     places = [-1, *(at for at, word in enumerate(words) if word in separators), len(words)]
     return tuple(words[a + 1 : b] for a, b in pairwise(places))
 
 
 SEVERAL = Filter("count", 1)
-"""The meaning of "a" in contrast to "the": several things match. It constrains no thing, so no program uses it."""
+"""The meaning of "a" in contrast to "the": several things match. It excludes no thing, so no program uses it."""
 
 Meanings = tuple[tuple[str, tuple[Filter, ...]], ...]
-"""Pairs of a word and its filters; a thing must pass one of them."""
+"""Pairs of a word and its filters. A thing fits the word if it passes one of these filters."""
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A complete interpretation of the data: the event that must happen to the thing in the instruction.
+    """An interpretation of all instructions, from which a program is written.
 
     Attributes:
-        plan: the separators of instructions.
-        constants: filters that always apply; a word that names an event replaces the constant event.
-        meanings: sure meanings of words.
+        plan: the words at which instructions are split.
+        constants: filters under every instruction. One of them is an event. A word that names an event replaces it.
+        meanings: sure meanings of words. An event earns no reward if its thing does not fit them.
         guesses: possible meanings of words. An event that fits the meanings but not the guesses earns half the reward.
-        novel: treatment of a word that is not in training. "ignore" ignores it. "guess" and "require" assume that it
-            names a value that no known word names; otherwise the reward is half ("guess") or 0 ("require").
+        novel: treatment of a word that is not in training. "ignore": it has no effect. "guess" and "require": it names
+            a value that no known word names. If a thing with such a value is present at the start, events of other
+            things earn half the reward ("guess") or nothing ("require").
     """
 
     plan: Plan
@@ -124,14 +134,14 @@ class Outline:
     """The contents of a hypothesis, sorted by their place in a program.
 
     Attributes:
-        perception: facts that all trajectories share.
-        plan: the separators of instructions.
-        sure, guessed: filters by feature and word; a thing must pass one of a word's filters.
-        always: filters that apply with any instruction.
+        perception: the agent and the background, which all trajectories share.
+        plan: the words at which instructions are split.
+        sure, guessed: filters by feature and word. A thing fits a word if it passes one of the word's filters.
+        always: filters under every instruction.
         events: names of the events that the program recognises.
-        novel: treatment of unknown words; "ignore" if no known word has a meaning.
-        phrases: groups of words that are read as one because they have a meaning.
-        plain: words that do not describe a thing.
+        novel: treatment of unknown words, as in `Hypothesis`; "ignore" if no known word has a meaning.
+        phrases: groups of words with one common meaning, such as "pick up".
+        plain: known words without a meaning, and separators.
     """
 
     perception: Perception
@@ -148,7 +158,7 @@ class Outline:
     def of(
         cls, hypothesis: Hypothesis, perception: Perception, vocabulary: Sequence[str], phrases: Sequence[str]
     ) -> Outline:
-        """Build the outline of a hypothesis; the arguments are those of `write_source`."""
+        """Build the outline of a hypothesis. The arguments are those of `write_source`."""
         plan = hypothesis.plan
         sure, guessed = _by_feature(hypothesis.meanings), _by_feature(hypothesis.guesses)
         parting = [word for word, _ in plan.separators]
@@ -162,18 +172,18 @@ class Outline:
             plan=plan,
             sure=sure,
             guessed=guessed,
-            # If there is only one event, nothing has to tell it from others.
+            # A program that recognises only one event need not check which event happened.
             always=tuple(f for f in hypothesis.constants if f.feature != "event" or len(events) > 1),
             events=events,
             novel=hypothesis.novel if sure or guessed else "ignore",
-            # A phrase without a meaning may as well be split into words.
+            # A phrase without a meaning is not needed: its words are plain.
             phrases=tuple(phrase for phrase in phrases if phrase in spoken),
             plain=tuple(dict.fromkeys(word for word in plain if word)),
         )
 
     @property
     def words(self) -> bool:
-        """Whether any word has a meaning."""
+        """Whether a word has a meaning, sure or guessed."""
         return bool(self.sure or self.guessed)
 
     @property
@@ -183,12 +193,12 @@ class Outline:
 
     @property
     def described(self) -> bool:
-        """Whether words describe things."""
+        """Whether words of the instruction describe things."""
         return self.words or self.plan.beside
 
     @property
     def sides(self) -> bool:
-        """Whether the side of a thing matters."""
+        """Whether a filter is about the side on which a thing lies."""
         return "side" in {*self.sure, *self.guessed, *(f.feature for f in self.always)}
 
     @property
@@ -214,7 +224,7 @@ HAPPENS = {
 
 
 def summary(hypothesis: Hypothesis) -> str:
-    """The event that the program waits for, as half a sentence."""
+    """The event that the program waits for, such as "the agent faces a thing"."""
     usual = {f.feature: f for f in hypothesis.constants}
     verbs = [f for _, filters in (*hypothesis.meanings, *hypothesis.guesses) for f in filters if f.feature == "event"]
     events = {EVENTS[f.value] for f in [usual["event"], *verbs]}

@@ -1,9 +1,10 @@
-"""Perception of grid worlds, and trajectories as tables of events.
+"""Perception of grid worlds: the agent and the background, and trajectories as tables of events.
 
-Perception finds the agent, the meaning of its heading, and the background in the data. A table lists for every state
-the things that took part in events, with their features. A *row* is one thing in one state. Its event is a column like
-any other. A goal program can fix the event (always "open"), or take it from a word of the instruction ("open …" in
-one instruction, "pick up …" in another).
+A state is an (h, w, 3) grid of integer codes without names. Perception finds in the data which code is the agent, where
+its heading codes point, and which codes are background (floor and walls). All other cells are *things*.
+
+An event happens to a thing, for example "taken" if the thing disappears from its cell. A row of a table is one event:
+the state, the kind of event, and the thing with its features.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ OFFSETS: tuple[Offset, ...] = ((1, 0), (0, 1), (-1, 0), (0, -1))
 
 @dataclass(frozen=True)
 class Agent:
-    """The one thing that moves.
+    """The agent of a grid world, which is one cell.
 
     Attributes:
         channel, code: a channel and a code in it that only the agent's cell has.
         heading_channel: channel of the agent's cell that holds the heading; None if there is no heading.
-        headings: the offset (row, column) of one step ahead, for each heading code; empty without a heading.
+        headings: pairs of a heading code and the offset (row, column) of one step ahead; () without a heading.
     """
 
     channel: int
@@ -37,11 +38,11 @@ class Agent:
     headings: tuple[tuple[int, Offset], ...]
 
     def positions(self, states: NDArray[Any]) -> NDArray[np.int64]:
-        """Row and column of the agent in each state; shape (T+1, 2)."""
+        """(T+1, 2): row and column of the agent in each state."""
         return unique_positions(states[..., self.channel] == self.code)
 
     def forward(self, states: NDArray[Any]) -> NDArray[np.int64]:
-        """(T+1, 2): offset of one step ahead of the agent in each state; zero for a heading that is not in the data."""
+        """(T+1, 2): offset of one step ahead of the agent in each state; (0, 0) for a code not in `headings`."""
         where = self.positions(states)
         codes = states[np.arange(len(states)), where[:, 0], where[:, 1], self.heading_channel]
         steps = np.zeros((len(states), 2), dtype=np.int64)
@@ -52,10 +53,10 @@ class Agent:
 
 @dataclass(frozen=True)
 class Perception:
-    """Facts that a set of grid trajectories shows.
+    """The agent and the background of a set of grid trajectories.
 
     Attributes:
-        agent: the agent, or None if nothing moves like one.
+        agent: the agent, or None if no cell moves like an agent.
         background: codes of cells without an object (floor and walls), most frequent first.
     """
 
@@ -63,7 +64,7 @@ class Perception:
     background: tuple[Code, ...]
 
     def objects(self, states: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether each cell is neither background nor the agent; shape states.shape[:-1]."""
+        """(..., h, w): whether each cell of (..., h, w, 3) states is a thing, neither background nor the agent."""
         mask = np.ones(states.shape[:-1], dtype=np.bool_)
         for code in self.background:
             mask &= ~(states == np.asarray(code)).all(axis=-1)
@@ -73,13 +74,16 @@ class Perception:
 
 
 def unique_positions(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Row and column of the only True in each mask of a (T, h, w) stack; shape (T, 2)."""
+    """(T, 2): row and column of the only True in each of T masks `(T, h, w)`."""
     flat = mask.reshape(len(mask), -1).argmax(axis=1)
     return np.stack(np.unravel_index(flat, mask.shape[1:]), axis=1).astype(np.int64)
 
 
 def find_agent(stacks: Sequence[NDArray[Any]]) -> Agent | None:
-    """Find the agent: the (channel, code) that every state has in exactly one cell, and that moves most often."""
+    """Find the agent of these trajectories, each a (T+1, h, w, 3) stack of states.
+
+    Its code is in exactly one cell of every state. Of several such codes it is the one that moves most often.
+    """
     best: tuple[int, int, int] | None = None
     for channel in range(3):
         shared = set.intersection(*(set(np.unique(stack[..., channel]).tolist()) for stack in stacks))
@@ -88,7 +92,7 @@ def find_agent(stacks: Sequence[NDArray[Any]]) -> Agent | None:
             if not all((mask.sum(axis=(1, 2)) == 1).all() for mask in masks):
                 continue
             steps = np.concatenate([np.abs(np.diff(unique_positions(mask), axis=0)).sum(axis=1) for mask in masks])
-            # Other things can be unique, too: a goal square, or a thing that is carried. The agent moves most often.
+            # Other codes can be in one cell, too: a goal square, or a thing that the agent carries along.
             moves = int((steps == 1).sum())
             if moves > 0 and (steps <= 1).all() and (best is None or moves > best[0]):
                 best = (moves, channel, code)
@@ -102,7 +106,10 @@ def find_agent(stacks: Sequence[NDArray[Any]]) -> Agent | None:
 def find_headings(
     stacks: Sequence[NDArray[Any]], channel: int, code: int
 ) -> tuple[int | None, tuple[tuple[int, Offset], ...]]:
-    """Find the channel of the agent's cell that shows the direction of its next step, and the offset of each code."""
+    """Find the channel of the agent's cell that shows its heading, and the offset of one step for each heading code.
+
+    The result is None and () if no channel agrees with the agent's moves.
+    """
     best: tuple[float, int, dict[int, Offset]] | None = None
     for candidate in range(3):
         if candidate == channel:
@@ -115,7 +122,7 @@ def find_headings(
             heading = stack[np.arange(len(stack)), where[:, 0], where[:, 1], candidate].astype(int).tolist()
             seen |= set(heading)
             for before, after, step in zip(heading, heading[1:], np.diff(where, axis=0).tolist(), strict=False):
-                # After a move, the heading is the direction of the move. After a turn, the position is the same.
+                # After a move, the heading is the direction of the move. A turn does not change the position.
                 if any(step):
                     votes.setdefault(after, Counter())[(step[0], step[1])] += 1
                 elif before != after:
@@ -124,7 +131,7 @@ def find_headings(
         if total == 0 or not 2 <= len(seen) <= 4:
             continue
         headings = {heading: counter.most_common(1)[0][0] for heading, counter in votes.items()}
-        # 90 % agreement is enough: in some worlds something else moves the agent, too.
+        # 90 % agreement is enough: in some worlds the agent is also moved by other things, against its heading.
         agreement = sum(votes[heading][offset] for heading, offset in headings.items()) / total
         if agreement < 0.9 or len(set(headings.values())) != len(headings):
             continue
@@ -137,10 +144,16 @@ def find_headings(
 
 
 def _complete(headings: dict[int, Offset], seen: set[int], turns: Counter[tuple[int, int]]) -> None:
-    """Give each heading without a move a free offset, if possible one whose opposite is no known neighbour."""
+    """Choose an unused offset for each heading code with which the agent never moved.
+
+    Args:
+        headings: offset by heading code; the result is added.
+        seen: all heading codes.
+        turns: number of turns, by heading before and after.
+    """
     for heading in sorted(seen - set(headings)):
         free = [offset for offset in OFFSETS if offset not in headings.values()]
-        # A turn leads to a neighbouring direction, so a heading that is never one turn away is the opposite one.
+        # A turn is a quarter turn. So if no turn links this heading with another one, the two may be opposite.
         neighbours = {b if a == heading else a for a, b in turns if heading in (a, b)}
         across = [
             offset
@@ -152,8 +165,8 @@ def _complete(headings: dict[int, Offset], seen: set[int], turns: Counter[tuple[
 
 
 def find_background(stacks: Sequence[NDArray[Any]], agent: Agent | None) -> tuple[Code, ...]:
-    """Find the codes of cells without things: the most frequent code in cells that the agent has just left, and on the
-    border."""
+    """Find the codes of cells without things: the most frequent code in cells that the agent has just left (floor), and
+    the most frequent code on the border (walls)."""
     left: Counter[Code] = Counter()
     border: Counter[Code] = Counter()
     everything: Counter[Code] = Counter()
@@ -168,7 +181,7 @@ def find_background(stacks: Sequence[NDArray[Any]], agent: Agent | None) -> tupl
             for t in np.flatnonzero(np.diff(where, axis=0).any(axis=1)).tolist():
                 left[_code(stack[t + 1][tuple(where[t])])] += 1
     chosen = [counter.most_common(1)[0][0] for counter in (left, border) if counter]
-    # Without an agent no cell is left behind, so the most frequent code stands in for the floor.
+    # If no agent leaves a cell, the most frequent code is taken for the floor.
     chosen += [] if agent is not None and left else [everything.most_common(1)[0][0]]
     if agent is not None:
         chosen = [code for code in chosen if code[agent.channel] != agent.code]
@@ -176,7 +189,7 @@ def find_background(stacks: Sequence[NDArray[Any]], agent: Agent | None) -> tupl
 
 
 def perceive(stacks: Sequence[NDArray[Any]]) -> Perception:
-    """Perceive the world of these trajectories; each is a (T+1, h, w, 3) stack of states."""
+    """Find the agent and the background of these trajectories, each a (T+1, h, w, 3) stack of states."""
     agent = find_agent(stacks)
     return Perception(agent, find_background(stacks, agent))
 
@@ -187,22 +200,23 @@ def _code(cell: NDArray[Any]) -> Code:
 
 
 EVENTS = ("faced", "taken", "changed", "placed", "entered")
-"""Events of a thing: the agent faces it; it disappears from its cell; its code changes; it appears in a cell; the agent
-stands on the cell where the thing was at the start."""
+"""Events of a thing. In this order: the agent faces it; it disappears from its cell; its code changes; it appears in a
+cell; the agent stands on the cell where the thing was at the start."""
 SIDES = ("ahead", "behind", "left", "right")
-"""Sides of a thing, seen from the agent's first cell and heading. Left and right may be exchanged on a mirrored map."""
+"""Sides on which a thing lies, seen from the agent's first cell and heading. On a mirrored map left and right are
+exchanged."""
 
 
 @dataclass(frozen=True)
 class ThingRows:
-    """Things and their features, in N rows.
+    """N things with their features, one thing in one state per row.
 
     Attributes:
         state: (N,) index of the state.
-        event: (N,) index into EVENTS; -1 for things of the first state.
-        codes: (N, 3) codes of the thing; for "taken" and "entered", its earlier codes.
+        event: (N,) index into EVENTS of the event that happens to the thing; -1 if the row is about no event.
+        codes: (N, 3) codes of the thing; for "taken" those of the state before, for "entered" those of the first state.
         sides: (N, 4) whether the thing lies on each of SIDES.
-        cells: (N, 2) row and column.
+        cells: (N, 2) row and column of the thing.
     """
 
     state: NDArray[np.int64]
@@ -217,13 +231,13 @@ class ThingRows:
 
 @dataclass(frozen=True)
 class Scene:
-    """A perceived trajectory.
+    """A trajectory as a table of events.
 
     Attributes:
         words: words of the instruction, in order.
-        length: number of states.
-        happenings: events of things, from the second state on, since an event needs a state before it.
-        things: the objects of the first state.
+        length: number of states, T+1.
+        happenings: the events, one per row. They begin at the second state, because an event needs a state before it.
+        things: the things in the first state, one per row.
         states: states of the trajectory, (T+1, h, w, 3).
         objects: whether each cell holds a thing, (T+1, h, w).
     """
@@ -237,13 +251,13 @@ class Scene:
 
 
 def look(states: NDArray[Any], words: tuple[str, ...], perception: Perception) -> Scene:
-    """Perceive one trajectory of (T+1, h, w, 3) states with an instruction."""
+    """Convert a trajectory of (T+1, h, w, 3) states, and the words of its instruction, into a scene."""
     states = np.asarray(states, dtype=np.int64)
     objects = perception.objects(states)
     agent = perception.agent
     parts: list[tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = []
 
-    # The agent hides the thing in its cell. So a cell is compared only if the agent stands there in neither state.
+    # The agent hides the thing in its cell. So a cell is compared only between states in which it holds no agent.
     seen = np.ones(objects.shape, dtype=np.bool_)
     if agent is not None:
         seen = states[..., agent.channel] != agent.code

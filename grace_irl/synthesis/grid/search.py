@@ -1,6 +1,7 @@
-"""Search for readings of labelled grid trajectories, best first.
+"""Search for interpretations of the instructions of labelled grid trajectories.
 
-A plan says at which words instructions are split. A reading under a plan gives meanings to words.
+An interpretation has two parts. A plan names the words at which instructions are split, such as "then". A reading gives
+meanings to the other words. The search tries several plans, and finds the best reading under each.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from grace_irl.synthesis.grid.scene import Perception, look, perceive
 
 ARRANGEMENTS: tuple[Arrangement, ...] = ("then", "after", "both", "beside")
 SCREEN = 0.3
-"""Share of the full search effort for a plan that is not known to be promising."""
+"""Effort of the short search that decides whether a plan gets a full search, as a share of the full effort."""
 FINALISTS = 2  # number of plans with one separator that get a full search
 MAX_PEERS = 2
-"""Maximum number of words that can replace a separator ("then", "and", "after you"). A noun has more."""
+"""Maximum number of words that occur in the place of a separator, as "and" for "then". A noun has more of them."""
 MIN_COUNT = 2
-"""Minimum number of instructions with a separator."""
+"""Minimum number of instructions in which a separator occurs."""
 PLAN_PRICE = 6.0
-"""Price of each separator in nats. A separator is worth its price if the plan with it explains more than that."""
+"""Price of each separator in nats. A separator is worth it if it lowers the cost of the best reading by more."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +36,9 @@ class PerceivedStates:
     """Labelled grid trajectories after perception.
 
     Attributes:
-        perception: facts that all trajectories share.
+        perception: the agent and the background, which all trajectories share.
         phrases: groups of words that always occur together.
-        evidence: the trajectories under every filter.
+        evidence: the events in the trajectories, and the cost of readings.
     """
 
     perception: Perception
@@ -51,7 +52,7 @@ class PerceivedStates:
 
     @property
     def events(self) -> list[int]:
-        """Indices of filters on events, those that happen in most goal states first; empty if there are no events."""
+        """Indices of the filters on events, most frequent at goals first; [] if no event happens in a goal state."""
         counts: Counter[int] = Counter()
         for scene, positive in zip(self.evidence.scenes, self.evidence.positives, strict=True):
             at_goal = positive[scene.happenings.state]
@@ -61,7 +62,7 @@ class PerceivedStates:
 
 
 def view(items: Sequence[Labelled]) -> PerceivedStates:
-    """Convert labelled trajectories into perceived ones."""
+    """Find the agent, the background and the events of labelled trajectories."""
     stacks = [np.asarray(item.trajectory.states, dtype=np.int64) for item in items]
     texts = [item.trajectory.extra_info for item in items]
     perception = perceive(stacks)
@@ -73,8 +74,9 @@ def view(items: Sequence[Labelled]) -> PerceivedStates:
 def separators(instructions: Sequence[tuple[str, ...]]) -> list[str]:
     """Find the words at which these instructions may be split.
 
-    A separator stands inside several instructions, and few other words could replace it. The parts on its sides are
-    whole phrases: mostly, the words before it also end instructions, or the words after it also begin them.
+    A separator stands inside several instructions, and few other words occur in its place. The part before it or the
+    part after it is a whole phrase. So in most cases the word before it also ends instructions, or the word after it
+    also begins some.
     """
     ends = {words[-1] for words in instructions if words}
     begins = {words[0] for words in instructions if words}
@@ -83,7 +85,6 @@ def separators(instructions: Sequence[tuple[str, ...]]) -> list[str]:
     holders: Counter[str] = Counter()
     for words in instructions:
         holders.update(set(words[1:-1]))
-        # The part before a separator is a whole phrase, so its last word ends other instructions, and vice versa.
         for before, word, after in zip(words, words[1:], words[2:], strict=False):
             found.setdefault(word, []).append((before in ends, after in begins))
     return [
@@ -97,11 +98,11 @@ def separators(instructions: Sequence[tuple[str, ...]]) -> list[str]:
 
 @dataclass(frozen=True)
 class LearntPlan:
-    """The result of learning under one plan.
+    """A plan with the readings that were found under it.
 
     Attributes:
-        lexicon: the lexicon of the plan.
-        posterior: the posterior of its readings.
+        lexicon: the plan, and the cost of readings under it.
+        posterior: the best reading, and the probability of each meaning of a word.
     """
 
     lexicon: Lexicon
@@ -114,12 +115,15 @@ class LearntPlan:
 
     @property
     def unexplained(self) -> float:
-        """Nats that the best reading does not explain: missed goals, and descriptions that match several things."""
+        """Cost of the best reading without its price, in nats: mistakes, and descriptions that fit many things."""
         return self.posterior.cost - self.lexicon.price(self.posterior.best)
 
 
 def search(seen: PerceivedStates, seed: int) -> list[LearntPlan]:
-    """Learn under each promising plan. The results are sorted, best first; none if nothing happens at the goals."""
+    """Find readings under each promising plan. The plan of lowest cost comes first.
+
+    The result is [] if no event happens in a goal state.
+    """
     evidence, events = seen.evidence, seen.events
     if not events:
         return []
@@ -131,16 +135,16 @@ def search(seen: PerceivedStates, seed: int) -> list[LearntPlan]:
 
     found.append(learnt(Lexicon(evidence, Plan())))
     words = separators([scene.words for scene in evidence.scenes])
-    # A plan saves at most the unexplained cost. If this is below its price, no plan is tried.
+    # A separator saves at most the unexplained cost. If that is below the separator's price, none is tried.
     if found[0].unexplained > PLAN_PRICE:
-        # Each plan with one separator gets a short walk, and only the best get a full one: most words split nothing.
+        # Most words are no separators. So each plan with one separator gets a short walk, and only the best a full one.
         screened: list[tuple[float, int, Lexicon]] = []
         for plan in [Plan(((word, one),)) for word in words for one in ARRANGEMENTS]:
             lexicon = Lexicon(evidence, plan)
             screened.append((anneal(lexicon, events, seed, SCREEN)[0], len(screened), lexicon))
         for _, _, lexicon in sorted(screened)[:FINALISTS]:
             found.append(learnt(lexicon))
-        # There are too many plans with several separators to try them all, so the best single ones are extended.
+        # There are too many plans with several separators. Only extensions of the best single ones are tried.
         for grown in dict.fromkeys(_grow(one, words) for one in found[1:]):
             if grown not in [one.lexicon.plan for one in found]:
                 found.append(learnt(Lexicon(evidence, grown)))
@@ -148,9 +152,9 @@ def search(seen: PerceivedStates, seed: int) -> list[LearntPlan]:
 
 
 def _grow(found: LearntPlan, words: Sequence[str]) -> Plan:
-    """Improve a plan greedily, from the result of learning under it.
+    """Improve a plan by one change of a separator at a time, as long as the cost decreases.
 
-    Each step takes the change that leads to the plan of lowest cost.
+    Each step takes the change with the lowest cost. The search for its reading starts from the last reading.
     """
     plan, reading, cost = found.lexicon.plan, found.posterior.best, found.cost
     while True:
@@ -165,7 +169,7 @@ def _grow(found: LearntPlan, words: Sequence[str]) -> Plan:
 
 
 def _changed(plan: Plan, words: Sequence[str]) -> list[Plan]:
-    """Plans that differ in one separator: one more, one less, or one with another arrangement."""
+    """Plans that differ from `plan` in one separator: one more, one less, or one with another arrangement."""
     changed = []
     for word in words:
         rest = Plan(tuple(one for one in plan.separators if one[0] != word))

@@ -1,9 +1,9 @@
 """Programs for grids whose experts end at the goal: they wait for the event that the instruction describes.
 
-A reading gives meanings to words of the instructions. The posterior over readings is turned into a program by the
-choice with the lowest expected loss. A meaning that is required but wrong loses expert states, and a meaning that is
-left out lets negative states through. The second loss depends on how often negative states show the same event
-(`negative_pressure`).
+A reading gives meanings to words of the instructions. The demonstrations leave several meanings of a word possible,
+each with a probability. A program requires the meanings with the lowest expected loss. A meaning that is required but
+wrong loses expert states. A meaning that is left out lets negative states through. The second loss depends on how often
+the event occurs in negative states (`negative_pressure`).
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from grace_irl.synthesis.grid.source import write_source
 MISS = 0.8
 """Probability that a thing does not fit a wrong meaning of a word: 1 - 1/5 if a feature has five values."""
 COINCIDENCE = 0.05
-"""Probability below which a feature that all goals share is no accident."""
+"""Maximum probability of a chance agreement for which a code that all goals share is required."""
 NOVEL_TRUST = 0.85
-"""Probability that a new word names a value that no known word names."""
+"""Probability that a word that is not in training names a value that no known word names."""
 
 
 def decide(lexicon: Lexicon, posterior: Posterior, reading: GridReading | None = None) -> Hypothesis:
-    """Choose the hypothesis for a posterior: sure meanings are required, other meanings of the reading are guessed.
+    """Choose the contents of a program: meanings that it requires, and guesses, which decide about half the reward.
 
     Args:
-        lexicon: the words and filters.
-        posterior: the posterior over readings.
-        reading: the reading to use; by default the most likely one.
+        lexicon: the words and filters, and the cost of readings.
+        posterior: the best reading, and the probability of each meaning.
+        reading: the reading whose other meanings become guesses; by default the most likely one.
     """
     evidence = lexicon.evidence
     reading = reading or posterior.best
     pressure = negative_pressure(lexicon, posterior.best)
     sure: list[tuple[str, tuple[Filter, ...]]] = []
     guesses: list[tuple[str, tuple[Filter, ...]]] = []
-    # Words are decided independently: their chances already include all meanings of the others (`learn._profile`).
+    # Each word is decided alone: its probabilities already include the best meanings of the others (`learn._profile`).
     for word in lexicon.words:
         chances = _without_several(posterior.words[word], evidence)
         best = reading.meanings.get(word, -1)
@@ -60,18 +60,18 @@ def decide(lexicon: Lexicon, posterior: Posterior, reading: GridReading | None =
 
 
 def _without_several(chances: Mapping[int, float], evidence: GridEvidence) -> dict[int, float]:
-    """The chances, with "one of several" merged into "no meaning", since it does not constrain a thing."""
+    """The probabilities of meanings, with "one of several" merged into "no meaning" (-1), as it excludes no thing."""
     several = evidence.index[SEVERAL]
     plain = chances.get(-1, 0.0) + chances.get(several, 0.0)
     return {**{column: chance for column, chance in chances.items() if column != several}, -1: plain}
 
 
 def shared_constants(lexicon: Lexicon, reading: GridReading) -> list[int]:
-    """Filters on codes that the events at all goals pass, and not by chance. Events elsewhere need not pass them.
+    """Indices of filters on codes that the things at all goals pass, if chance can hardly explain it.
 
-    For example, doors that open and doors that close are both "changed". If all goals are openings, this is no
-    accident, even if no negative trajectory closes the right door. A constant applies to every step, so one that would
-    remove an earlier goal is not used.
+    For example, a door that opens and a door that closes are both "changed". If doors open at all goals, the code of an
+    open door is required, even if no negative trajectory closes the right door. Such a filter applies to every step of
+    an instruction. So it is left out if a goal would no longer be reached, because an earlier step fails the filter.
     """
     evidence = lexicon.evidence
     spoken = {evidence.filters[column].feature for column in (*reading.constants.values(), *reading.meanings.values())}
@@ -87,7 +87,7 @@ def shared_constants(lexicon: Lexicon, reading: GridReading) -> list[int]:
     found: list[int] = []
     for column, f in enumerate(evidence.filters):
         if f.feature.startswith("channel") and f.feature not in spoken and all(rows[:, column].all() for rows in goals):
-            # Laplace's rule, so that a code that was never seen elsewhere does not count as impossible there.
+            # Share of other events with this code, by Laplace's rule: a code that is never seen elsewhere is possible.
             usual = (rest[:, column].sum() + 1) / (len(rest) + 2)
             if usual ** len(goals) < COINCIDENCE and _goals_stay(lexicon, reading, [*found, column]):
                 found.append(column)
@@ -95,7 +95,7 @@ def shared_constants(lexicon: Lexicon, reading: GridReading) -> list[int]:
 
 
 def _goals_stay(lexicon: Lexicon, reading: GridReading, constants: Sequence[int]) -> bool:
-    """Whether all goal states that a reading marks stay marked if every step must pass these filters."""
+    """Whether a reading still marks all its goal states if the thing of every step must pass these filters."""
     for i, positive in enumerate(lexicon.evidence.positives):
         stages = lexicon.stages(reading, i)
         narrower = tuple(tuple((tuple(sorted({*step[0], *constants})),) for step in stage) for stage in stages)
@@ -106,7 +106,7 @@ def _goals_stay(lexicon: Lexicon, reading: GridReading, constants: Sequence[int]
 
 
 def negative_pressure(lexicon: Lexicon, reading: GridReading) -> float:
-    """Share of negative states that would be rewarded if words did not describe the thing."""
+    """Share of negative states that a program would reward if it ignored all words about things."""
     filters = lexicon.evidence.filters
     verbs = {word: column for word, column in reading.meanings.items() if filters[column].feature == "event"}
     wordless = GridReading(reading.constants, verbs)
@@ -119,10 +119,15 @@ def negative_pressure(lexicon: Lexicon, reading: GridReading) -> float:
 
 
 def safest(chances: Mapping[int, float], pressure: float, evidence: GridEvidence) -> tuple[int, ...]:
-    """Choose the set of filters of which one is required, () for none, with the lowest expected loss.
+    """Choose the filters of a word with the lowest expected loss. A thing must pass one of them; () requires nothing.
 
-    A set contains the most likely filters on one feature. With probability 1 - P(set) it is wrong and loses expert
-    states. A set of k of the feature's K values lets through k/K of the negative states that come near.
+    Candidates are the k most likely filters on one feature with K values. With probability 1 - P(filters) they are all
+    wrong, and expert states are lost. The share of negative states that are rewarded is k/K of `pressure`.
+
+    Args:
+        chances: probability of each meaning (filter index) of the word; -1 stands for no meaning.
+        pressure: see `negative_pressure`.
+        evidence: the filters.
     """
     best: tuple[float, tuple[int, ...]] = (pressure, ())
     features = {evidence.filters[column].feature for column in chances if column >= 0}
@@ -150,17 +155,17 @@ def _novel(sure: Meanings, pressure: float) -> Novel:
 Style = Literal["weighed", "bold", "careful"]
 STYLES: tuple[Style, ...] = ("weighed", "bold", "careful")
 RISK = 1.0
-"""Price in nats of a program that does not weigh sure meanings against guesses."""
+"""Price in nats of the styles "bold" and "careful"."""
 STEPS = 300
-"""Number of steps of the walk from a reading to its variation."""
+"""Number of steps of the random walk from a reading to a variation of it."""
 
 
 @dataclass(frozen=True)
 class _Sketch:
-    """A reading of the instructions and a style of program.
+    """A reading of the instructions under plan number `plan`, and a style of program.
 
-    The style decides about guesses: they earn half the reward ("weighed"), are required ("bold"), or are left out
-    ("careful").
+    The style decides about guesses, the meanings that are not sure. "weighed": an event that fails a guess earns half
+    the reward. "bold": it earns nothing. "careful": the program has no guesses.
     """
 
     plan: int
@@ -177,7 +182,7 @@ class _Sketch:
 
 
 class GridSketcher:
-    """Sketcher for events on grids. Its sketch of a program is a reading; variations are other plausible readings."""
+    """Sketcher of programs that wait for an event on a grid. A sketch is a reading of the instructions as JSON."""
 
     def __init__(self, items: Sequence[Labelled], seed: int) -> None:
         self._view = view(items)
@@ -185,11 +190,11 @@ class GridSketcher:
 
     @property
     def possible(self) -> bool:
-        """Whether the goals have events that a program could wait for."""
+        """Whether events happen in goal states, so that programs can wait for them."""
         return bool(self._found)
 
     def initial(self) -> list[str]:
-        """The best reading of each plan in each style, then readings without words."""
+        """The best reading of each plan in each style, then these readings without meanings of words."""
         sketches = [
             _Sketch(i, one.posterior.best, style).text() for i, one in enumerate(self._found) for style in STYLES
         ]
@@ -206,11 +211,11 @@ class GridSketcher:
         return _Sketch(parent.plan, reading, STYLES[int(rng.integers(len(STYLES)))]).text()
 
     def prior(self, sketch: str) -> float:
-        """Cost of the best reading minus that of this one, minus the price of its style."""
+        """Cost of the best reading minus the cost of the sketch's reading, minus the price of its style."""
         one = _Sketch.of(sketch)
         found = self._found[one.plan]
         extra = found.lexicon.total(one.reading) - found.posterior.cost + found.cost - self._found[0].cost
-        # A walk may find a reading that is better than the best one of the search.
+        # A variation can have a lower cost than the best reading of the search. Its prior is no higher.
         return min(0.0, -extra) - (RISK if one.style != "weighed" else 0.0)
 
     def source(self, sketch: str) -> str:

@@ -1,4 +1,4 @@
-"""Source of reward programs for grids: the facts of an outline, inserted into `templates/grid.py.j2`."""
+"""The writer of reward programs for grids, from an `Outline` of their contents and `templates/grid.py.j2`."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from grace_irl.text import packed, quoted
 Form = Literal["steps", "half steps", "inverse"]
 FORMS: tuple[Form, ...] = ("steps", "half steps", "inverse")
 WEIGHTS = (0.4, 0.2, 0.1)
-"""Maximum rewards for progress. All are below 0.5, the smallest reward of a goal, which a guess earns."""
+"""Maximum rewards for progress. All are below 0.5, the smallest reward for an event."""
 
 
 @dataclass(frozen=True)
 class Shaping:
-    """The rewards for progress.
+    """The rewards for progress toward the event, by the nearness of the agent to the thing.
 
     Attributes:
         near: maximum reward for progress.
-        form: formula of nearness n steps away from a thing, on a grid of h rows and w columns. "steps" is
-            1 - n / (h + w). "half steps" is the same, but counts from halfway to the cell ahead of the agent, so that a
-            turn changes it. "inverse" is 1 / (1 + n), which decreases quickly.
+        form: formula of the nearness, for n steps to the thing on a grid of h rows and w columns. "steps" is
+            1 - n / (h + w). "half steps" has this formula, too, but n is counted from halfway to the cell ahead of the
+            agent, so a turn changes it. "inverse" is 1 / (1 + n), which decreases quickly.
     """
 
     near: float
@@ -39,7 +39,7 @@ class Shaping:
 
 
 def shapings(headed: bool) -> tuple[Shaping, ...]:
-    """All shapings, in the order of versions.
+    """All shapings, in the order of version numbers.
 
     Args:
         headed: whether the agent has a heading.
@@ -49,9 +49,9 @@ def shapings(headed: bool) -> tuple[Shaping, ...]:
 
 
 WIDTH, MAX_WIDTH = 100, 120
-"""Width at which lines are broken, and maximum width of a line that is kept whole, in characters."""
+"""Width in characters at which lines are broken, and maximum width of a collection on one line."""
 KEYS: dict[Feature, str] = {"channel 0": "0", "channel 1": "1", "channel 2": "2"}
-"""Python of a feature in the program, if it is not the feature's name in quotes."""
+"""Keys of features in the program. Other features have their name in quotes as the key."""
 SAYS: dict[Feature, str] = {
     "event": "what happens to the thing",
     "channel 0": "channel 0 of its code",
@@ -65,20 +65,20 @@ PARTING: tuple[tuple[str, Arrangement, str], ...] = (
     ("BOTH", "both", "words between steps that may be done in any order"),
     ("BESIDE", "beside", "words between a thing and the one beside it"),
 )
-"""Sets of separators in the program: their name, arrangement and comment."""
+"""Sets of separators, the words at which instructions are split: name in the program, arrangement and comment."""
 BRANCHES = {
     "taken": ("is_thing(old) and not is_thing(new)", "old"),
     "changed": ("is_thing(old) and is_thing(new)", "new"),
     "placed": ("is_thing(new) and not is_thing(old)", "new"),
 }
-"""Events between two states: the condition on a cell, and the variable with the thing's code."""
+"""Events that show in the change of a cell: Python for the condition, and the variable with the thing's code."""
 STEPS = {
     (False, False): "[words]",
     (False, True): "[cut(words, BESIDE)]",
     (True, False): "cut(words, BOTH)",
     (True, True): "[cut(step, BESIDE) for step in cut(words, BOTH)]",
 }
-"""Python for the steps of a stage, by whether its words are split at BOTH, and at BESIDE."""
+"""Python that splits the words of a stage into steps. A key says whether the plan has words in BOTH, and in BESIDE."""
 VERBS = {"faced": "face", "taken": "take", "changed": "change", "placed": "put down", "entered": "enter"}
 
 
@@ -88,8 +88,8 @@ def write_source(
     """Write the program of a hypothesis.
 
     Args:
-        hypothesis: the hypothesis.
-        perception: facts that all trajectories share.
+        hypothesis: the interpretation of the instructions.
+        perception: the agent and the background, which all trajectories share.
         vocabulary: all words and phrases of the training instructions.
         phrases: groups of words that are read as one.
     """
@@ -100,9 +100,9 @@ def write_program(outline: Outline, happens: str, shaping: Shaping | None = None
     """Write the program of an outline, with only the parts that it needs.
 
     Args:
-        outline: the outline.
-        happens: the condition of reward 1.0, as half a sentence.
-        shaping: the rewards for progress; None for rewards at goals only.
+        outline: the contents of the program.
+        happens: the condition of reward 1.0, such as "the agent faces a thing".
+        shaping: the formula of the rewards for progress; None for rewards at goals only.
     """
     elsewhere = "0.0 elsewhere"
     if shaping:
@@ -114,7 +114,7 @@ def write_program(outline: Outline, happens: str, shaping: Shaping | None = None
 
 
 def _values(o: Outline) -> dict[str, Any]:
-    """Values of the template: the outline, facts derived from it, tables, and functions that write tables."""
+    """Variables of the template: the outline, values derived from it, tables, and functions that write tables."""
     plan, agent, events = o.plan, o.perception.agent, set(o.events)
     faced, entered = ["faced(state)"] * ("faced" in events), ["entered(self.first, state)"] * ("entered" in events)
     kept = "stages" if plan.steps else "parts" if plan.beside else "words"

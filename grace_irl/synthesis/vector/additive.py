@@ -1,8 +1,9 @@
-"""Choice of terms and weights by class-balanced logistic regression, one term at a time.
+"""Additive rewards, weighted sums of terms: the choice of terms and weights, and the program of such a reward.
 
-Up to a factor, minus the regression's loss is AIRL's fitness (GRACE, eq. 4.1) with log pi = 0: the mean of log D over
-expert states plus the mean of log(1 - D) over negative states. Here pi is the policy, and D the probability of an
-expert state. So a better fit has a higher fitness.
+Terms are simple functions of numbers of the state (`terms`). Class-balanced logistic regression, which separates
+positive from negative states, chooses them one at a time. Up to a factor, its log-likelihood is the fitness of the
+reward (GRACE, eq. 4.1) with log pi = 0: the mean of log D over positive states plus the mean of log(1 - D) over
+negative states, where D is the predicted probability that a state is positive.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from grace_irl.text import packed, quoted
 
 
 def write_source(reward: Additive, numbers: Numbers) -> str:
-    """Write the program of an additive reward. Each number has the same centre, spread and range in all its terms."""
+    """Write the program of an additive reward over these numbers of the state."""
+    # A number has the same centre, spread and range in all terms, so the program lists them once.
     used = {
         field: ", ".join((shown(mean, spread, 4), f"{spread:.4g}", *(shown(end, spread, 3) for end in ends)))
         for term in reward.terms
@@ -60,7 +62,7 @@ def write_source(reward: Additive, numbers: Numbers) -> str:
 
 
 def _merged(reward: Additive, numbers: Numbers) -> dict[tuple[str, Shape, str], float]:
-    """Weights by table row, largest first. Terms with the same row are merged."""
+    """Weights of the rows of the program's table of terms, largest first. Terms with equal rows are merged."""
     rows: dict[tuple[str, Shape, str], float] = {}
     for term, weight in zip(reward.terms, reward.weights, strict=True):
         if term.shape == "outside":
@@ -72,20 +74,20 @@ def _merged(reward: Additive, numbers: Numbers) -> dict[tuple[str, Shape, str], 
 
 
 def _row(weight: float, name: str, shape: Shape, other: str) -> list[str]:
-    """The row of a term, on two lines if it is long."""
+    """The row of a term in the program's table, on two lines if it is long."""
     return broken(f"    ({weight:.4g}, {name}, {quoted(shape)},", f"{other}),")
 
 
 RIDGE = 1e-2
-"""Strength of the ridge penalty on the weights, for each 100 states."""
+"""Ridge penalty on squared weights, per 100 states."""
 LEAST_FINE = -0.5
-"""Maximum weight of the term "outside". It is negative: each deviation outside the experts' range costs at least this
-much, even if the demonstrations do not show it. Policies visit states that no demonstration contains."""
+"""Maximum weight of the term "outside", the distance of numbers from the experts' range. Each standard deviation of
+distance costs at least 0.5, whatever the demonstrations say: policies visit states that no demonstration contains."""
 NEWTON_STEPS = 25  # maximum number of Newton steps of a fit
 TRIAL_STEPS = 3
-"""Newton steps that estimate the gain of a term on the shortlist, starting from the fit without it."""
+"""Number of Newton steps for an estimate of the likelihood with one more term, starting from the fit without it."""
 SHORTLIST = 8
-"""Number of terms that are fitted in a step of growth, those of largest gain as predicted from the gradient."""
+"""Number of candidate terms for which the gain is estimated when a term is added. The gradient selects them."""
 
 
 @dataclass(frozen=True)
@@ -109,10 +111,10 @@ class Additive:
 
 
 class TermTable:
-    """Standardised values of all terms of a vocabulary on labelled states.
+    """Values of all candidate terms on labelled states, standardised to mean 0 and standard deviation 1.
 
     Args:
-        terms: the vocabulary.
+        terms: the candidate terms.
         states: (N, n) numbers of the states.
         positive: (N,) whether each state is positive.
     """
@@ -132,14 +134,17 @@ class TermTable:
     def fit(
         self, chosen: Sequence[int], start: NDArray[np.float64] | None = None, steps: int = NEWTON_STEPS
     ) -> tuple[NDArray[np.float64], float]:
-        """Fit the bias and the weights of terms; return them (for standardised terms), and the log-likelihood in nats.
+        """Fit the bias and the weights of k terms.
 
         Args:
             chosen: indices of the terms.
-            start: bias and weights at the start; zeros by default.
+            start: (k + 1,) bias and weights at the start; zeros by default.
             steps: maximum number of Newton steps.
+
+        Returns:
+            (k + 1,) the bias and the weights of the standardised terms, and the log-likelihood in nats.
         """
-        # Newton's method on the weighted log-likelihood, which is concave; with the ridge it has one optimum.
+        # Newton's method. The weighted log-likelihood is concave, and with the ridge it has one optimum.
         columns = np.column_stack([np.ones(len(self.values)), self.values[:, list(chosen)]])
         ridge = np.full(columns.shape[1], RIDGE * len(columns) / 100)
         ridge[0] = 1e-9
@@ -149,7 +154,7 @@ class TermTable:
             chance = expit(columns @ beta)
             gradient = columns.T @ (self.weight * (self.positive - chance)) - ridge * beta
             curvature = (columns * (self.weight * chance * (1 - chance))[:, None]).T @ columns + np.diag(ridge)
-            # A weight at its upper limit that would exceed it stays, and the others move without it.
+            # A weight at its upper limit stays there if the gradient would raise it. The others move without it.
             free = (beta < most) | (gradient < 0)
             step = np.zeros(len(beta))
             step[free] = np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
@@ -163,7 +168,7 @@ class TermTable:
         return beta, float((self.weight * log_expit(signed)).sum())
 
     def grow(self, chosen: Sequence[int], allowed: Sequence[int] | None = None) -> list[int]:
-        """Add the best term to the chosen ones. If none is left, the result is unchanged.
+        """Add the term that raises the likelihood most. If no term is left, return `chosen`.
 
         Args:
             chosen: indices of the terms.
@@ -171,7 +176,8 @@ class TermTable:
         """
         beta, _ = self.fit(chosen)
         chance = expit(beta[0] + self.values[:, list(chosen)] @ beta[1:])
-        # The score test: with standardised columns the curvature is nearly the same for all.
+        # As in the score test, the squared gradient predicts the gain. All columns are standardised, so their curvature
+        # is nearly the same and is left out.
         gain = (self.values.T @ (self.weight * (self.positive - chance))) ** 2
         gain[list(chosen)] = -1.0
         if allowed is not None:
@@ -179,13 +185,13 @@ class TermTable:
         shortlist = [int(i) for i in np.argsort(-gain, kind="stable")[:SHORTLIST] if gain[i] > 0]
         if not shortlist:
             return list(chosen)
-        # For similar terms the gradient is misleading, so the best few are fitted, with few steps.
+        # The gradient overrates terms that are similar to chosen ones, so a short fit decides among the best few.
         start = np.append(beta, 0.0)
         scored = [(self.fit([*chosen, column], start, TRIAL_STEPS)[1], -column) for column in shortlist]
         return [*chosen, -max(scored)[1]]
 
     def reward(self, chosen: Sequence[int]) -> Additive:
-        """Fit the reward over these terms, with weights for the original, unstandardised terms."""
+        """Fit the reward over the terms `chosen`. Its weights are for the terms before standardisation."""
         beta, _ = self.fit(chosen)
         weights = beta[1:] / self.deviation[list(chosen)]
         bias = float(beta[0] - weights @ self.mean[list(chosen)])
@@ -193,17 +199,17 @@ class TermTable:
 
 
 MAX_TERMS = 12
-"""Maximum number of terms, for which the program has fewer than 60 lines."""
+"""Maximum number of terms in a program. It keeps programs below about 60 lines."""
 MAX_PAIRED = 12
-"""Maximum number of features that are combined in pairs, those with the largest effect."""
+"""Maximum number of features (numbers of the state) that are combined in pairs: those with the largest effect size."""
 MAX_WATCHED = 16
-"""Maximum number of features in the term "outside", those with the largest effect."""
+"""Maximum number of features in the term "outside": those with the largest effect size."""
 MAX_STATES = 20_000
-"""Maximum number of states of each class for the choice of terms. From more, an evenly spaced sample is used."""
+"""Maximum number of positive states, and of negative ones, that are fitted. More states are evenly subsampled."""
 
 
 class AdditiveSketcher:
-    """Sketcher for additive rewards. Its sketch of a program is a JSON list with the indices of the terms."""
+    """Sketcher for additive rewards. Its sketch of a program is a JSON list of indices into the candidate terms."""
 
     def __init__(self, items: Sequence[Labelled], numbers: Numbers) -> None:
         self.numbers = numbers
@@ -215,13 +221,13 @@ class AdditiveSketcher:
 
     @property
     def _always(self) -> list[int]:
-        """Index of the term in every program, "outside"; empty if there is no such term."""
+        """The terms that every program has: [0], the index of the term "outside", or [] if there is no such term."""
         return [i for i, term in enumerate(self._table.terms[:1]) if term.shape == "outside"]
 
     def initial(self) -> list[str]:
         chosen = self._always
         sketches = []
-        # Greedy growth: each program adds the best term to the one before it. The longest has the best fit.
+        # Each program extends the one before it by the best term. The longest fits best, so it comes first.
         while len(chosen) < min(MAX_TERMS, len(self._table.terms)):
             grown = self._table.grow(chosen)
             if len(grown) == len(chosen):
@@ -231,19 +237,19 @@ class AdditiveSketcher:
         return sketches[::-1]
 
     def mutate(self, sketch: str, seed: int) -> str:
-        """Remove a few terms, preferably weak ones, and add others from a random part of the vocabulary."""
+        """Remove a few terms, preferably weak ones, and add others from a random half of the candidates."""
         rng = np.random.default_rng(seed)
         always = self._always
         sketched: list[int] = json.loads(sketch)
         beta, _ = self._table.fit(sketched)
-        # The weights are those of standardised terms, so they are comparable.
+        # Weights of standardised terms are comparable.
         weakness = np.exp(-np.abs(beta[1 + len(always) :]))
         chosen = sketched[len(always) :]
         size = len(chosen)
         dropped = rng.choice(size, size=min(size, int(rng.integers(1, 4))), replace=False, p=weakness / weakness.sum())
         chosen = [*always, *(term for i, term in enumerate(chosen) if i not in dropped)]
         count = len(self._table.terms)
-        # Only half of the vocabulary is allowed, otherwise growth would lead back to the parent.
+        # Only half of the candidates are allowed, because growth from all would lead back to the parent.
         allowed = np.flatnonzero(rng.random(count) < 0.5).tolist()
         while len(chosen) < min(len(sketched) + int(rng.integers(0, 2)), MAX_TERMS):
             grown = self._table.grow(chosen, allowed)
@@ -256,7 +262,7 @@ class AdditiveSketcher:
         return write_source(self._table.reward(json.loads(sketch)), self.numbers)
 
     def prior(self, sketch: str) -> float:  # noqa: ARG002
-        """Always 0: fitness on many states is more informative than any prior."""
+        """0 for every sketch, because the fitness on many states says more than any prior."""
         return 0.0
 
     def reasoning(self, sketch: str) -> str:

@@ -1,6 +1,6 @@
-"""Named numbers of an additive reward, and its terms over these numbers.
+"""The terms of an additive reward, and the named numbers of a state that they read.
 
-Numbers and terms can compute their values, and know the Python that computes them in a program.
+Both are available twice: as functions on arrays, for the fit, and as Python text, for the program of the reward.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ FORMULAS: dict[Shape, str] = {
     "against": "lambda a, b: abs(a - b)",
     "and": "lambda a, b: abs(a + b)",
 }
-"""Python for the value of each shape. `a` is the standardised number; `b` is the threshold or the second number."""
+"""Python for a term of each shape. `a` is a number and `b` the threshold or the second number, both standardised."""
 PAIRS: tuple[Shape, ...] = ("times", "against", "and")
 """Shapes with two numbers."""
 RANGE = (0.005, 0.995)
-"""Quantiles of the experts' values that limit the range of a number."""
+"""Quantiles of the experts' values that are the ends of a number's range. Terms clip values to this range."""
 FAR = 5.0
-"""Maximum distance of a value from the range, and of the range's ends from the experts' mean, in standard deviations.
-It stops an extreme value from outweighing everything."""
+"""Maximum distance, in standard deviations, of a value from its range in the term "outside", and of a range's ends from
+the experts' mean. Without it, one extreme value could outweigh all other terms."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """A smooth function of one or two numbers of the state, in units of the experts' standard deviations.
+    """A continuous function of one or two numbers of the state, in units of the experts' standard deviations.
 
     Let z = (x - centre) / spread for a number x that is clipped to its range, and t = (threshold - centre) / spread:
 
     * minus: z - t.  * above: max(0, z - t).  * below: max(0, t - z).  * off: |z - t|.
     * times: z_1 z_2.  * against: |z_1 - z_2|.  * and: |z_1 + z_2|.
 
-    Because of the clipping, no term rewards values that no expert shows. There is a separate term for the distance
-    from the range:
+    Because of the clipping, these terms do not grow outside the experts' range. One more shape is the distance from the
+    range:
 
-    * outside: the sum over its numbers of the distance of x from its range, divided by the spread, at most `FAR` each.
+    * outside: the sum over numbers of the distance of x from its range, divided by the spread and at most `FAR`.
 
     Attributes:
         shape: name of the function.
-        fields: indices of the numbers: one or two, or any number of them for "outside".
-        centres, spreads: mean and standard deviation of each field, in the field's unit.
-        ranges: lowest and highest value of each field.
+        fields: indices of the numbers that the term reads: one or two; for "outside" one or more.
+        centres, spreads: the experts' mean and standard deviation of each number, in the number's unit.
+        ranges: lowest and highest value in the range of each number.
         threshold: threshold of a shape with one number, in the number's unit.
     """
 
@@ -71,7 +71,7 @@ class Term:
     threshold: float = 0.0
 
     def value(self, states: NDArray[Any]) -> NDArray[np.float64]:
-        """(N,): the value of the term in each of (N, n) states."""
+        """The values `(N,)` of the term in N states, which are given by their numbers `(N, n)`."""
         numbers, spreads = states[:, list(self.fields)], np.array(self.spreads)
         within = np.clip(numbers, *np.array(self.ranges).T)
         z = (within - np.array(self.centres)) / spreads
@@ -109,32 +109,32 @@ class Term:
 
 
 def shown(value: float, unit: float, digits: int) -> str:
-    """Format a number so that it is right to `digits` digits relative to `unit`."""
+    """Format a number with `digits` significant digits, or more if `unit`, the scale of differences, is far smaller."""
     needed = math.ceil(math.log10(abs(value) / unit)) if abs(value) > unit else 0
     return f"{value:.{min(17, digits + needed)}g}"
 
 
 HINGES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
-"""Quantiles of the experts' values that are thresholds of the shapes "above" and "below"."""
+"""Quantiles of the experts' values that become thresholds of the shapes "above" and "below"."""
 
 
 def vocabulary(experts: NDArray[Any], everything: NDArray[Any], max_pairs: int, max_watched: int = 0) -> list[Term]:
-    """Build the terms that are worth trying on these (N, n) states.
+    """Build the candidate terms for states that are given by their n numbers.
 
     Args:
-        experts: states of experts.
-        everything: all states, including those of experts.
+        experts: (N, n) numbers of the experts' states.
+        everything: (M, n) numbers of all states, those of experts included.
         max_pairs: maximum number of features that are combined in pairs, those with the largest effect size.
-        max_watched: maximum number of features in the term "outside", which comes first; 0 for no such term.
+        max_watched: maximum number of features in the term "outside", the first of the result; 0 for no such term.
     """
     centre, spread = experts.mean(axis=0), experts.std(axis=0)
     overall = everything.std(axis=0)
     varied = spread > 1e-6 * np.maximum(overall, 1e-12)
     spread = np.where(varied, spread, overall)
-    # If a number is constant for experts, its range is wide, because any difference may matter.
+    # A number that is constant for experts gets a wide range, because any difference from the constant may matter.
     quantiles = np.where(varied, np.quantile(experts, RANGE, axis=0), [[-np.inf], [np.inf]])
     ranges = np.clip(quantiles, centre - FAR * spread, centre + FAR * spread).T.tolist()
-    # A constant may vary by rounding errors, which do not count.
+    # Numbers that vary only by rounding errors are left out.
     usable = [i for i in range(experts.shape[1]) if overall[i] > 1e-12 * np.abs(everything[:, i]).max()]
     by_effect = sorted(usable, key=lambda i: -_effect(experts[:, i], everything[:, i]))
 
@@ -157,7 +157,7 @@ def vocabulary(experts: NDArray[Any], everything: NDArray[Any], max_pairs: int, 
 
 
 def _effect(experts: NDArray[Any], everything: NDArray[Any]) -> float:
-    """Effect size of a number: the larger Cohen's d of its values and of their distances from the expert mean."""
+    """Effect size of a number: the larger of Cohen's d for its values and for their distances from the expert mean."""
     off = np.abs(everything - experts.mean())
     own = np.abs(experts - experts.mean())
     effects = []
@@ -170,7 +170,7 @@ def _effect(experts: NDArray[Any], everything: NDArray[Any]) -> float:
 LONGEST = 40
 """Maximum characters of a field's name in a program."""
 WIDTH = 100
-"""Maximum characters of a line that this module breaks."""
+"""Width in characters at which long lines of a program are broken."""
 
 STEPS_TO = Template('''\
 import numpy as np
@@ -188,7 +188,7 @@ def steps_to(state, channel, code):
 
 
 class Numbers(Protocol):
-    """Named numbers of a state."""
+    """The n named numbers that terms read from states of one kind."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -196,32 +196,38 @@ class Numbers(Protocol):
         ...
 
     def values(self, states: Any) -> NDArray[np.float64]:
-        """The numbers of N states, (N, n)."""
+        """The numbers `(N, n)` of N states."""
         ...
 
     @property
     def reader(self) -> str:
-        """Python for a number's value, from `state` and from `number`, its entry in the table."""
+        """Python for the value of a number, from the variables `state` and `number`.
+
+        `number` is the first part of its entry in FIELDS: an index, or a function of the state.
+        """
         ...
 
     def table(self, used: Mapping[int, str]) -> str:
-        """Python that defines FIELDS: the place of a number, its mean, spread, lowest and highest value, by name.
+        """Python that defines FIELDS, a dictionary with an entry for the name of each number that the program uses.
 
         Args:
-            used: text with mean, spread and range of each used number, by index.
+            used: second part of an entry, by index of the number: text with its mean, spread and range.
         """
         ...
 
 
 @dataclass(frozen=True)
 class VectorNumbers:
-    """The components of a vector state, with the names from the data."""
+    """The components of a vector state."""
 
     names: tuple[str, ...]
 
     @classmethod
     def of(cls, fields: Sequence[str], width: int) -> VectorNumbers:
-        """Use the data's own names, on one line and cut to `LONGEST`, if they are unique; otherwise x0, x1, …"""
+        """Name the components of vectors of length `width`.
+
+        A name in `fields` is used if it is unique, on one line and cut to `LONGEST`. Other components are x0, x1, …
+        """
         given = [" ".join(seen(name).split())[:LONGEST].strip() for name in fields[:width]]
         given += [""] * (width - len(given))
         places = [f"x{i}" for i in range(width)]
@@ -248,11 +254,11 @@ class VectorNumbers:
 
 @dataclass(frozen=True)
 class GridNumbers:
-    """Numbers of cells with a code, and taxicab distances of the agent from the nearest such cell.
+    """Counts of the grid cells with each code, and taxicab distances from the agent to the nearest cell with a code.
 
     Attributes:
-        sources: (kind, channel, code) of each number.
-        agent: the agent, or None.
+        sources: (kind, channel, code) of each number. For example, ("count", 0, 4) counts cells with 4 in channel 0.
+        agent: the agent, or None. Without an agent there are no distances.
     """
 
     sources: tuple[tuple[Literal["count", "distance"], int, int], ...]
@@ -260,7 +266,7 @@ class GridNumbers:
 
     @classmethod
     def of(cls, stacks: Sequence[NDArray[Any]], agent: Agent | None) -> GridNumbers:
-        """Find the numbers that vary in these (T+1, h, w, 3) stacks."""
+        """Find the counts that vary in these trajectories, each a (T+1, h, w, 3) stack, and distances to rare codes."""
         sources: list[tuple[Literal["count", "distance"], int, int]] = []
         for channel in range(3):
             codes = sorted({int(code) for stack in stacks for code in np.unique(stack[..., channel])})
@@ -313,10 +319,10 @@ class GridNumbers:
 
 
 MOST_NUMBERS = 64
-"""Maximum size of a part of a record whose numbers are read; larger parts are mostly images."""
+"""Maximum number of values in a part of a record that is read. Larger parts are mostly images."""
 
 NEAREST_PARTS = 6
-"""Maximum number of parts of one shape whose distances from one another are numbers of the reward as well."""
+"""Maximum number of parts with equal shape for which the distance of each pair is a number of the state, too."""
 
 DISTANCE = '''\
 import numpy as np
@@ -332,19 +338,19 @@ def distance(one, other):
 
 @dataclass(frozen=True)
 class RecordNumbers:
-    """The numbers in the parts of a record, and the distances between real-valued parts of one shape.
+    """The numbers in the parts of a record, and the distances between real-valued parts of equal shape.
 
     In a goal environment the numbers of `achieved_goal` and `desired_goal` alone say little, unlike their distance.
 
     Attributes:
-        sources: part and index of each number; or two parts for their distance.
+        sources: for each number the name of its part and its index there; for a distance the names of the two parts.
     """
 
     sources: tuple[tuple[str, tuple[int, ...] | str], ...]
 
     @classmethod
     def of(cls, states: RecordStates) -> RecordNumbers:
-        """Find the numbers of states like these. Texts and large parts have none."""
+        """Find the numbers of records with the parts of these states. Texts and large parts are left out."""
         layout = [part for part in RECORD.layout(states) if not part.is_text]
         small = [part for part in layout if math.prod(part.shape) <= MOST_NUMBERS]
         names = {part.name for part in small}
@@ -358,7 +364,7 @@ class RecordNumbers:
 
     @staticmethod
     def left_out(states: RecordStates) -> tuple[str, ...]:
-        """The parts without numbers."""
+        """Names of the parts that are left out: texts and large parts."""
         parts = RECORD.layout(states)
         return tuple(part.name for part in parts if part.is_text or math.prod(part.shape) > MOST_NUMBERS)
 
@@ -403,12 +409,17 @@ class RecordNumbers:
 
 
 def _fields(entries: Sequence[tuple[str, str, str]], helper: str) -> str:
-    """Python that defines FIELDS by functions: how to compute a number from a state, and its measures, by name."""
+    """Python that defines FIELDS, with a function of the state as the first part of each entry.
+
+    Args:
+        entries: name, Python for the value, and text with mean, spread and range of each number.
+        helper: definitions before FIELDS that the functions use.
+    """
     rows = (broken(f"    {quoted(name)}: (lambda state: {value},", f"{measure}),") for name, value, measure in entries)
     about = "# the numbers that count: how to find one, and the expert's mean, deviation and range"
     return "\n".join([f"{helper}FIELDS = {{  {about}", *(line for row in rows for line in row), "}"])
 
 
 def broken(head: str, tail: str) -> list[str]:
-    """A row of a table, on two lines if it is long."""
+    """A row of a table in a program, on two lines if it is long."""
     return [f"{head} {tail}"] if len(head) + len(tail) < WIDTH else [head, f"     {tail}"]
