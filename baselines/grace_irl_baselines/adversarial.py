@@ -92,7 +92,7 @@ class Adversarial(ABC):
                 reward_net=self.net(learner.policy, learner.gamma),
                 disc_opt_kwargs={"lr": self.disc_learning_rate, "weight_decay": self.disc_weight_decay},
                 custom_logger=log,
-                allow_variable_horizon=True,  # by default `imitation` raises an error; here `reads_length` is a warning
+                allow_variable_horizon=True,  # else varying lengths are an error; `reads_length` warns of them
             )
             pays = self._pays(problem)
             if pays != "reward":

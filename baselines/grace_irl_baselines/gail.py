@@ -17,7 +17,7 @@ from grace_irl_baselines.nets import StateActionNet
 class Gail(Adversarial):
     """GAIL of `imitation` (Ho and Ermon 2016), with the reward r(s, a) = -log(1 - D(s, a)).
 
-    The discriminator D(s, a) is the probability that action a in state s is an expert's.
+    D(s, a) is the discriminator's probability that action a in state s is an expert's.
     """
 
     name: ClassVar[str] = "gail"

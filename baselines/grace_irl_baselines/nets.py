@@ -80,7 +80,7 @@ class Potential(nn.Module):
         self.mlp = build_mlp(self.reader.size, hidden, squeeze_output=True)
 
     def forward(self, state: Tensor) -> Tensor:
-        """See the class."""
+        """Potentials `(batch,)`."""
         value: Any = self.mlp(self.reader(state))
         return value  # type: ignore[no-any-return]
 
@@ -105,7 +105,7 @@ def reward_of(trainer: AdversarialTrainer, pays: Literal["centred", "positive"])
 class Positive:
     """The positive reward -log(1 - D), where D is a trainer's discriminator at the time of the call.
 
-    For GAIL this is its own reward. For AIRL the logit of D is g(s, a) + gamma h(s') - h(s) - log pi(a|s) (`Airl`).
+    This is GAIL's own reward. For AIRL the logit of D is g(s, a) + gamma h(s') - h(s) - log pi(a|s) (`Airl`).
 
     Args:
         trainer: a trainer of `imitation`.

@@ -1,4 +1,4 @@
-"""Demonstrations: the trajectory model, readers and writers, labels, splits."""
+"""Demonstrations: their classes, a reader and a writer for each file format, labels and splits."""
 
 from grace_irl.demos.files import iter_trajectories, load, save
 

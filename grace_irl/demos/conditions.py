@@ -215,7 +215,7 @@ class Funnel:
 
 
 def succeeded(demonstration: Demonstration) -> bool:
-    """Whether the episode succeeded: its true rewards sum to more than 0.
+    """Whether the episode succeeded: the sum of its rewards is more than 0.
 
     Without rewards, an episode succeeded if the environment ended it (`terminated`).
     """

@@ -28,7 +28,7 @@ class Stated:
         environment: Gymnasium id.
         label: label rule of the data.
         fields: names of a vector's components.
-        kind: name of the kind of the states. It replaces a stated kind only if shape and dtype of the states allow it.
+        kind: name of the states' kind. It replaces a stated kind only if shape and dtype of the states allow it.
     """
 
     role: Role | None = None
@@ -96,7 +96,7 @@ def scramble(
         target: file or folder for one source file, else a folder.
         seed: seed of a new scramble map.
         map_path: file of an existing scramble map, to use instead of a new one.
-        kind: name of the kind of the states, as for `grace_irl.demos.load`.
+        kind: name of the states' kind, as for `grace_irl.demos.load`.
 
     Returns:
         A record of each copy, and the path of the scramble map: `scramble.json` in a folder, `NAME.scramble.json`

@@ -63,8 +63,8 @@ READERS = {**ARRAYS, **SCREENS}
 first such file is opened."""
 
 TEXTS = (".json", ".json.gz", "ui_element.txt", "utg.yaml")
-"""Endings of text files that may hold screens. A folder's text files are read only if it has no other demonstrations.
-Otherwise they are probably recipes or descriptions of the data set."""
+"""Endings of text files that may hold screens of a user interface. They are read from a folder only if it has no other
+demonstrations. Otherwise they are probably recipes or descriptions of the data set."""
 
 
 def open_source(path: str | Path, memory: Memory | None = None, kind: str = "") -> Source:
@@ -73,8 +73,8 @@ def open_source(path: str | Path, memory: Memory | None = None, kind: str = "") 
     Args:
         path: file, folder or Minari id.
         memory: memory limit of the set that the file belongs to; None for a separate limit.
-        kind: name of the kind of the states, for a Minari dataset that states no kind. With "", `choose_kind` decides
-            later.
+        kind: name of the states' kind, such as "grid", for a Minari dataset that states none. With "", `choose_kind`
+            decides later.
 
     Raises:
         InputError: a file that is missing, of an unknown format, a pickle, damaged or larger than the memory.
@@ -193,7 +193,8 @@ def load(
             "expert" or "negative".
         negatives: more paths. All their trajectories are negative, even if the files state another role.
         role: role of all trajectories in `paths`, even if the files state another one; None uses the files' roles.
-        kind: name of the kind of the states, if the files do not state it. With "", the data decide (`choose_kind`).
+        kind: name of the states' kind, such as "grid", if the files do not state it. With "", `choose_kind` decides by
+            the data.
         max_memory: memory limit of the set, in bytes or as a size such as `4G`; None uses the default of `Memory`.
 
     Raises:
@@ -272,7 +273,7 @@ class SetOfFiles:
 
     Args:
         files: demo files, Minari folders and Minari ids.
-        kind: name of the kind of the states, as for `load`.
+        kind: name of the states' kind, as for `load`.
         restated: whether `kind` replaces the kind that a file states, if shape and dtype of the states fit both.
     """
 
@@ -333,7 +334,7 @@ def iter_trajectories(path: str | Path, *, role: Role | None = None, kind: str =
     Args:
         path: file, folder or Minari id.
         role: role of every demonstration; None uses the files' roles.
-        kind: name of the kind of the states, as for `load`.
+        kind: name of the states' kind, as for `load`.
     """
     files = SetOfFiles(expand(path), kind)
     for place in range(len(files.files)):

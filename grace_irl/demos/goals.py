@@ -72,7 +72,7 @@ def goals_of(demonstration: Demonstration, goals: Goals | None = None) -> tuple[
 
 
 def with_goals(demonstrations: Demonstrations, goals: Goals) -> Demonstrations:
-    """A copy of the set whose experts have the goal states in `goals`. Trajectories that it does not list are kept.
+    """A copy of the set in which experts have the goal states of `goals`. Trajectories outside `goals` do not change.
 
     Raises:
         InputError: an index outside its trajectory.

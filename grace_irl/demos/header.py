@@ -42,7 +42,7 @@ class Header:
         shape: shape of one state, with None for a dimension whose size varies between trajectories.
         dtype: NumPy name of the states' dtype; "str" for screens, which have shape ().
         action_shape: shape of one action, () for a number, or None without actions.
-        parts: layouts of the named parts of a state, sorted by name; () if a state has no named parts.
+        parts: layout of each named part of a state, sorted by name; () if states are not made of named parts.
         kinds: names of the possible kinds, if the file states no kind and the states fit several; else (). Until
             `grace_irl.demos.kind_rule` has chosen one, `metadata.kind` is one of these names.
         format: version of the JSON object's format.
@@ -62,7 +62,7 @@ class Header:
     def rivals(self) -> tuple[str, ...]:
         """Names of the kinds that the dtype and shape of the states allow.
 
-        It is () for texts, for states with named parts, and for an unknown dtype.
+        The result is () for texts, for states with named parts, and for an unknown dtype.
         """
         if self.kinds or self.parts or self.dtype not in TYPES:
             return self.kinds

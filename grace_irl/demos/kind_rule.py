@@ -28,20 +28,21 @@ def choose_kind(
 
     The first criterion that applies decides:
 
-    1. the metadata of a file, or a file whose states fit one kind only;
+    1. the kind that a file's metadata state, or the only kind that a file's states fit;
     2. the user's choice (`--kind`);
     3. the values in all files without a stated kind: a grid has few different values per channel.
 
     Files without a stated kind are read an extra time, to check their values. Reading stops once the choice is certain.
 
     Args:
-        headers: headers of the files.
+        headers: headers (metadata) of the files.
         names: names of the files.
         states: function from the index of a file to the states of its trajectories.
         asked: name of the kind that the user chose, or "".
 
     Returns:
-        The choice. None if the states fit one kind only, or if files state different kinds (`merge` then raises).
+        The choice. None if the states fit one kind only, or if files state different kinds, which `header.merge`
+        refuses later.
 
     Raises:
         InputError: the states do not allow the user's choice, or two files contradict each other.

@@ -77,7 +77,7 @@ class RuleEvidence:
     """Evidence for the label rule of a set, collected in one pass.
 
     Attributes:
-        kind: name of the kind of the states.
+        kind: name of the states' kind, such as "grid".
         origins: name and metadata of each file that may hold experts.
         experts, negatives: number of expert and of negative trajectories.
         ended: number of expert trajectories that the environment ended.
@@ -176,7 +176,7 @@ def choose_rule(demonstrations: Demonstrations, asked: LabelRule | Literal[""] =
     1. the user's choice (`--label`);
     2. the rule that the files with expert trajectories state;
     3. goal states, if they are marked in every expert trajectory;
-    4. the environments of the files, if they are known or if their observations have a desired goal;
+    4. the environments of the files, if they are known or if their observations have a part `desired_goal`;
     5. the endings, in two cases: the environment ended all expert episodes and a time limit all negative ones, or a
        time limit ended all expert episodes;
     6. the kind of the states.
@@ -201,7 +201,7 @@ def rule_of(metadata: Metadata) -> LabelRule | Literal[""]:
 
 
 def earlier_rule(demonstrations: Demonstrations) -> LabelRule:
-    """The stated rule, else the default rule of earlier versions. A run that such a version recorded needs it."""
+    """The stated rule, else the default rule of earlier versions. The replay of a run from such a version needs it."""
     from grace_irl.demos.minari.source import dataset_folder  # only this function needs the Minari reader
 
     stated = demonstrations.metadata.label

@@ -81,8 +81,8 @@ def positive_states(demonstration: Demonstration, rule: LabelRule, goals: Goals 
     Args:
         demonstration: the demonstration.
         rule: the label rule.
-        goals: map from a trajectory's digest to the 1-based indices of its goal states, () if it has none. Only rule
-            "goal" uses them.
+        goals: map from a trajectory's digest (a hash of its content) to the 1-based indices of its goal states, () if
+            it has none. Only rule "goal" uses them.
 
     Raises:
         InputError: rule "goal" for an expert without marked goal states, or an index outside the trajectory.

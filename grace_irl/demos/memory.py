@@ -1,8 +1,8 @@
 """The memory limit for demonstrations, and the memory region that holds their arrays.
 
 Readers check the limit before they allocate. The limit comes from the option `--max-memory`, else from the environment
-variable GRACE_IRL_MAX_MEMORY. Without both, it is a share of the memory that is available now. It is a setting of the
-machine, not of a run. One `Memory` object covers all files of a set.
+variable GRACE_IRL_MAX_MEMORY. Without both, it is a share of the memory that is available now. It depends on the
+machine, so the settings of a run do not contain it. One `Memory` object covers all files of a set.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Memory:
             )
 
     def take(self, nbytes: int, what: str) -> None:
-        """Reserve bytes until the set is deleted. The arguments are those of `require`.
+        """Reserve bytes for as long as the set exists. The arguments are those of `require`.
 
         Raises:
             InputError: the bytes do not fit.
@@ -189,7 +189,7 @@ def _map_file(size: int) -> mmap.mmap:
 
 
 def state_limit(max_memory: int | str, name: str) -> None:
-    """Set the limit for the rest of the current context (`contextvars`), such as one command.
+    """Set the limit until the end of the current context (`contextvars`), such as one command.
 
     Args:
         max_memory: size as for `size_of`.

@@ -32,7 +32,7 @@ TRIES = 100
 
 
 NO_MAP = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-"""Errors that occur when JSON is read that is not a scramble map."""
+"""Errors that occur while a scramble map is created from other JSON."""
 
 
 @dataclass

@@ -109,7 +109,7 @@ def checked(data: bytes, where: str) -> bytes:
     """Return the bytes of a picture unchanged, after a check of their size and first bytes.
 
     Raises:
-        InputError: too many bytes, or no format of `SIGNATURES`.
+        InputError: more than `MAX_BYTES`, or a format that is not in `SIGNATURES`.
     """
     if len(data) > MAX_BYTES:
         raise InputError(f"{where}: a screenshot above {MAX_BYTES:,} bytes; expected less: scale it down")
@@ -118,10 +118,10 @@ def checked(data: bytes, where: str) -> bytes:
 
 
 def media_type(data: bytes, where: str) -> str:
-    """The media type of an encoded picture.
+    """The media type of an encoded picture, such as `image/png`.
 
     Raises:
-        InputError: no format of `SIGNATURES`.
+        InputError: a format that is not in `SIGNATURES`.
     """
     for name, (signature, start) in SIGNATURES.items():
         if data[start : start + len(signature)] == signature:

@@ -55,7 +55,7 @@ class Match(NamedTuple):
     """A demonstration that meets the conditions.
 
     Attributes:
-        file: index of its source file in `Selector`.
+        file: index of its file in the list of source files.
         number: index of the demonstration in the file.
         digest: digest of its trajectory.
         states: number of its states.
@@ -76,7 +76,7 @@ class Selected:
         funnel: number of demonstrations left after each condition.
         taken: number of matching trajectories that an earlier selection has already chosen.
         free: number of matching trajectories that were free to choose.
-        matches: chosen trajectories, in the order of the sources. A sample may be smaller than `free`.
+        matches: chosen trajectories, in the order of the sources. There are fewer than `free` if a sample was drawn.
         held_out: digests of the held-out trajectories; None if the splits from the sources are kept.
     """
 
@@ -127,7 +127,7 @@ class Selector:
         selections: settings of each output file.
         seed: seed of samples and of held-out shares.
         label: label rule of the chosen data; None keeps the rule from the sources.
-        kind: name of the kind of the states, as for `grace_irl.demos.load`.
+        kind: name of the states' kind, as for `grace_irl.demos.load`.
         progress: function that is called with the name of a file each time before the file is read.
 
     Raises:
@@ -269,7 +269,7 @@ class Selector:
         """A sort key for a random order of trajectories. Equal trajectories keep the order of their files.
 
         Args:
-            what: purpose of the order. Each purpose has a different one.
+            what: purpose of the order, such as "sample". Each purpose gets a different order.
         """
 
         def key(match: Match) -> tuple[bytes, int, int]:

@@ -33,8 +33,9 @@ class Source(Protocol):
         Besides those arrays, only one trajectory and one batch of rows are in memory.
 
         Args:
-            role: role of every episode, or None to use the role that the source states.
-            allocate: function that returns an array for states or actions. It raises `InputError` beyond the limit.
+            role: role of every episode, "expert" or "negative"; None uses the role that the source states.
+            allocate: function that returns an array for states or actions. It raises `InputError` beyond the memory
+                limit.
 
         Raises:
             InputError: data that cannot be used.
@@ -181,7 +182,7 @@ class SetWriter(ABC):
 
     def _discard(self) -> None:
         """Close open files and remove temporary ones, after success and after failure."""
-        with suppress(NotADirectoryError):  # the set's folder is a file, so there is no temporary file to remove
+        with suppress(NotADirectoryError):  # raised if the parent folder is a file; there is nothing to remove then
             self._part.unlink(missing_ok=True)
 
     def _unwritable(self, error: OSError) -> InputError:

@@ -24,9 +24,9 @@ def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonst
     A trajectory with a stated split keeps it, and counts towards the share if it is held out. The others are drawn. At
     least one trajectory of each task and role is held out, and at least one stays in training.
 
-    Equal trajectories (same digest) go to the same side, even across tasks and roles. So a program is never scored on
-    held-out data that also occur in training. If one of them states a side, the others go there too. If they state both
-    sides, those without a stated side stay in training.
+    Equal trajectories (same states, actions and instruction) go to the same side, even across tasks and roles. So a
+    program is never scored on held-out data that also occur in training. If one of them states a side, the others go
+    there too. If they state both sides, those without a stated side stay in training.
 
     The draw depends on the content of the trajectories and not on their order in files. A new task does not change the
     draws of other tasks, unless it shares trajectories with them.
@@ -60,7 +60,7 @@ def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonst
 
 
 def _digests(members: Iterable[Demonstration]) -> dict[str, int]:
-    """Map from digest to number of trajectories, sorted by digest so that the order of files has no effect."""
+    """Number of trajectories for each digest (a hash of the content), sorted to be independent of the file order."""
     counts: dict[str, int] = {}
     for item in members:
         counts[item.trajectory.digest] = counts.get(item.trajectory.digest, 0) + 1

@@ -28,8 +28,7 @@ class GroupSummary:
         states: number of states in all trajectories.
         shortest, longest: number of states in the shortest and the longest trajectory.
         terminated, truncated: number of trajectories that ended in this way.
-        returns: sum of the environment's rewards over all steps of all trajectories, and number of trajectories with
-            rewards.
+        returns: pair of the sum of all rewards and the number of trajectories with rewards.
         instructions: number of trajectories with each instruction.
     """
 
@@ -83,7 +82,7 @@ class DemosSummary:
         has: number of trajectories that have some optional data, by the name of these data: actions, rewards,
             log_probs, goals, screenshots, action_texts, step_instructions.
         samples: first demonstration of each role.
-        evidence: evidence for the label rule.
+        evidence: evidence for the label rule (the rule for positive states), from all demonstrations.
         choice: the chosen kind and the reason, if the shape and dtype of the states fit several kinds; else None.
     """
 
@@ -156,7 +155,7 @@ def summarise(path: str | Path, kind: str = "") -> DemosSummary:
 
     Args:
         path: file, folder or Minari id.
-        kind: name of the kind of the states, as for `grace_irl.demos.load`.
+        kind: name of the states' kind, as for `grace_irl.demos.load`.
 
     Raises:
         InputError: data that cannot be used, or files of different kinds.

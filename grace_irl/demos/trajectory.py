@@ -1,6 +1,6 @@
 """The classes of demonstrations, which all readers, writers and searches share.
 
-`Trajectory` is one episode, `Demonstration` is an episode with its role and task, and `Demonstrations` is a set.
+`Trajectory` is one episode. `Demonstration` adds its role and task, and `Demonstrations` is a set of them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Trajectory:
     Attributes:
         states: T+1 states in order. Their kind (`grace_irl.states`) determines the array: `(T+1, n)` numbers for
             vectors, `(T+1, h, w, 3)` integers for grids, `(T+1,)` texts for screens.
-        actions: array `(T, ...)`, or None if the source stores states only.
+        actions: numbers `(T, ...)`, one row per action; None if the source stores states only.
         extra_info: the instruction, for example "go to the red ball"; "" without one.
         rewards: `(T,)` rewards of the environment, or None. The search for a reward program never sees them.
         log_probs: `(T,)` log-probability of each action under the policy that acted, or None.
@@ -114,10 +114,10 @@ class Trajectory:
 class Metadata:
     """Facts about a set of demonstrations.
 
-    With `environment` and `view`, an environment can be created whose states look like the stored ones.
+    `environment` and `view` suffice to create an environment whose states have the form of the stored ones.
 
     Attributes:
-        kind: name of the kind of the states, the same for every trajectory.
+        kind: name of the states' kind, such as "grid".
         fields: names of a vector's components, or () if unknown.
         environment: Gymnasium id of the environment, or "".
         view: name of the conversion from observation to state ("vector", "minigrid-full", …), or "".
@@ -183,7 +183,7 @@ class Demonstrations(Sequence[Demonstration]):
     One trajectory alone may fit several kinds. So it gets the kind of `metadata` if that kind recognises its states.
 
     Raises:
-        InputError: mixed kinds or widths.
+        InputError: states of different kinds, or vectors of different lengths.
     """
 
     metadata: Metadata

@@ -1,8 +1,8 @@
 """Calibration: the scale > 0 and the offset that maximise the fitness f of a reward r (docs/fitness.md).
 
 The discriminator is D = sigmoid(scale * r + offset - log pi). GRACE's fitness depends on the scale of r. Calibrated
-f does not: it is the same for r and a * r + b with a > 0. f is concave in scale and offset. Where its optimum lies
-depends on how the rewards of expert states and those of negative states, the two sides, overlap (`Edges`):
+f does not: it is the same for r and a * r + b with a > 0. f is concave in scale and offset. The rewards of expert
+states and those of negative states are called the two sides. Their positions (`Edges`) decide where the optimum lies:
 
 - Overlap: some negative reward exceeds some expert reward. The optimum is finite, and its scale lies below a bound
   that is known beforehand (`_largest_scale`).
@@ -98,7 +98,7 @@ def nearest(objective: Objective, value: float) -> float:
 Floats = NDArray[np.float64]
 
 MARGIN = 60.0  # logits between separated sides: f = -2 log(1 + exp(-30)) = -2e-13 for a reward of two values
-MIN_SCALE = 1e-10  # logits between the extremes of a reversed reward: f is within EQUAL of a constant reward's
+MIN_SCALE = 1e-10  # logits between the extremes of a reversed reward: too few to change f by more than EQUAL
 MAX_SCALE = 1e300  # logits per unit of reward: differences below 1e-298 are treated as 0
 EDGE = 40.0  # |logit| beyond which a sigmoid is 0 or 1 to double precision
 HUGE, TINY = 1e150, 1e-150  # bounds on the largest |reward|: outside them, squares leave the range of a double
@@ -139,8 +139,9 @@ def calibrate(objective: Objective) -> Calibration:
 def upper_bound(objective: Objective) -> float:
     """The supremum of f over all scales >= 0 and all offsets; at most 0.
 
-    Applied to some of the rows, with their weights in the whole data, it is an upper bound of the calibrated f of the
-    whole data. The missing rows only add terms <= 0, and the supremum covers the best scale and offset of the whole.
+    If the objective holds only some of the rows, with their weights in the whole data, the result is an upper bound of
+    the calibrated f of the whole data. The reason: missing rows only add terms <= 0, and the supremum includes the
+    scale and offset that are best for the whole data.
     """
     if not objective.two_sided:
         return 0.0  # if all states have one sign, a large offset brings f to 0

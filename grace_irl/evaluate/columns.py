@@ -1,4 +1,4 @@
-"""Columns of the states of many trajectories: labels, weights and log pi, one row per state or transition."""
+"""States of many trajectories in columns: labels, weights and log pi, with one row per state or transition."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class Columns:
         positive: `(n,)` True if the state is positive, in GRACE's set S_e of expert states.
         log_pi: `(n,)` log pi(a | s), or None if it is 0 everywhere.
         lengths: `(m,)` number of rows of each trajectory.
-        first_step: time step of a trajectory's first row: 0, or 1 if rows are transitions, which count at their end.
+        first_step: time step of a trajectory's first row: 0 for states, 1 for transitions. The row of a transition has
+            the step of its next state.
         task: `(m,)` index into `tasks`.
         tasks: K task names.
         share: `(2, K)` weights in the fitness, per task, of one negative state (row 0) and of one positive state (row

@@ -1,4 +1,4 @@
-"""The fitness of a reward (GRACE, eq. 4.1), a sum of log-terms of the AIRL discriminator, in a stable form."""
+"""The fitness of a reward by the AIRL discriminator (GRACE, eq. 4.1), in a numerically stable form."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ def epic_distance(
     Args:
         first, second: the rewards. The distance is symmetric.
         transitions: the sample. It should cover more than expert behaviour, as rewards may differ elsewhere.
-        discount: discount factor of the environment, which defines potential shaping.
+        discount: discount factor of the environment, which the formula of potential shaping contains.
         samples: number of draws for each mean.
         seed: seed of the draws.
 

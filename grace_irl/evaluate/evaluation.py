@@ -18,11 +18,11 @@ class Evaluation:
     Attributes:
         status: "ok", or the reason why the program is invalid, for example "timeout" (a `Status` of the sandbox).
         message: one line for the user; "" after a complete evaluation of a valid program.
-        traceback: traceback of the program's error, "" if there is none. A language model repairs the program by it.
+        traceback: traceback of the program's error, from which a language model can repair it; "" if there is none.
         score: number by which searches compare programs; higher is better. -inf for an invalid program and for an
             evaluation that stopped early.
         bound: upper bound of the score if the evaluation stopped early, else None. An evaluation stops once the score
-            cannot reach `Bar.floor`. Such an evaluation has no metrics.
+            cannot reach `Bar.floor`. A stopped evaluation has no metrics.
         metrics: named numbers for users, stop rules and searches. Every evaluator chooses its own names.
         evidence: JSON values that only the evaluator interprets. A search and the store of a run keep them unread.
         seconds: wall time of the evaluation.
@@ -54,7 +54,7 @@ class Bar:
 
     Attributes:
         floor: minimum score of a useful program. Below it, an evaluation may stop early and skips held-out data.
-        elite: minimum score for a second run in strict mode. It checks that rewards depend only on the states so far.
+        elite: minimum score for a second run in strict mode, to check that rewards depend only on the states so far.
     """
 
     floor: float = float("-inf")

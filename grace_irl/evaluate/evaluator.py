@@ -29,8 +29,8 @@ from grace_irl.sandbox.protocol import Limits, Outcome, Sandbox
 
 Floats = NDArray[np.float64]
 
-STAGE_STATES = 4_096  # maximum size of a set that runs in one stage; larger sets get a second stage of about this size
-STAGE_GROWTH = 3  # factor by which each stage after the second raises the total number of states run
+STAGE_STATES = 4_096  # maximum states in a single stage; the second stage of larger sets has about this number, too
+STAGE_GROWTH = 3  # factor by which each stage after the second raises the number of states that have run
 STRICT_STATES = 5_000  # approximate number of states on which an elite runs in strict mode; the winner runs on all
 
 
@@ -99,7 +99,7 @@ class DiscriminatorEvaluator:
         rewards: dict[str, Floats] = {}
         takes_action = program.takes_action
         for stage in train.stages:
-            # Even if all rewards are cached, each stage is checked: a resumed run must stop at the same stage.
+            # Stages are checked even if all rewards are cached, so that a resumed run stops at the same stage.
             outcome, known = train.source.complete(program, stage, known)
             if outcome.status != "ok":
                 return _invalid(outcome)
@@ -153,7 +153,7 @@ class DiscriminatorEvaluator:
     def _with_held_out(self, program: Program, trained: Separation, threshold: float) -> Evaluation:
         """Add metrics on held-out data. They use the calibration and the threshold of the training data.
 
-        If the program fails there, the message of its exception is dropped, because it could carry a held-out state
+        If the program fails on them, the message of its exception is dropped, because it could carry a held-out state
         into a prompt.
         """
         held_out = self._held_out

@@ -157,7 +157,7 @@ class LogPi:
 
     @property
     def zero(self) -> bool:
-        """Whether log pi is 0 everywhere. The logit is then the calibrated reward itself."""
+        """Whether log pi is 0 everywhere. The discriminator's logit is then the calibrated reward itself."""
         return not self.values and self.constant == 0.0
 
     def of(self, trajectory: Trajectory) -> Floats:
@@ -170,8 +170,8 @@ class LogPi:
 def key(trajectory: Trajectory) -> str:
     """Key of a trajectory: its digest, and a hash of its recorded log-probabilities, if any.
 
-    The digest covers states and actions. If two policies happen to act alike, it is equal although the
-    log-probabilities differ.
+    The digest covers states and actions only. If two policies happen to act alike, their trajectories have equal
+    digests but different log-probabilities.
     """
     if trajectory.log_probs is None:
         return trajectory.digest

@@ -52,8 +52,8 @@ def ranking(values: Floats, positive: NDArray[np.bool_], threshold: float | None
 def _best(experts: Floats, negatives: Floats) -> float:
     """The threshold with the best balanced accuracy, from sorted rewards of expert and of negative states."""
     # The classifier is "expert iff value > t". As t grows, balanced accuracy rises only at negative values and falls
-    # only at expert ones. So some negative value is a best t, unless t below all values is better. It never is: its
-    # accuracy is one half, and the largest negative value has at least that.
+    # only at expert ones. So a best t is a negative value or below all values. A t below all values has accuracy one
+    # half, and the largest negative value has at least one half. So negative values suffice as candidates.
     candidates = np.unique(negatives)
     best = int(_balanced(experts, negatives, candidates).argmax())
     below = float(candidates[best])
@@ -109,7 +109,7 @@ def task_metrics(
         rows: labels, weights and log pi of these rewards.
         fitted: the calibration, one for all tasks.
         threshold: the threshold on the reward, one for all tasks.
-        whole: metrics over all tasks. A single task gets them without a new computation.
+        whole: metrics over all tasks. If there is only one task, these are its metrics, too.
     """
     if len(rows.tasks) == 1:
         return {rows.tasks[0]: whole}

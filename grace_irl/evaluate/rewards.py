@@ -61,7 +61,7 @@ def unpack(blob: bytes, states: int) -> Floats:
 
     Args:
         blob: a result of `pack`.
-        states: expected number of values. Decompression stops at the first byte beyond it.
+        states: expected number of values. Decompression stops at the first surplus byte.
 
     Raises:
         ValueError: the blob holds another number of values.
@@ -94,9 +94,9 @@ WALL_PER_PARSING = 5
 class RewardSource:
     """Rewards of programs over one set of trajectories.
 
-    The sandbox gets equal trajectories only once. Each run sees the trajectories in a new random order, which programs
-    cannot predict, since the operating system seeds it. A program whose rewards depend on the order gives other rewards
-    in a second run (`differs_in_strict_mode`).
+    The sandbox gets equal trajectories only once. Each run has them in a new random order. The operating system seeds
+    this order, so programs cannot predict it. A program whose rewards depend on the order gives other rewards in a
+    second run (`differs_in_strict_mode`).
     """
 
     def __init__(

@@ -57,7 +57,7 @@ class Separation:
         threshold: threshold with the best accuracy on the training data of all tasks. A state is classified as positive
             if its uncalibrated reward is higher. None in runs of older versions, where each accuracy is at the best
             threshold for its own data.
-        tasks: from the name of a task to its metrics on training data and on held-out data.
+        tasks: for each task, by name, its metrics on training data and on held-out data, or None without held-out data.
         monotonicity: mean Kendall tau of reward against time along expert trajectories, or None.
     """
 

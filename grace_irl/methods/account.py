@@ -55,7 +55,8 @@ class Calibrated:
     """Calibration and threshold of a reward, which the exported file states below the program.
 
     Attributes:
-        scale, offset: calibration `D = sigmoid(scale * reward + offset - log pi)`; 1 and 0 without calibration.
+        scale, offset: calibration of the discriminator `D = sigmoid(scale * reward + offset - log pi)`; 1 and 0 without
+            calibration.
         threshold: reward above which a state is classified as an expert's; None if unknown.
     """
 

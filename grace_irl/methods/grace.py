@@ -93,8 +93,8 @@ def evolution(config: Config) -> Search:
 def discriminator(problem: Problem, config: Config) -> Callable[[Workbench], Evaluator]:
     """Return a function that creates the evaluator of a run.
 
-    The evaluator scores programs by the discriminator's fitness (GRACE, eq. 4.1). Its input is a `Workbench`: the
-    data, the sandbox and the memory of the run.
+    The argument of this function is a `Workbench`: the data, the sandbox and the memory of the run. The evaluator
+    scores programs by the discriminator's fitness (GRACE, eq. 4.1).
 
     Raises:
         InputError: the data lacks what `fitness.log_pi` needs, for example actions.

@@ -112,8 +112,8 @@ class Method:
         panels: function that returns sections of the report. Its arguments are the evaluation of the best program, or
             None, and all evaluations.
         needs: requirements of a run.
-        sections: classes of the method's own settings, by section name (`grace_irl.settings`). The section
-            name of a subclass of `grace_irl.config.SearchConfig` must be `search`.
+        sections: classes of the method's own settings, by section name (`grace_irl.settings`). A subclass of
+            `grace_irl.config.SearchConfig` is only allowed under the name `search`.
         reads: prefixes of optional settings that this method reads, for example "expand.". They are a subset of
             `grace_irl.runs.config.OPTIONAL`. `fit` refuses values for the other optional settings.
         width: function from settings to the size of the population. A run can start from at most this number of given

@@ -1,1 +1,1 @@
-"""Reward programs as source texts: the contract, static checks, and exported files."""
+"""Reward programs as source texts: the contract that they fulfil, static checks, and exported files."""

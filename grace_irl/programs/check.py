@@ -1,8 +1,8 @@
-"""Static checks of a source: early, friendly errors before anything runs.
+"""Static checks of a reward program's source, which find errors before the program runs.
 
-The checks tell the author, a person or a model, what cannot work and in which line. They are no security boundary, as a
-hostile author can easily avoid them. The boundary is the sandbox (docs/sandbox.md). The checks themselves run in the
-sandbox child, because a hostile source can attack the parser.
+The checks tell the author, a person or a model, what cannot work and in which line. They give no security, because a
+hostile author can easily avoid them. Security comes from the sandbox (docs/sandbox.md). The checks run in the sandbox's
+child process, because a hostile source can attack the parser.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Bindings:
     Attributes:
         modules: names of modules, such as `np` from `import numpy as np`.
         numpy: names in `modules` that stand for numpy or a part of it.
-        members: names imported from a module. They may stand for modules, too.
+        members: names imported from a module, such as `sqrt` from `from math import sqrt`. They may also be modules.
         refusals: problems with imports that are not allowed.
     """
 
@@ -59,14 +59,14 @@ def bindings(nodes: Iterable[ast.AST]) -> Bindings:
 
 
 def root_name(node: ast.expr) -> str:
-    """The first name in a chain of attributes and subscripts (`np` in `np.linalg.norm`), or ""."""
+    """The first name in a chain of attributes and subscripts, such as `np` in `np.linalg.norm`; "" if there is none."""
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
 
 
 def _refusal(module: str) -> str | None:
-    """The reason to refuse the import of a module, or None if it is allowed."""
+    """The reason to refuse the import of a module; None if the import is allowed."""
     root = module.partition(".")[0]
     if root not in contract.ALLOWED_MODULES:
         allowed = "numpy, lxml and the standard library's pure parts (docs/contract.md)"
@@ -79,7 +79,7 @@ def _refusal(module: str) -> str | None:
 
 
 def _member_refusal(module: str, name: str) -> str | None:
-    """The reason to refuse the import of a name from an allowed module, or None if it is allowed."""
+    """The reason to refuse the import of a name from an allowed module; None if the import is allowed."""
     if (said := _refusal(f"{module}.{name}")) is not None:
         return said
     if module.partition(".")[0] == "numpy" and name in contract.NUMPY_FILES:
@@ -89,6 +89,7 @@ def _member_refusal(module: str, name: str) -> str | None:
     return None
 
 
+# names that a program must not use, each with the reason or an alternative
 FORBIDDEN_NAMES = {
     "open": "files are out of reach",
     "exec": "source that is made at run time cannot be checked",
@@ -118,10 +119,10 @@ FORBIDDEN_ATTRIBUTES = frozenset(
 """Attributes that lead from a value to the interpreter's frames, code objects and class tree."""
 
 FORBIDDEN_UNLESS_SELF = frozenset({"base", "sys", "os", "modules"})
-"""Attributes that lead from a module or an array to other modules or memory. On `self` they are the author's own."""
+"""Attributes that lead from a module or an array to other modules or memory. On `self`, a program may define them."""
 
 UNSEEDED = frozenset({"default_rng", "RandomState", "Random", "SystemRandom"})
-"""Random generators that get a new seed in every run if the program gives none."""
+"""Constructors of random generators that draw other numbers in every run, unless the program passes a seed."""
 
 _REPORTED = 20
 
@@ -131,9 +132,10 @@ class SourceReading:
     """The result of the static checks of a source.
 
     Attributes:
-        tree: the syntax tree, or None for a source that does not parse.
-        problems: syntax problems first, then refusals by line, then missing parts of the contract.
-        takes_action: whether reward_fn takes (state, action, next_state).
+        tree: the syntax tree; None if the source does not parse.
+        problems: only the syntax error if there is one. Otherwise forbidden code by line, then violations of the
+            contract.
+        takes_action: whether reward_fn takes (state, action, next_state) instead of (state).
     """
 
     tree: ast.Module | None
@@ -162,7 +164,10 @@ def read(source: str) -> SourceReading:
 
 
 def too_long(size: int) -> SourceProblem | None:
-    """The problem with a source of `size` UTF-8 bytes, or None. The host also calls this, outside the sandbox."""
+    """The problem with a source of `size` UTF-8 bytes that is too long; None if it is short enough.
+
+    Unlike the other checks, this one also runs outside the sandbox, before a source is sent to it.
+    """
     if size <= contract.MAX_SOURCE_BYTES:
         return None
     return SourceProblem(0, f"the source has {size} bytes; expected at most {contract.MAX_SOURCE_BYTES}: shorten it")
@@ -217,7 +222,7 @@ def _call(node: ast.Call, bound: Bindings) -> list[SourceProblem]:
 
 
 def _contract(tree: ast.Module) -> tuple[list[SourceProblem], bool]:
-    """Problems with class Reward and reward_fn in a tree, and whether reward_fn takes actions."""
+    """Problems with class `Reward` and its method reward_fn, and whether reward_fn takes actions."""
     classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
     reward = classes.get(contract.REWARD_CLASS)
     if reward is None:
@@ -246,7 +251,13 @@ def _no_class(tree: ast.Module) -> str:
 def _method(
     owner: ast.ClassDef, classes: dict[str, ast.ClassDef], name: str
 ) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """A method of a class, its own or inherited from a class of the source. As in Python, the last definition wins."""
+    """A method of a class, or one that it inherits from a class of the source. As in Python, the last definition wins.
+
+    Args:
+        owner: the class.
+        classes: all classes of the source by name.
+        name: name of the method.
+    """
     seen: set[str] = set()
     waiting = [owner]
     while waiting:
@@ -263,7 +274,10 @@ def _method(
 
 
 def _arity(method: ast.FunctionDef) -> tuple[int, int]:
-    """The minimum and maximum number of positional arguments that a method takes, without self."""
+    """The minimum and maximum number of positional arguments that a method takes, without self.
+
+    A method with `*args` has a maximum of at least 3, the largest number that the contract needs.
+    """
     arguments = method.args
     most = len(arguments.posonlyargs) + len(arguments.args)
     least = most - len(arguments.defaults)

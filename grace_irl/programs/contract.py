@@ -1,7 +1,8 @@
 """The contract of a reward program: the names it defines, the modules it may import, the arguments it gets.
 
-The module holds pure data and functions. The sandbox child uses them to check a source. Code that runs an exported
-reward uses them to pass the same arguments online as offline. The contract in words is docs/contract.md.
+The module holds only constants and pure functions. The sandbox uses them to check a source. Code that runs an exported
+reward, for example to train a policy, uses them to pass the same arguments as the sandbox does. docs/contract.md
+explains the contract.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ MAX_SOURCE_BYTES = 64 * 1024
 """Maximum length of a source, UTF-8 bytes."""
 
 FILENAME = "reward.py"
-"""The file name of a program's own lines in a traceback."""
+"""The file name that a traceback shows for lines of the program."""
 
 MODULE = "reward"
-"""`__name__` of a program's module, so that its `if __name__ == "__main__":` blocks do not run."""
+"""The value of `__name__` in a program. As it is not "__main__", blocks of `if __name__ == "__main__":` do not run."""
 
 REWARD_CLASS = "Reward"
 REWARD_METHOD = "reward_fn"
 DEBUG_METHOD = "debug_fn"
 DEBUG_SETS = "debug"
-"""Name of the optional module-level function that compares sets of states."""
+"""Name of an optional function at the top level of a program, `debug(expert_states, negative_states)`. It compares two
+lists of states, and returns a text for a prompt."""
 
 ALLOWED_MODULES = frozenset(
     {
@@ -39,7 +41,7 @@ ALLOWED_MODULES = frozenset(
 FORBIDDEN_SUBMODULES = frozenset(
     {"numpy.ctypeslib", "numpy.distutils", "numpy.f2py", "numpy.lib.format", "numpy.testing", "xml.sax"}
 )
-"""Parts of allowed modules that only serve files, compilers or foreign memory."""
+"""Parts of allowed modules that a program must not import, because they access files, compilers or foreign memory."""
 
 NUMPY_FILES = frozenset(
     {
@@ -47,11 +49,11 @@ NUMPY_FILES = frozenset(
         *("memmap", "DataSource", "open_memmap", "ctypeslib", "f2py", "testing"),
     }
 )
-"""Names of numpy that read or write files, or reach foreign memory."""
+"""Members of numpy that a program must not use, because they access files or foreign memory."""
 
 
 ACTION_DTYPE: np.dtype[Any] = np.dtype(np.float64)
-"""The dtype of the actions that a program gets, also of discrete ones."""
+"""The dtype of all actions that a program gets, including discrete ones."""
 
 
 def as_action(action: Any) -> Any:
@@ -70,7 +72,7 @@ class SourceProblem:
     Attributes:
         line: line number, from 1; 0 for the source as a whole.
         text: description and remedy.
-        kind: sandbox `Status` of a run of this source.
+        kind: status of a run of this source in the sandbox (see `sandbox.protocol.Status`).
     """
 
     line: int

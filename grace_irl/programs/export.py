@@ -1,7 +1,8 @@
-"""Export of a program as one self-contained file: provenance, program, calibration.
+"""Export of a reward program as one self-contained Python file: provenance, program, calibration.
 
-This module only splits programs into tokens; it never parses or runs them. The calibration is the end of the file. So
-nothing in the program, such as a string or a variable, can be mistaken for it.
+The calibration is a scale and an offset. They turn a reward into the logit of D, the probability that a state is an
+expert's. The calibration is the end of the file, so no string or variable of the program can be mistaken for it. This
+module only splits programs into tokens; it never parses or runs them.
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ from grace_irl.programs.parsing import (
 )
 
 NAMES = ("SCALE", "OFFSET", "THRESHOLD", "discriminator_logit")
+"""Names that an export defines below a program."""
 CALIBRATION = "# The discriminator that was fitted"
 """Beginning of the part that an export adds below a program."""
 SPARE = ("CALIBRATION_SCALE", "CALIBRATION_OFFSET", "CALIBRATION_THRESHOLD", "calibrated_logit")
+"""Names that replace `NAMES` if the program already uses one of these."""
 
 Numbers = tuple[float, float, float | None]  # scale, offset, threshold
 
@@ -63,16 +66,17 @@ def export_source(
     """The source of a module with the program, its provenance and its calibration.
 
     The module's docstring consists of the title, the facts (one line `name: value` each) and the program's docstring.
-    The end of the module defines the calibration `SCALE` and `OFFSET`, the `THRESHOLD` on the uncalibrated reward, and
-    `discriminator_logit(reward, log_pi=0.0)`. This is the logit of D, the probability that a state is an expert's. If
-    the program uses one of these names, they are `CALIBRATION_SCALE`, `CALIBRATION_OFFSET`, `CALIBRATION_THRESHOLD`
-    and `calibrated_logit` instead, with a number appended if necessary.
+    The end of the module defines four names: the calibration `SCALE` and `OFFSET`, the `THRESHOLD` on the uncalibrated
+    reward, and the function `discriminator_logit(reward, log_pi=0.0)`. It returns the logit of D, where `log_pi` is the
+    log-probability of the action under the policy. If the program uses one of these names, the four names of `SPARE`
+    replace them, with a number appended if necessary.
 
     Args:
         source: a program that compiles.
         title: first line of the docstring.
         facts: provenance as pairs of name and value.
-        scale, offset: the calibration; 1 and 0 without one. If the scale is None, none of these names are defined.
+        scale: scale of the calibration, 1 for a reward without one; None to define none of the four names.
+        offset: offset of the calibration.
         threshold: reward above which a state is classified as an expert's; None if unknown.
 
     Raises:
@@ -102,17 +106,17 @@ def export_source(
 
 
 def calibration_of(source: str) -> tuple[float, float] | None:
-    """Scale and offset in an exported file, or None. The file is neither run nor parsed.
+    """Scale and offset in an exported file; None if it has none. The file is neither run nor parsed.
 
-    An export has them in its last lines. In a file that a user wrote or changed, the last assigned pair counts. The
-    assignments must begin at the left margin, each on its own line.
+    An exported file has them in its last lines. A file that a user wrote or changed may assign several pairs, of which
+    the last is returned. The assignments must begin at the left margin, each on its own line.
     """
     found = _numbers(source)
     return None if found is None else found[:2]
 
 
 def threshold_of(source: str) -> float | None:
-    """The threshold on the reward in an exported file, or None. See `calibration_of`.
+    """The threshold on the reward in an exported file, found as in `calibration_of`; None if it has none.
 
     In a file that a user wrote or changed, the assignment must follow directly after those of scale and offset.
     """
@@ -131,7 +135,7 @@ def _numbers(source: str) -> Numbers | None:
 
 
 def _number(text: str | None) -> float | None:
-    """The finite decimal number in a text, or None."""
+    """The finite decimal number that a text consists of; None for other texts."""
     try:
         found = float(text or "")
     except ValueError:
@@ -146,18 +150,22 @@ def program_of(source: str) -> str:
     if written is None:
         return source
     said, body = _take_docstring(normalised(text[: written.start()]))
-    own = "".join(said.split("\n\n", 2)[2:])  # the program's docstring follows the title and the facts
+    own = "".join(said.split("\n\n", 2)[2:])  # the program's docstring comes third, after the title and the facts
     own = "\n".join(plain(line) for line in own.splitlines())
     docstring = f'"""{own}{chr(10) if chr(10) in own else ""}"""\n\n\n' if own else ""
     return normalised(f"{docstring}{body}")
 
 
 def sound(text: str, what: str) -> str:
-    """Check the text of a Python file before it is written. Return it unchanged.
+    """Check the text of an exported Python file before it is written, and return it unchanged.
+
+    Args:
+        text: text of the file.
+        what: name of the exported thing, for messages.
 
     Raises:
-        InputError: the text has invisible characters or does not compile. The run that it is from is then old, damaged
-            or forged.
+        InputError: the text has invisible characters or does not compile. This happens with old, damaged or forged
+            runs.
     """
     hidden = unseen(text)
     why = str(hidden[0]) if hidden else why_not_compiled(text, what)
@@ -167,13 +175,13 @@ def sound(text: str, what: str) -> str:
 
 
 def plain(line: str) -> str:
-    """The line without double quotes, backslashes and invisible characters, so that a docstring can hold it."""
+    """The line as a docstring can hold it: without double quotes, backslashes and invisible characters."""
     clean = "".join(c if c.isprintable() else " " for c in seen(line))
     return clean.replace("\\", "/").replace('"', "'")
 
 
 def _names_to_use() -> Iterator[tuple[str, str, str, str]]:
-    """Candidates for the four names that an export defines, the usual ones first."""
+    """Candidates for the four names that an export defines: `NAMES`, `SPARE`, then `SPARE` with numbers."""
     yield NAMES
     yield SPARE
     for number in itertools.count(2):
@@ -182,18 +190,18 @@ def _names_to_use() -> Iterator[tuple[str, str, str, str]]:
 
 
 def _names(text: str) -> set[str]:
-    """The names of a program in NFKC form, which Python uses to compare them."""
+    """All names in a program. They are in Unicode's NFKC form, in which Python compares names."""
     every = every_token(text)
-    if not every or every[-1].type != tokenize.ENDMARKER:  # the tokens end before the text does
+    if not every or every[-1].type != tokenize.ENDMARKER:  # the text has an error, at which the tokens end
         return set(re.findall(r"\w+", unicodedata.normalize("NFKC", text)))
     return {unicodedata.normalize("NFKC", token.string) for token in every if token.type == tokenize.NAME}
 
 
 def _ending(text: str) -> re.Match[str] | None:
-    """A match of the part that an export added below a program, or None.
+    """A match of the part that an export added below a program; None if there is none.
 
-    This part cannot lie within a string or brackets: they would be open at the end of the file, which would then not
-    compile.
+    The part reaches to the end of the file, so it cannot lie within a string or brackets. They would still be open at
+    the end, and such a file does not compile.
     """
     name = r"(?:{0}|CALIBRATION_{0}(?:_[0-9]+)?)"
     pattern = re.escape(_END.format(about=CALIBRATION, scale="<S>", offset="<O>", level="<T>", logit="<L>"))
@@ -213,9 +221,9 @@ def _ending(text: str) -> re.Match[str] | None:
 
 
 def _assigned(text: str) -> tuple[str, str, str]:
-    """The last pair of scale and offset assigned at the left margin, and a threshold assigned directly after it.
+    """The last scale and offset that are assigned at the left margin, and a threshold assigned directly after them.
 
-    Missing ones are "".
+    The values are the texts of the numbers; "" for a missing one.
     """
     found: dict[str, tuple[int, str]] = {}
     for row, line in enumerate(statements(tokens(text))):
@@ -232,10 +240,11 @@ def _assigned(text: str) -> tuple[str, str, str]:
 
 
 def _take_docstring(text: str) -> tuple[str, str]:
-    """The module's docstring, in brackets or not, and the text without it. If the text compiles, so does the rest."""
+    """The module's docstring, in brackets or not, and the rest of the text. If the text compiles, the rest does."""
     every = every_token(text)
     found = [token for token in every if matters(token)]
-    layout = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)  # a line with a final "\\" above a comment has them
+    # These tokens can precede the docstring, if a line that ends in a backslash stands above a comment.
+    layout = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
     found = list(itertools.dropwhile(lambda token: token.type in layout, found))
     opened = list(itertools.takewhile(lambda token: token.string == "(", found))
     strings = list(itertools.takewhile(lambda token: token.type == tokenize.STRING, found[len(opened) :]))

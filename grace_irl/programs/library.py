@@ -1,4 +1,7 @@
-"""Functions and classes that several programs of a run share (docs/runs.md, "Reuse")."""
+"""Functions and classes that several programs of a run share (docs/runs.md, "Reuse").
+
+A run uses this module to rank them for the user, and to export them as a Python module.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,10 @@ class Known:
     """A function or class, with its text in the first program of the run that contains it.
 
     Attributes:
-        digest: hash of the normalised syntax tree.
-        name: qualified name in that program.
-        program: id of that program.
-        source: lines of the definition in that program, unchanged.
+        digest: hash of the normalised syntax tree, by which the definition is recognised in other programs.
+        name: qualified name in the first program, such as "near" or "Reward.near".
+        program: id of the first program.
+        source: lines of the definition in the first program, unchanged.
     """
 
     digest: str
@@ -32,14 +35,14 @@ class Known:
 
 @dataclass(frozen=True)
 class Usage:
-    """Use of a function by the programs of a run.
+    """Use of a function or class by the programs of a run.
 
     Attributes:
-        known: the function.
+        known: the function or class.
         programs: number of different programs that contain it.
         valid: number of these programs that are valid.
-        calls: number of places in their sources that call it by name. Calls at run time do not count.
-        best: id of the best valid program that contains it; "" without one.
+        calls: number of places in the sources of these programs that call it by name.
+        best: id of the best valid program that contains it; "" if there is none.
     """
 
     known: Known
@@ -50,16 +53,16 @@ class Usage:
 
 
 def segment(source: str, definition: Definition) -> str:
-    """The lines of a definition in a source. If its range exceeds the source, only existing lines are returned."""
+    """The lines of a definition in a source. If the source has fewer lines, only the existing ones are returned."""
     lines = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return "\n".join(lines[max(definition.first - 1, 0) : max(definition.last, 0)])
 
 
 def usages(known: Iterable[Known], programs: Mapping[str, Program], order: Sequence[str]) -> list[Usage]:
-    """The use of each function by the programs of a run, in a ranking.
+    """The use of each function by the programs of a run, sorted by importance.
 
     Args:
-        known: the functions of a run.
+        known: the functions and classes of a run.
         programs: all scored programs by id.
         order: ids of the valid programs, best first.
 
@@ -84,10 +87,15 @@ def usages(known: Iterable[Known], programs: Mapping[str, Program], order: Seque
 
 
 def reusable(uses: Iterable[Usage], programs: Mapping[str, Program], order: Sequence[str]) -> list[Usage]:
-    """The usages of functions that at least `SHARED` valid programs contain, in the given order.
+    """The usages of functions that at least `SHARED` valid programs contain, in the order of `uses`.
 
-    Two kinds are omitted. The first are functions that always occur in the same enclosing definition, such as the
-    methods of a shared class. The second are functions within functions, which may need the enclosing variables.
+    Two kinds of functions are left out: those that always occur in the same enclosing definition, such as the methods
+    of a shared class, and functions within functions, because they may need variables of the outer function.
+
+    Args:
+        uses: the usages to select from.
+        programs: all scored programs by id.
+        order: ids of the valid programs.
     """
     owners: dict[str, set[str]] = {}
     free: set[str] = set()
@@ -108,7 +116,7 @@ def reusable(uses: Iterable[Usage], programs: Mapping[str, Program], order: Sequ
 
 
 FUTURE = "from __future__ import annotations"
-MAX_CONSTANT = 2_000  # maximum length of a copied constant, characters; a comment names longer ones
+MAX_CONSTANT = 2_000  # maximum length of a copied constant in characters; a comment names constants that are longer
 
 
 @dataclass
@@ -136,17 +144,17 @@ def library_source(
 ) -> str:
     """The source of a module with functions of a run's programs.
 
-    The imports come first. Each function follows a comment that names its programs. A method becomes a function whose
-    first argument is `self`. If several functions have the same name, the later ones get a number, also in their own
-    recursive calls. A constant comes before the first function that needs it. The comment names everything else that
-    the function needs from its program.
+    The imports come first. A constant comes before the first function that needs it. Above each function, a comment
+    names the programs that contain it, and everything else that the function needs from its program. A method becomes a
+    function whose first argument is `self`. If several functions have the same name, the later ones get a number, also
+    in their own recursive calls.
 
     Args:
         uses: functions to write, best first.
-        programs: programs by id, at least those that the functions are from.
-        scores: text about the score of a program, by id.
-        title: first line of the docstring.
-        facts: further lines of the docstring.
+        programs: programs by id, at least the first program of each function (`Known.program`).
+        scores: text about the score of each program, by id.
+        title: first line of the written module's docstring.
+        facts: further lines of this docstring.
     """
     taken: dict[str, int] = {}
     written = []
@@ -180,7 +188,7 @@ def library_source(
 
 
 def dedented(text: str) -> str:
-    """A definition moved to the left margin. Strings of several lines stay unchanged, except docstrings."""
+    """A definition without its indentation. Lines within strings stay unchanged, except those of docstrings."""
     lines = text.split("\n")
     width = len(lines[0]) - len(lines[0].lstrip())
     inside: set[int] = set()
@@ -194,7 +202,7 @@ def dedented(text: str) -> str:
 
 
 def renamed(text: str, old: str, new: str) -> str:
-    """A definition under another name. Its uses of its own name (`old`, `self.old`) change, too."""
+    """A definition under another name. Uses of the old name in the definition (`old`, `self.old`) change, too."""
     if old == new:
         return text
     lines = text.split("\n")
@@ -218,7 +226,7 @@ def renamed(text: str, old: str, new: str) -> str:
 
 
 def _closure(used: set[str], constants: Mapping[str, str]) -> set[str]:
-    """The names in `used`, and all names that the constants among them need."""
+    """The names in `used`, and all names that these constants need, directly or through other constants."""
     while True:
         more = {name for each in used & constants.keys() for name in names(constants[each])}
         if more <= used:

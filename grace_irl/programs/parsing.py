@@ -1,11 +1,11 @@
-"""Parsing of Python sources, one thread at a time, and a check of their characters.
+"""Parsing of Python sources, a check of their characters, and their tokens.
 
-Up to Python 3.11.7 all threads of an interpreter share one counter for the depth of syntax trees. If two threads parse
-at once, one of them may raise a SystemError (python/cpython#106905).
+Parsing is limited to one thread at a time. Up to Python 3.11.7, all threads share one counter for the depth of syntax
+trees, and parsing in two threads may raise a SystemError (python/cpython#106905).
 
-Characters that are invisible, or that reorder a text, can make a reader approve a different program than the one that
-runs (CVE-2021-42574). They can also control the terminal that shows it. The check only scans the text, so it is safe
-outside the sandbox, too.
+The check refuses invisible characters and characters that reorder a text. They can make a reader approve a different
+program than the one that runs (CVE-2021-42574), or control the reader's terminal. The check only scans the text, so it
+is safe outside the sandbox, too.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from grace_irl.text import FILLERS, SELECTORS, escaped
 
 BOM = "\ufeff"
 _REFUSED = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+"""Unicode categories of the refused characters."""
 _WORDS = {
     "Cc": "a control character",
     "Cs": "half of a character",
@@ -41,13 +42,13 @@ def canonical(source: str) -> str:
 
 
 def unseen(source: str) -> tuple[SourceProblem, ...]:
-    """Problems with invisible characters in a canonical source, at most `_REPORTED`.
+    """Problems with invisible characters in a source, at most `_REPORTED`. The source must be `canonical`.
 
     A character that occurs several times in a line is one problem.
 
     Refused are control characters except LF and tab, direction marks, characters without width, line and paragraph
-    separators, letters and marks without a glyph, and private or unassigned characters. Variation selectors are
-    refused after a letter or a digit, where they make names differ that look equal. Spaces of other widths are allowed.
+    separators, letters and marks without a glyph, and private or unassigned characters. Variation selectors are refused
+    after a letter or a digit, because names with and without them look equal. Spaces of other widths are allowed.
     """
     if source.isascii() and source.replace("\n", "").replace("\t", "").isprintable():
         return ()
@@ -105,14 +106,24 @@ def parse(source: str, filename: str = "<unknown>") -> ast.Module:
 
 
 def literal(text: str) -> object:
-    """The value of a Python literal. It raises the errors of `parse`, and a ValueError for any other expression."""
+    """The value of a Python literal.
+
+    Raises:
+        ValueError: the text is another expression.
+        SyntaxError, RecursionError, MemoryError: as `ast.parse`.
+    """
     with _LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.literal_eval(text)
 
 
 def why_not_compiled(source: str, filename: str) -> str:
-    """The reason why this text does not compile, in one line; "" if it does. A separate process compiles it."""
+    """The reason why a source does not compile, in one line; "" if it compiles. A separate process compiles it.
+
+    Args:
+        source: text to compile.
+        filename: name of the file in the reason.
+    """
     python = [sys.executable, "-I", "-S", "-W", "ignore", "-c", _COMPILE, filename]
     try:
         tried = subprocess.run(
@@ -128,13 +139,13 @@ TokenInfo = tokenize.TokenInfo
 
 
 def normalised(source: str) -> str:
-    """The canonical source without empty lines around it, and with a line end after the last line."""
+    """The canonical source without empty lines at its start and end, but with a line end after the last line."""
     text = canonical(source).strip("\n") + "\n"
     return f"{text}\n" if text.endswith("\\\n") else text  # a line that ends in a backslash needs a next line
 
 
 def every_token(text: str) -> list[TokenInfo]:
-    """All tokens, including comments and empty lines. If the text is not valid Python, those before the error."""
+    """All tokens, including comments and empty lines. After a syntax error, the rest of the tokens is missing."""
     found: list[TokenInfo] = []
     with contextlib.suppress(tokenize.TokenError, SyntaxError):
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -155,6 +166,8 @@ def matters(token: TokenInfo) -> bool:
 def statements(found: Iterable[TokenInfo]) -> Iterator[list[TokenInfo]]:
     """The logical lines that begin at the left margin, each as a list of tokens.
 
+    A logical line may extend over several lines of text, such as within brackets.
+
     Args:
         found: the result of `tokens`.
     """
@@ -169,5 +182,5 @@ def statements(found: Iterable[TokenInfo]) -> Iterator[list[TokenInfo]]:
 
 
 def names(text: str) -> set[str]:
-    """All names and keywords in a text."""
+    """All names and keywords in a Python source."""
     return {token.string for token in tokens(text) if token.type == tokenize.NAME}

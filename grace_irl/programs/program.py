@@ -1,4 +1,4 @@
-"""A reward program: its source text, its identity, and its lineage, the programs from which it was made."""
+"""Reward programs: their source texts, their parents, and their identities, which are hashes of syntax trees."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ Within = Literal["module", "class", "function"]
 
 @dataclass(frozen=True)
 class Definition:
-    """One function or class that the sandbox found in a source. Comparisons ignore its lines.
+    """A function or class in a source. Comparisons ignore the attributes `first` and `last`.
 
     Attributes:
         name: qualified name, such as "near" or "Reward.near".
         digest: hash of the normalised syntax tree (16 hex digits).
         within: "function" if any enclosing definition is a function, else "class" for a method, else "module".
         calls: number of places in the source that call it by name, such as `near(…)`, `self.near(…)` or
-            `Reward.near(…)`. This includes recursive calls, but not calls by the evaluation.
-        first, last: first and last line, from 1, decorators included.
+            `Reward.near(…)`. This includes recursive calls.
+        first, last: numbers of the first and last line, from 1, including decorators.
     """
 
     name: str
@@ -38,15 +38,15 @@ class Program:
     """A reward program.
 
     Attributes:
-        id: hash of the normalised syntax tree (16 hex digits). The sandbox computes it when it parses the source.
+        id: hash of the normalised syntax tree (16 hex digits).
         source: Python text that defines `class Reward` (docs/contract.md).
-        nodes: size of the syntax tree. Of two equally good programs the smaller one ranks higher.
-        operator: operator that made the program ("initialise", "mutate", …).
+        nodes: number of nodes in the syntax tree. Of two equally good programs, the smaller one ranks higher.
+        operator: operator of the search that made the program, such as "initialise" or "mutate".
         parents: ids of the programs from which it was made.
-        prior: log-probability that the proposer gives the program, relative to its best one, nats; 0 if it gives none.
-            It matters if few demonstrations leave several programs equally good.
-        functions: functions and classes of the program, found when the sandbox parses the source.
-        takes_action: whether reward_fn takes (state, action, next_state); also found by the sandbox.
+        prior: log-probability of the program under the proposer, minus that of the proposer's best program, in nats; 0
+            if the proposer gives none. It affects the ranking most if there are few demonstrations.
+        functions: functions and classes of the program.
+        takes_action: whether reward_fn takes (state, action, next_state) instead of (state).
     """
 
     id: str
@@ -59,7 +59,12 @@ class Program:
     takes_action: bool = False
 
     def defines(self, name: str, within: Within) -> bool:
-        """Whether the program has a function, method or class with this unqualified name in such a scope."""
+        """Whether the program has a function, method or class with this unqualified name.
+
+        Args:
+            name: name without its scope, such as "near" for "Reward.near".
+            within: required value of `Definition.within`.
+        """
         return any(each.within == within and each.name.rpartition(".")[2] == name for each in self.functions)
 
 
@@ -67,13 +72,15 @@ DIGEST_CHARS = 16
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _SKIPPED_FIELDS = frozenset({"ctx", "type_comment", "kind", "type_ignores"})
+"""Fields of syntax trees that digests ignore."""
 _LATER_FIELDS = frozenset({"type_params", "default_value"})
-"""Fields that are missing in syntax trees of Python 3.11. A digest covers them only if they are not empty."""
+"""Fields that syntax trees of Python 3.11 lack. Digests include them only if they are not empty, so that all versions
+of Python compute the same digests."""
 
 
 @dataclass(frozen=True)
 class Identity:
-    """Identity of a syntax tree.
+    """Facts that identify a program, computed from its syntax tree.
 
     Attributes:
         id: digest of the whole normalised tree, 16 hex digits.
@@ -93,7 +100,8 @@ class _Found:
     Attributes:
         functions: functions and classes in order of appearance. Their `calls` are still 0.
         classes: qualified names of classes.
-        calls: each call by name as its scope, owner ("" for a plain name) and name.
+        calls: calls by name, each as (scope, owner, name). In `self.near(…)` the owner is "self" and the name is
+            "near". The owner of a plain name is "".
     """
 
     functions: list[Definition] = field(default_factory=list)
@@ -102,7 +110,7 @@ class _Found:
 
 
 def identify(tree: ast.Module) -> Identity:
-    """The identity of a syntax tree. It is hashed bottom-up, so one pass yields the digests of all functions.
+    """The identity of a program. The tree is hashed bottom-up, so one pass yields the digests of all functions.
 
     Raises:
         RecursionError: the tree is deeper than the interpreter's recursion limit.
@@ -115,13 +123,13 @@ def identify(tree: ast.Module) -> Identity:
 
 
 def text_id(source: str) -> str:
-    """The id of a source that does not parse: a hash of its text, which differs from the id of any tree."""
+    """The id of a source that does not parse: a hash of its text. No syntax tree has the same id."""
     text = b"text:" + source.encode("utf-8", "surrogatepass")
     return hashlib.sha256(text).hexdigest()[:DIGEST_CHARS]
 
 
 def _digest(node: ast.AST, scope: str, found: _Found) -> tuple[bytes, int]:
-    """Digest and node count of a subtree. Its definitions and calls are added to `found`."""
+    """Digest and number of nodes of a subtree. The subtree's definitions and calls are added to `found`."""
     inner, slot = scope, -1
     if isinstance(node, _DEFINITIONS):
         inner = f"{scope}.{node.name}" if scope else node.name
@@ -161,7 +169,10 @@ def _digest(node: ast.AST, scope: str, found: _Found) -> tuple[bytes, int]:
 
 
 def _joined(values: list[ast.expr]) -> list[ast.expr]:
-    """Parts of an f-string, with neighbouring texts merged and empty ones omitted. Not all Python versions do this."""
+    """Parts of an f-string, with neighbouring texts merged and empty ones left out.
+
+    Some versions of Python do this by themselves. Digests must not depend on the version.
+    """
     joined: list[ast.expr] = []
     for value in values:
         last = joined[-1] if joined else None
@@ -180,7 +191,7 @@ def _within(scope: str, classes: set[str]) -> Within:
 
 
 def _callee(function: ast.expr) -> Iterable[tuple[str, str]]:
-    """Owner ("" for a plain name) and name of the called function, if the call names it."""
+    """Yield the owner ("" for a plain name) and name of a called function; nothing if the call does not name it."""
     match function:
         case ast.Name(id=name):
             yield "", name
@@ -197,9 +208,9 @@ def _called(found: _Found) -> Counter[str]:
     for scope, owner, name in found.calls:
         parts = scope.split(".") if scope else []
         around = [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
-        if owner == "":  # look a name up in the enclosing scopes, innermost first, except in bodies of classes
+        if owner == "":  # look the name up in the enclosing scopes, innermost first. Bodies of classes do not count.
             wanted = [f"{outer}.{name}" for outer in around if outer not in found.classes] + [name]
-        elif owner in ("self", "cls", "super"):  # a method of the enclosing class, else one of another class
+        elif owner in ("self", "cls", "super"):  # a method of the enclosing class, or else of another class
             own = [f"{outer}.{name}" for outer in around if outer in found.classes]
             others = sorted(f"{each}.{name}" for each in found.classes)
             wanted = others if owner == "super" else own + others
@@ -212,7 +223,7 @@ def _called(found: _Found) -> Counter[str]:
 
 
 def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
-    """A body without its docstring, or `pass` if it holds nothing else."""
+    """The statements of a body without its docstring; `pass` if there are no others."""
     if not body or not isinstance(body[0], ast.Expr):
         return body
     value = body[0].value

@@ -113,9 +113,9 @@ def _closing(lines: Sequence[str], start: int, mark: str) -> tuple[int, str | No
 def joined(parts: Sequence[Block], wanted: re.Pattern[str]) -> str:
     """Build the program from the blocks of an answer. The result is "" if no block matches `wanted`.
 
-    The main block is the last matching one that is complete. Blocks that replace code by words such as "rest
-    unchanged" are not complete. Models also put imports and helpers into separate blocks. Such a block is added if it
-    defines a name that the program uses but does not define, or the optional function `debug`.
+    The main block is the last complete block that matches. A block with words such as "rest unchanged" instead of code
+    is not complete. Models often put imports and helpers into other blocks. Another block is added if it defines a name
+    that the program uses but does not define, or the optional function `debug`.
     """
     programs = [part for part in parts if part.language not in _NO_PROGRAM and not part.text.startswith("{")]
     candidates = [part for part in programs if wanted.search(part.text)]
@@ -170,10 +170,13 @@ class Answer:
     Attributes:
         source: the program, which defines class Reward; "" if there is none.
         reasoning: the model's text beside the program.
-        failure: one line that begins with the kind of failure; "" if there is a program. The kinds are "length"
-            (the token limit cut the program), "refusal" (the model or a filter declined), "empty" (only white space
-            and thoughts), "unparsable" (JSON without a program, or a text longer than `MAX_CHARS`) and "no_class"
-            (no class Reward).
+        failure: one line that begins with the kind of failure; "" if there is a program. The kinds are:
+
+            - "length": the token limit cut the program.
+            - "refusal": the model or a filter declined.
+            - "empty": only white space and thoughts.
+            - "unparsable": JSON without a program, or a text longer than `MAX_CHARS`.
+            - "no_class": no class Reward.
     """
 
     source: str
@@ -184,8 +187,8 @@ class Answer:
 def parse(text: str, finish: Finish = "stop") -> Answer:
     """Find the program in an answer.
 
-    It may be in a fenced block, in JSON, or neither. All forms are tried, since models do not always use the requested
-    format. A complete program is accepted even if the token limit cut the text after it.
+    The program may be in a fenced block, in JSON, or bare. All three are tried, since models do not always use the
+    requested format. A complete program is accepted even if the token limit cut the text after it.
 
     Args:
         text: the answer as the model sent it, of any size and content.
@@ -216,7 +219,7 @@ def tidy(text: str) -> str:
     """Replace unusual line breaks and spaces, and remove some invisible characters.
 
     Chat windows insert such characters, and Python refuses them. Zero-width joiners stay, because they have a meaning
-    in the texts of screens. If a program contains one, the sandbox refuses it and names the escape to write instead.
+    in the texts of screens. The sandbox refuses programs with joiners, and names the escape to write instead.
     """
     text = text.encode("utf-8", "replace").decode()  # replaces lone surrogates
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u00a0", " ")

@@ -43,7 +43,7 @@ def _letters(number: int) -> str:
 
 
 HELPER_FROM = 8_000
-"""Minimum budget in tokens for which prompts contain the helper function (`vector.HELPER`)."""
+"""Minimum `PromptBudget.total` for which prompts contain the helper function (`vector.HELPER`)."""
 
 TERSE_BELOW = 0.5
 """`PromptBudget.scale` below which prompts omit advice, debug functions and the list of instructions."""
@@ -62,7 +62,10 @@ SECTIONS = {
 
 @dataclass(frozen=True)
 class PromptBudget:
-    """Limits of prompts and of their parts, in tokens as estimated by `tokens.estimate`.
+    """Limits of prompts and of their parts. Numbers of tokens are estimated by `tokens.estimate`.
+
+    Some limits depend on the label rule. It makes all states of an expert positive ("all"), only the last state
+    ("last"), or only marked states ("goal").
 
     Attributes:
         total: maximum tokens of a whole prompt, with its system part. Prompt and answer must fit into the model's
@@ -74,8 +77,8 @@ class PromptBudget:
             trajectories are often random walks, which are long and say little.
         negative_heavy: the limit that replaces `negative` for large states, such as screens. One screen takes as many
             tokens as several grids.
-        dense: maximum tokens of one trajectory under the label rule "all". Every expert state is positive then, and
-            statistics say more than trajectories.
+        dense: maximum tokens of one trajectory under the label rule "all". Statistics of the states then say more than
+            single trajectories.
         experts, negatives: maximum number of expert and of negative trajectories. If there are more tasks, the number
             of tasks is the maximum.
         failures: maximum number of trajectories with states that the parent program misclassifies.
@@ -167,7 +170,7 @@ def brief(
         images: whether prompts with trajectories include pictures of states.
 
     Raises:
-        InputError: the data have states of a kind without a view.
+        InputError: there is no view for states of this kind.
     """
     budget = budget or PromptBudget()
     names = neutral_names(item.task for item in (*problem.train, *problem.held_out))

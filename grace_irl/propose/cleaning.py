@@ -25,7 +25,7 @@ class Cleaner:
 
     Args:
         asking: access to the model.
-        keep: callback that stores an answer, valid or not. It is called at once, since each answer costs money.
+        keep: callback that stores an answer, valid or not, as soon as it arrives. Each answer costs money.
         in_flight: maximum number of trajectories in parallel.
     """
 
@@ -39,7 +39,7 @@ class Cleaner:
 
         Args:
             items: expert trajectories, all different.
-            said: number of answers that are already stored, by trajectory digest. New answers are numbered from it.
+            said: number of answers that are already stored, by trajectory digest. It is the number of the next answer.
 
         Returns:
             The last failure by trajectory digest, for the trajectories that still have no goal states.

@@ -1,7 +1,7 @@
 """Proposers (sources of programs) that ask no model.
 
-`Given` returns programs of the user, and `Replay` the answers of a recorded run. `Seeded` and `InThread` wrap other
-proposers.
+`Given` returns programs that exist already, and `Replay` returns the answers of a recorded run. `Seeded` and `InThread`
+wrap other proposers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class GivenProgram:
     Attributes:
         source: the program's text.
         origin: the file or the run that the program comes from, for messages.
-        prior: log-prior in nats, at most 0; 0 if unknown. It is relative to the best program of the same proposer.
+        prior: log-prior in nats, at most 0; 0 if unknown. It is relative to the best program of its proposer.
     """
 
     source: str

@@ -51,8 +51,13 @@ class Goals:
         indices: for each trajectory, in the prompt's order, the sorted indices of its goal states, from 0. () means
             that it has no goal state, None that the answer about it is invalid.
         failure: one line that begins with the kind of failure; "" if every trajectory has a valid answer. The kinds
-            are "refusal", "empty", "range" (the number of a state is outside the trajectory), "length" (the token
-            limit cut the answer) and "missing" (a trajectory without an answer).
+            are:
+
+            - "refusal": the model or a filter declined.
+            - "empty": no text.
+            - "range": the number of a state is outside the trajectory.
+            - "length": the token limit cut the answer.
+            - "missing": there is no answer about a trajectory.
     """
 
     indices: tuple[tuple[int, ...] | None, ...]

@@ -37,7 +37,7 @@ class Asked:
 
 
 class Asking:
-    """A client of a model that writes a shorter prompt if a prompt is too long for the model.
+    """A client that sends prompts to a model. If a prompt is too long for the model, it sends a shorter one.
 
     Args:
         chat: the model.
@@ -61,7 +61,7 @@ class Asking:
         """Request `n` answers to a prompt.
 
         Args:
-            write: function that writes the prompt, shorter each time after `Prompter.shrink`.
+            write: function that writes the prompt with a `Prompter`. It is called again for a shorter prompt.
             name, n, schema: see `Question`.
 
         Raises:
@@ -104,10 +104,10 @@ class Asking:
 
 @dataclass(frozen=True)
 class _Call:
-    """One call to the model that answers several samples of a request.
+    """One call to the model. It answers several samples, which are consecutive requests with the same prompt.
 
     Attributes:
-        first: index of the sample that gets the first answer.
+        first: `Request.sample` of the request that gets the first answer.
         answers: task that returns the answers.
     """
 
@@ -118,7 +118,8 @@ class _Call:
 class LlmProposer:
     """A proposer that writes a prompt for each request and reads the model's answers.
 
-    The samples of a request are consecutive requests with the same prompt. One call to the model answers all of them.
+    One call to the model answers all samples of a request, which are consecutive requests with the same prompt.
+
     An answer without a program becomes a proposal with a failure. The failure begins with its kind: "length",
     "refusal", "empty", "unparsable", "no_class" or "no answer".
 
@@ -141,7 +142,7 @@ class LlmProposer:
         """
         group = request.index - request.sample
         if group not in self._calls:
-            # A resumed run may already have the first samples of a group. Then only the others are requested.
+            # A resumed run may already have the first samples of this call. Then only the others are requested.
             work = self._answers(request, tuple(parents), request.samples - request.sample)
             self._calls[group] = _Call(request.sample, asyncio.create_task(work))
         call = self._calls[group]

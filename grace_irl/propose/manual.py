@@ -13,7 +13,7 @@ from grace_irl.atomic import write_atomically
 from grace_irl.propose.protocol import AnswerFormat, Completion, Prompt, Question
 
 LOOK = 0.2  # seconds between two checks of the folder
-STILL = 3  # checks without a change until an answer file, or a batch of prompts, counts as complete
+STILL = 3  # number of checks without a change after which an answer file, or a batch of prompts, is complete
 PROMPT, ANSWER = ".prompt.md", ".answer.md"
 MAX_BYTES = 2_000_000  # maximum bytes that are read from an answer file
 
@@ -93,7 +93,7 @@ class Manual:
             await asyncio.sleep(LOOK)
 
     def _look(self) -> None:
-        """Check the folder, but not again within half of `LOOK`, since every waiting prompt calls this method."""
+        """Check the folder, but not again within `LOOK` / 2 seconds, since every waiting prompt calls this method."""
         now = time.monotonic()
         if now - self._looked < LOOK / 2:
             return

@@ -23,7 +23,7 @@ Wrong = Mapping[int, NDArray[np.int64]]
 
 
 def wrong_states(items: Sequence[Labelled], rewards: Mapping[str, NDArray[np.float64]]) -> Wrong:
-    """Find the wrong states, which a program misclassifies by their rewards.
+    """Find the wrong states, which are the states that a program misclassifies.
 
     The program's threshold is the one with the best accuracy. A positive state is wrong if its reward is at most the
     threshold, a negative state if its reward is above it.
@@ -116,8 +116,10 @@ class Material:
         parents: all parents.
         ancestors: further programs that the request names, such as the parents of a parent.
         debug: output of the first parent's debug_fn, by pairs of trajectory digest and step (from 0).
-        include_expert, incorrect_only, expert_only: whether the prompt shows an expert trajectory, only incorrect
-            states, only expert states. The search draws these choices at random (GRACE, table 6).
+        include_expert: whether the prompt shows an additional expert trajectory. The search draws this choice and the
+            next two at random (GRACE, table 6).
+        incorrect_only: whether the prompt shows only wrong states, each with the state before it.
+        expert_only: whether the prompt shows only wrong states that are positive, if there are any.
         trajectories: the trajectories whose goal states the prompt requests; () in all other prompts.
     """
 
@@ -141,11 +143,11 @@ class Workbench:
     """The data and tools of a proposer during a run.
 
     Attributes:
-        problem: labelled demonstrations; proposers read `problem.train` only.
+        problem: labelled demonstrations, of which proposers read only `problem.train`.
         sandbox: the sandbox that runs debug functions.
         seed: seed of the run.
         limits: limits of one sandbox run.
-        rewards: cache of the rewards that evaluated programs gave to training states.
+        rewards: cache of the rewards that evaluated programs gave to states.
         folder: folder of the run.
         note: callback that shows one line to the user.
     """

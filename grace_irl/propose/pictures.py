@@ -27,10 +27,10 @@ from grace_irl.states.screen import SCREEN
 from grace_irl.text import line
 
 PICTURES = 6  # maximum number of pictures in one prompt
-TRAJECTORIES = 3  # maximum number of trajectories without wrong states that have pictures
-CELL = 40  # side of a grid cell in pixels, with room for three codes, one below the other
+TRAJECTORIES = 3  # maximum number of trajectories in pictures that have no wrong state
+CELL = 40  # side of a grid cell in pixels, with room for its three numbers, one below the other
 LONGEST = 1_200  # maximum width and height of a picture in pixels; cells of large grids are smaller
-LEAST_NUMBERED = 36  # minimum side in pixels of a cell in which codes are written
+LEAST_NUMBERED = 36  # minimum side in pixels of a cell in which its numbers are written
 ENLARGED = 512  # maximum width and height in pixels to which small images are enlarged
 NAMED = 80  # maximum number of characters for the names of parts in a caption
 APART = 8  # pixels between the images of a record
@@ -67,7 +67,7 @@ def require_kind(kind: str, trajectory: Trajectory | None = None) -> None:
     """Raise InputError if states of a kind cannot be drawn, or if Pillow is missing.
 
     Args:
-        kind: name of the kind, such as "grid".
+        kind: name of the state kind, such as "grid".
         trajectory: a trajectory whose states are checked, too; None to check the kind alone.
     """
     objection = "" if trajectory is None or kind not in PAINTERS else PAINTERS[kind].objection(trajectory)
@@ -87,8 +87,9 @@ def require_kind(kind: str, trajectory: Trajectory | None = None) -> None:
 def pictures(titles: Mapping[str, Shown]) -> Pictures:
     """Draw states of the trajectories in a prompt, at most `PICTURES`.
 
-    States are chosen in this order: wrong states, one from each trajectory in turn, then the last and the first state
-    of expert trajectories. A prompt that asks for goal states has the last state, the first, and states between them.
+    Wrong states, which the parent program misclassifies, are chosen first, one from each trajectory in turn. Then come
+    the last and the first state of expert trajectories. A prompt that asks for goal states shows states between these
+    two as well.
 
     Args:
         titles: the trajectories by their titles in the prompt.
@@ -166,7 +167,7 @@ def png(state: NDArray[np.integer]) -> bytes:
 
 
 def _colour(code: tuple[int, ...]) -> tuple[int, int, int]:
-    """A light colour that depends on the code."""
+    """A light colour for a cell, computed from the three numbers of the cell."""
     number = int.from_bytes(hashlib.sha256(repr(code).encode()).digest()[:4])
     red, green, blue = colorsys.hsv_to_rgb((number % 997) / 997, 0.2 + 0.3 * (number % 7) / 6, 1.0)
     return round(255 * red), round(255 * green), round(255 * blue)

@@ -22,8 +22,8 @@ class Proposal:
         reasoning: the proposer's explanation, for people.
         prompt: the prompt as sent; "" for proposers without prompts.
         raw: the answer as it came.
-        sketch: the synthesiser's own form of the program; "" from other proposers. The run stores it, and the
-            synthesiser gets it back if the program becomes a parent.
+        sketch: the form in which the synthesiser, a proposer without a model, builds the program; "" from others. The
+            run stores it, and the synthesiser gets it back if the program becomes a parent.
         tokens_in, tokens_out: number of tokens as counted by the server; 0 without a server.
         seconds: wall time of the call.
         prior: log-prior of the program in nats, at most 0; 0 if unknown. It is relative to the proposer's best program.
@@ -50,7 +50,7 @@ class Parent:
     Attributes:
         program: the program.
         evaluation: the program's scores.
-        sketch: the synthesiser's own form of the program (`Proposal.sketch`).
+        sketch: `Proposal.sketch` of the program.
         notes: answers in text form to follow-up calls about the program, by operator (`Step.writes`).
     """
 
@@ -63,7 +63,7 @@ class Parent:
 class Proposer(Protocol):
     """A source of programs. Answers depend only on the request, the parents and the training data, never on timing.
 
-    The argument `parents` holds the parents of the request, then its ancestors.
+    The argument `parents` holds the parents of the request, then its ancestors (`Request.ancestors`).
     """
 
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
@@ -77,8 +77,8 @@ class Step:
 
     Attributes:
         operator: name of one of the method's operators: "repair", "align", …
-        writes: whether the answer is a new version of the program. If the version can be parsed, it replaces the old
-            one. Otherwise the answer is a text, which the search and later prompts get as a note (`Parent.notes`).
+        writes: whether the answer is a new version of the program, which replaces the old one if it can be parsed. If
+            False, the answer is a text, which the search and later prompts get as a note (`Parent.notes`).
     """
 
     operator: str
@@ -115,7 +115,7 @@ class Follower(Protocol):
             step: the follow-up call, chosen by the search method's rule (`Following`).
             request, parents: the arguments of `propose` for the first answer.
             version: the current version of the program; its evaluation says why it fails.
-            attempt: number of this follow-up call among those of the request, from 1.
+            attempt: number of this follow-up call within the request, from 1.
         """
         ...
 

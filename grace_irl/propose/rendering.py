@@ -52,7 +52,7 @@ class Operator:
     """A function that writes one kind of prompt. All random choices depend on `Material.seed` alone.
 
     Attributes:
-        write: function that writes the prompt from a briefing (the part of all prompts) and material.
+        write: function that writes the prompt from a briefing (the part that all prompts share) and material.
         debugged: function that returns the trajectories for which the prompt shows debug output (`Material.debug`), by
             section. None if the prompt shows no debug output.
     """

@@ -41,7 +41,7 @@ def needed(view: View, shown: Sequence[Shown]) -> int:
 def section(view: View, shown: Sequence[Shown], tokens: int, numbers: Mapping[str, int] | None = None) -> PromptSection:
     """Write trajectories under headings by task and role, in about `tokens` tokens.
 
-    If not everything fits, goal states are no longer written in full beside their changes. Trajectories in their
+    If not everything fits, goal states are written only as changes, and not in full as well. Trajectories in their
     shortest form are added in the given order, until one does not fit. The first is always added. The remaining tokens
     are divided evenly among the added ones. A last line gives the number of omitted trajectories.
 
@@ -49,7 +49,7 @@ def section(view: View, shown: Sequence[Shown], tokens: int, numbers: Mapping[st
         view: the object that writes states as text.
         shown: trajectories, most important first.
         tokens: limit of the section.
-        numbers: `PromptSection.numbers` of the previous section of the prompt, from which the titles are numbered on.
+        numbers: `PromptSection.numbers` of the previous section of the prompt. Titles continue these numbers.
     """
     if wanted(view, shown) > tokens:  # omit repetitions first
         shown = [replace(each, restate=False) for each in shown]

@@ -52,7 +52,7 @@ class Scale:
             raise InputError(f"reward scale {self.form!r}; expected one of {', '.join(get_args(Form))}")
 
     def __call__(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Convert rewards of any shape. "progress" returns them unchanged: `Payment` needs them for two states."""
+        """Convert rewards of any shape. In the form "progress" they stay unchanged, and `Payment` converts them."""
         if self.form in ("raw", "progress"):
             return rewards
         logit = self.scale * rewards + self.offset
@@ -66,7 +66,7 @@ class Payment:
 
     The form `progress` treats the program's rewards as potentials (Ng, Harada and Russell 1999). The discounted sum of
     an episode's converted rewards is then the discounted potential of its last state. The states before the last do
-    not change this sum. So they can guide the policy to the goal, but the policy gains nothing by staying in them. The
+    not change this sum. They can guide the policy to the goal, but the policy gains nothing by staying in them. The
     potential of the first state is set to 0, because no action affects it.
 
     Args:

@@ -41,7 +41,7 @@ def read_weights(data: bytes, device: str = "cpu") -> Any:
         device: the device of tensors.
 
     Raises:
-        ValueError: the data is not of `torch.save`, or is compressed. Errors of torch pass through.
+        ValueError: `torch.save` did not write the data, or the data is compressed. Errors of torch pass through.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:

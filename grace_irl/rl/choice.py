@@ -2,7 +2,7 @@
 
 The candidates are copies of the policy that the training kept, and its last policy. The favourite is the candidate
 whose episodes have the highest mean return by the signal. The signal is the reward that the learner trained on, in its
-last version. Only for PPO on the true reward, it is the environment's own reward.
+last version. For PPO on the true reward, and for no other method, it is the environment's own reward.
 """
 
 from __future__ import annotations

@@ -66,8 +66,8 @@ def collect(
 ) -> Demonstrations:
     """Play episodes until `episodes` of them are kept.
 
-    If the environment has a goal, only experts' episodes that reach it are kept. A negative episode that reaches the
-    goal is left out, because it would be a false negative.
+    If the environment has a goal, an expert's episode that misses the goal is left out. A negative episode that reaches
+    the goal is left out too, because it would be a false negative.
 
     Args:
         env_id: Gymnasium id.

@@ -35,7 +35,7 @@ class ExpertEpisode:
 
 
 def expert_episodes(problem: PolicyProblem, method: str, *, absorbing: bool = True) -> tuple[ExpertEpisode, ...]:
-    """Convert the experts with at least one step on the training side of the split.
+    """Convert the experts on the training side of the split. Trajectories without a step are left out.
 
     Under the label rule "goal", only marked goal states are examples of success. So an expert is cut after its last
     goal state, and left out if it has none. An expert whose goal states are not marked is used whole.

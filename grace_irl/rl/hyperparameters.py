@@ -129,8 +129,8 @@ TABLE: dict[str, Hyperparameters] = {
         "HalfCheetah, too: with the zoo's tuned settings Hopper stood still on the true reward (docs/training.md)"
     ),
 }
-"""Settings by the name of an environment without its version, or by a kind of state. The latter are for all other
-environments with such states."""
+"""Settings by the name of an environment without its version, or by kind of state. An environment without an entry of
+its own uses the entry of its kind of state."""
 
 TABLE[RECORD.name] = TABLE[VECTOR.name]
 

@@ -67,8 +67,8 @@ BODIES: dict[str, Body] = {
         {9: {}}, {11: "v2 or v4, whose last two numbers are always 0 and gone in v5: leave them out"}
     ),
 }
-"""Bodies by environment name without version. Their source is the section "Version History" of each environment's page
-in Gymnasium's documentation."""
+"""Bodies by environment name without version. The widths and options are from the section "Version History" of each
+environment's page in Gymnasium's documentation."""
 
 
 def split_id(environment_id: str) -> tuple[str, str]:

@@ -83,8 +83,8 @@ class PolicyProblem:
             into training and held-out data.
         make_env: factory of one Gymnasium environment with the true reward and the policy's observations (a `Box`).
             If there is a goal, the last step of an episode has `info["is_success"]`. The caller closes the environment.
-        observe: function from a trajectory of T steps to the policy's observations of its states, `(T+1, ...)`. The
-            flag of the fixed-horizon form is not yet among their components.
+        observe: function from a trajectory of T steps to the policy's observations of its states, `(T+1, ...)`. They
+            lack the extra component of the fixed-horizon form.
         make_learner: function from a vector environment of Stable-Baselines3 and a seed to an untrained on-policy
             algorithm of Stable-Baselines3 (PPO).
         steps: maximum environment steps of training, summed over all environments.

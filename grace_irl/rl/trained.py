@@ -73,7 +73,7 @@ def load_policy(path: str | Path, device: str = "cpu") -> TrainedPolicy:
     """Load a file of `TrainedPolicy.save` by torch's weights-only loader, which runs no code from the file.
 
     Raises:
-        InputError: the file is missing or of another kind.
+        InputError: the file is missing, or `TrainedPolicy.save` did not write it.
     """
     try:
         found = read_weights(Path(path).read_bytes(), device)

@@ -1,1 +1,1 @@
-"""A run: its configuration, folder, database, engine and stop rules."""
+"""A run of the search: its configuration, folder, database, main loop (engine) and stop rules."""

@@ -1,8 +1,8 @@
-"""Acting settings, which run code on this machine, read files, or send prompts and a key to a server.
+"""Authorisation of acting settings: those that run code on this machine, read files, or send prompts to a server.
 
-The user gives them with the command: flags, `--set`, `GRACE_IRL_*` variables, or arguments in Python. Acting settings
-from a run's folder are valid only if this user made the folder on this machine (`kept`), or if the run is part of a
-trusted expansion or comparison (docs/security.md).
+The user gives such settings with the command: as flags, `--set`, `GRACE_IRL_*` variables, or arguments in Python. A
+folder from somebody else must not choose them (docs/security.md). So acting settings in a run's folder are valid in two
+cases only. This user made the folder on this machine (`kept`), or the run is part of a trusted expansion or comparison.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from grace_irl.runs.config import flat, resolve, with_settings
 from grace_irl.settings import declared
 
 DATA = ("data.demos", "data.negatives")
-"""Settings that name the demonstrations."""
+"""Settings that name the files of demonstrations."""
 
 PATHS = (*DATA, "data.goals", "proposer.start_from", "proposer.recording")
-"""Paths that differ between the runs of an expansion. Its runs share all other acting settings."""
+"""Acting settings that may differ between the runs of an expansion. Its runs share all other acting settings."""
 
 NAMED = (
     *DATA,
     *("proposer.start_from", "proposer.recording", "model.url", "model.context", "expand.env"),
     *("sandbox.wall_s", "sandbox.cpu_s", "sandbox.memory_mb"),
 )
-"""Acting settings that the result of a run depends on: the user must give them again for somebody else's run."""
+"""Acting settings that affect the result of a run. To resume somebody else's run, the user must give them again."""
 
 DROPPED = ("data.goals", "expand.trust", "sandbox.allow_weak", "sandbox.workers")
-"""Acting settings that do not change the result of a resumed run. Unless the user gives them, the defaults are used."""
+"""Acting settings that do not affect the result. Somebody else's run gets the defaults, unless the user gives them."""
 
 WORDS_ONLY = ("model.url", "model.context", "expand.env", "expand.trust", "sandbox.allow_weak")
-"""Settings that a file (`--config`) must not give, unless the command itself gives them, too."""
+"""Settings that a file (`--config`) may contain only if the command itself gives them, too."""
 
 
 def runs_code(env: str) -> bool:
-    """Whether an environment's name selects code that runs here (`grace_irl.rl.environments.names_code`)."""
+    """Whether an environment's name, such as `file.py:make`, selects code that runs on this machine."""
     from grace_irl.rl.environments import names_code  # imports NumPy, which --help should not load
 
     return names_code(env)
@@ -58,7 +58,7 @@ _ACTS: Mapping[str, Callable[[object], bool]] = {
     "sandbox.cpu_s": lambda value: float(str(value)) > _LIMITS.cpu_s,
     "sandbox.memory_mb": lambda value: float(str(value)) > _LIMITS.memory_mb,
 }
-"""Functions that return whether a value acts, by the setting's key. For other keys, every non-empty value acts."""
+"""Functions that return whether a value is acting, by key. For keys without a function, any non-empty value is."""
 
 
 def acting(config: Config) -> dict[str, object]:
@@ -71,10 +71,13 @@ def acting(config: Config) -> dict[str, object]:
 def worded(
     file: Path | None, sets: Iterable[str], flags: Mapping[str, object] | None, base: Config | None = None
 ) -> Config:
-    """The configuration of a command, as for `resolve`. But a file must not contain settings of `WORDS_ONLY`.
+    """The configuration of a command. It is the result of `resolve`, with a check of the settings in `WORDS_ONLY`.
+
+    Args:
+        file, sets, flags, base: arguments of `resolve`.
 
     Raises:
-        InputError: as for `resolve`, or the file contains such a setting, and the command itself does not give it.
+        InputError: `resolve` fails, or the file contains a setting in `WORDS_ONLY` that the command does not give.
     """
     sets = tuple(sets)
     config = resolve(file, sets, flags, base)
@@ -104,13 +107,13 @@ def authorised(
     Args:
         config: the configuration in the folder.
         name: the folder's name, for messages.
-        kept: the recorded acting settings that this user gave for the folder on this machine, from the function `kept`.
-        sets, flags: settings of this command, as for `resolve`.
-        vouched: the configuration that a trusted expansion or comparison has for this run; None: there is none.
+        kept: acting settings that this user has given for the folder on this machine, from the function `kept`.
+        sets, flags: settings of this command, in the forms that `resolve` takes.
+        vouched: the configuration that a trusted expansion or comparison has for this run; None without one.
         in_memory: whether the caller passes the demonstrations, so that no demonstration file is read.
 
     Raises:
-        InputError: settings without authorisation. The message lists the flags that give them.
+        InputError: settings without authorisation. The message lists the flags with which the user can give them.
     """
     words = spoken(tuple(sets), flags)
     theirs = acting(config)
@@ -120,7 +123,7 @@ def authorised(
     missing: list[str] = []
     for key, value in theirs.items():
         if vouched is not None and key not in PATHS:
-            changes[key] = flat(vouched)[key]  # the user may have changed it for the whole expansion
+            changes[key] = flat(vouched)[key]  # its value for the whole expansion, which the user may have changed
         elif key in kept and kept[key] == _plain(value):
             continue
         elif key in words:
@@ -192,11 +195,11 @@ def new_token() -> str:
 
 
 def keep(token: str, anchor: Path, acting: Mapping[str, object]) -> None:
-    """Write a record into the user's state directory that this user made a folder. Do nothing if it is not writable.
+    """Record in the user's state directory that this user made a folder. Do nothing if the directory is not writable.
 
     Args:
         token: the token in the folder.
-        anchor: the file with the token. Its inode distinguishes the folder from a copy.
+        anchor: the file that contains the token. Its inode distinguishes the folder from a copy of it.
         acting: the acting settings that the user gave, as JSON values.
     """
     place = _place()
@@ -214,7 +217,7 @@ def keep(token: str, anchor: Path, acting: Mapping[str, object]) -> None:
 
 
 def kept(token: str, anchor: Path) -> dict[str, object] | None:
-    """The acting settings that this user gave a folder on this machine; None for somebody else's folder."""
+    """The acting settings in the record of a folder (`keep`). None if this user did not make it on this machine."""
     place = _place()
     if place is None or not _TOKEN.fullmatch(token):
         return None
@@ -230,7 +233,7 @@ def kept(token: str, anchor: Path) -> dict[str, object] | None:
 
 
 def _place() -> Path | None:
-    """The folder of the records; None for a user without a home."""
+    """The directory of the records; None for a user without a home directory."""
     base = os.environ.get("XDG_STATE_HOME", "")
     if os.path.isabs(base):
         return Path(base) / "grace-irl" / "runs"
@@ -241,6 +244,6 @@ def _place() -> Path | None:
 
 
 def _own(place: Path) -> bool:
-    """Whether only this user can write the records."""
+    """Whether this user owns the directory of the records, and nobody else can write into it."""
     found = place.stat()
     return found.st_uid == os.geteuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -122,7 +122,7 @@ class Answering:
         return result
 
     def remember(self, result: Result) -> None:
-        """Keep the notes of a result for later prompts about its program. The search has received the result."""
+        """Keep the notes of a result that the search has received. Later prompts may show them."""
         if result.program is not None and result.notes:
             self._notes.setdefault(result.program.id, result.notes)
 

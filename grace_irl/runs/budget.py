@@ -1,4 +1,4 @@
-"""The stop rules of a run, and its spending."""
+"""The stop rules of a run, and its spending: calls, tokens and cost."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Progress:
 
     Attributes:
         calls: number of results that the search has received.
-        tokens: input and output tokens in total.
-        cost: cost of those tokens.
+        tokens: number of input and output tokens of these results.
+        cost: cost of these tokens (`Prices`).
         seconds: search time in seconds, including the time before a resume.
         generation: number of complete generations.
         generation_ended: whether this result completed a generation.
@@ -57,8 +57,8 @@ class Budget:
 
     Args:
         rules: the user's stop rules.
-        fruitless: number of results in a row without a program that ends the run. Half as many end it if the proposer
-            had no new program for them. None: no limit.
+        fruitless: limit on the number of results in a row without a program; at the limit, the run ends. At half
+            the limit, the run ends if the proposer had nothing new to propose. None for no limit.
     """
 
     def __init__(self, rules: StopConfig, fruitless: int | None = None) -> None:
@@ -66,29 +66,29 @@ class Budget:
         self._fruitless = math.inf if fruitless is None else fruitless
 
     def may_ask(self, asked: int) -> bool:
-        """Whether the search may request one more proposal, after `asked` requests."""
+        """Whether the search may request another program, after `asked` requests."""
         return asked < _limit(self._rules.max_calls)
 
     def seconds_left(self, seconds: float) -> float | None:
-        """Seconds left after `seconds` of search; None without a limit."""
+        """The number of seconds left after `seconds` of search; None without a limit."""
         most = self._rules.max_seconds
         return None if most is None else max(0.0, most - seconds)
 
     def check(self, progress: Progress) -> str:
-        """The first reason to stop, in a few words, or ""."""
+        """The reason to stop, in a few words; "" if the run may continue."""
         # The target comes first: a run that reaches its target and a limit at the same time reports the target.
         reasons = (self._target(progress), self._limits(progress), self._plateau(progress), self._hopeless(progress))
         return next(filter(None, reasons), "")
 
     def spent(self, progress: Progress) -> bool:
-        """Whether a limit is reached or the proposer fails, which ends the whole run.
+        """Whether the whole run must end, because a limit is reached or the proposer brings no programs.
 
-        The other rules only end the search for better programs, and a stage such as reshaping may follow.
+        The other stop rules end only the current stage of the search. Another stage, such as reshaping, may follow.
         """
         return bool(self._limits(progress) or self._hopeless(progress))
 
     def _limits(self, progress: Progress) -> str:
-        """The reason to stop if a limit is reached, else "". Answers in flight are lost."""
+        """The reason to stop if a limit is reached, else "". A run that stops here loses its answers in flight."""
         rules = self._rules
         if progress.calls >= _limit(rules.max_calls):
             return f"max_calls: {progress.calls} proposals"
@@ -132,8 +132,8 @@ class Spending:
         answers: number of answers.
         calls: number of calls. One call may give several answers. Its tokens and seconds are stored with one of them.
         tokens_in, tokens_out: input and output tokens, as the server counted them.
-        cost: cost of those tokens.
-        seconds: sum of the durations of the calls, which is not wall time, since calls overlap.
+        cost: cost of these tokens.
+        seconds: sum of the durations of all calls. It may exceed the wall time, because calls overlap.
     """
 
     answers: int
@@ -150,7 +150,7 @@ class Spending:
 
 
 def spending(store: Store, prices: Prices) -> Spending:
-    """The spending of a run so far."""
+    """Add up the spending of a run so far."""
     rows = store.spent()
     tokens_in, tokens_out = sum(row[0] for row in rows), sum(row[1] for row in rows)
     return Spending(
@@ -164,5 +164,5 @@ def spending(store: Store, prices: Prices) -> Spending:
 
 
 def kinds(failures: Iterable[str]) -> dict[str, int]:
-    """The number of failures by kind, the text before the first colon ("length", "refusal", "no_class", …)."""
+    """Count failures by kind. The kind is the text before the first colon, for example "length" or "refusal"."""
     return dict(Counter(failure.partition(":")[0] for failure in failures).most_common())

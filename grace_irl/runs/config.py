@@ -31,10 +31,13 @@ def settings_of(method: str = METHOD) -> Mapping[str, Setting]:
 
 
 def method_named(file: Path) -> str:
-    """The method that a TOML file names, or the configuration in the folder of a run or an expansion; "" if none.
+    """The name of the method in a TOML file, or in the configuration of a run or an expansion; "" if there is none.
 
     The result is also "" for an unreadable file, because a later reader of the file raises the error. Pipes are not
     read: a pipe may never end, and its content can be read only once.
+
+    Args:
+        file: the TOML file, or the folder of the run or expansion.
     """
     folder = file.is_dir()
     files = (file / "config.toml", file / "rounds" / "0" / "run" / "config.toml") if folder else (file,)

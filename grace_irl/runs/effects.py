@@ -1,11 +1,11 @@
 """Refusal of settings that the user gives and that have no effect in a run.
 
-The declaration of a setting (`grace_irl.settings.setting`) names its need, a key of `NEEDS`. The user gives settings by
-flags, environment variables, keywords, `--set`, or a settings file. Values in a file count only if they differ from the
-defaults, since a file that a run wrote contains every setting.
+A setting may declare a need, for example "a model" (`grace_irl.settings.setting`). It has no effect in a run that does
+not meet this need. `NEEDS` lists all needs. An optional setting has no effect either if the run's method does not read
+it (`Method.reads`).
 
-`Method.reads` lists the optional settings that a method reads; the others are refused. A setting in a section of
-another method is unknown.
+The user gives settings by flags, environment variables, keywords, `--set`, or a settings file. A value in a file counts
+as given only if it differs from the default, because a file that a run wrote contains every setting.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Need:
     """A condition without which a setting has no effect.
 
     Attributes:
-        met: function that returns whether the condition holds. Its arguments are a configuration and the author of the
-            programs: a proposer's name, or "" for a proposer object of the caller.
-        lacks: for messages, what the run lacks if the condition does not hold.
-        expected: for messages, how the user can meet the condition.
+        met: function that returns whether the condition holds. Its arguments are a configuration and the author. The
+            author is the name of the proposer, or "" for a proposer object of the caller.
+        lacks: name of what the run lacks if the condition does not hold, for messages.
+        expected: flags with which the user can meet the condition, for messages.
         by_author: whether the condition depends on the author.
     """
 
@@ -40,12 +40,15 @@ class Need:
 
 
 def author_of(config: Config) -> str:
-    """The name of the proposer."""
+    """The name of the proposer. By default it is "llm" if there is a server, else "synthesis"."""
     return config.proposer.name or ("llm" if config.model.url else "synthesis")
 
 
 def _asks_model(config: Config, author: str) -> bool:
-    """Whether a model writes programs. In an expansion, a replayed recording only answers the first search."""
+    """Whether a model writes programs.
+
+    In an expansion, it may do so even if the first search replays a recording, which has no answers for later ones.
+    """
     return author == "llm" or (author == "replay" and config.expand.rounds > 0 and bool(config.model.url))
 
 
@@ -76,7 +79,7 @@ NEEDS = {
 
 
 def words(config: Config, file: Path | None, sets: Iterable[str], flags: Mapping[str, object] | None) -> dict[str, str]:
-    """The settings that the user gives, by key. Each value is the flag, variable, `--set` key or file that gives it."""
+    """The settings that the user gives: for each key, the flag, variable, `--set` key or file that gives it."""
     known, found = declared(type(config)), dict[str, str]()
     if file is not None:
         own = flat(resolve(file))
@@ -90,7 +93,10 @@ def words(config: Config, file: Path | None, sets: Iterable[str], flags: Mapping
 
 
 def changed(began: Config, config: Config, sets: Iterable[str], flags: Mapping[str, object] | None) -> dict[str, str]:
-    """The settings of `words` that differ from those that a run began with: repeating the same value is allowed."""
+    """The settings of `words` whose values differ from those that a run began with.
+
+    The user may repeat an old value, even if the setting has no effect.
+    """
     before, now = flat(began), flat(config)
     return {key: how for key, how in words(config, None, sets, flags).items() if now.get(key) != before.get(key)}
 
@@ -100,8 +106,8 @@ def require_effect(config: Config, given: Mapping[str, str], author: str | None 
 
     Args:
         config: the configuration of the run.
-        given: settings that the user gives, see `words`.
-        author: the proposer's name; None: the one in the configuration.
+        given: settings that the user gives, as `words` returns them.
+        author: the proposer's name, "" for a proposer object of the caller, or None to use the configured name.
 
     Raises:
         InputError: a setting without effect. The message names all settings with the same need.
@@ -121,7 +127,7 @@ def require_effect(config: Config, given: Mapping[str, str], author: str | None 
             who = f"proposer {author!r}" if author else "a proposer of the caller's own"
             because = f" ({who})" if need.by_author else ""
             expected = need.expected
-            if config.model.url:  # there is a server, but the author does not use it
+            if config.model.url:  # the user gave a server already, but the proposer does not use it
                 expected = expected.replace(MODEL, "no --replay" if author == "replay" else "--proposer llm")
             raise InputError(
                 f"{', '.join(idle)}: no effect, since this run has {need.lacks}{because}; expected {expected}, or "

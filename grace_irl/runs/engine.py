@@ -1,6 +1,6 @@
 """The main loop of a run (docs/runs.md, "The loop").
 
-It asks the search for requests, has them answered and evaluated, and tells the search the results.
+It asks the search for requests, gets programs and their scores, and tells the search the results.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Engine:
         tokens, cost = sum(spent), prices.cost(*spent)
         self._live = Live(tokens=tokens, cost=cost)
         self._progress = Progress(tokens=tokens, cost=cost)
-        self._concluded = ""  # reason why the first stage of the search ended; "" during it
+        self._concluded = ""  # reason why the first stage of the search ended, if another stage follows; else ""
         self._old = store.told()
         self._earlier_seconds = max((told.seconds for told in self._old.values()), default=0.0)
         self._started = time.monotonic()
@@ -225,7 +225,7 @@ class Engine:
 
     @property
     def _generation(self) -> int:
-        """Number of complete generations. If the search has none, `COUNTED` results are one generation."""
+        """Number of complete generations. If the search counts none, `COUNTED` results are one generation."""
         return self._search.generation if isinstance(self._search, Generational) else self._told // COUNTED
 
     def _concludes(self) -> bool:

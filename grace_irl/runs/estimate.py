@@ -1,4 +1,4 @@
-"""An estimate of a run's use of a model: calls, tokens, cost. No model is called, and no file is written."""
+"""Estimates of a run's calls, tokens and cost (`--estimate`). An estimate calls no model and writes no file."""
 
 from __future__ import annotations
 
@@ -33,11 +33,14 @@ from grace_irl.runs.proposers import programs_of
 from grace_irl.sandbox.protocol import Sandbox
 from grace_irl.search.protocol import Request
 
-ANSWER = 1_200  # assumed tokens of an answer; 34 recorded answers of a large model on BabyAI: 930 or more, median 1,378
-REPAIRS = 0.25  # share of programs that are sent back once for repair, in a typical run
-DRAWN = 5  # number of prompts built per operator
-PATIENCE, TIMEOUT = 0.0, 10.0  # seconds to wait for a lost server, and for its answer about the model
+# Assumed number of tokens in an answer. In 34 recorded answers of a large model on BabyAI, it was 930 or more, with
+# median 1,378.
+ANSWER = 1_200
+REPAIRS = 0.25  # share of programs that need one repair, in a typical run
+DRAWN = 5  # number of prompts per operator that are built to measure their sizes
+PATIENCE, TIMEOUT = 0.0, 10.0  # seconds to wait for a lost server, and for the server's answer about its model
 FIRST = "initialise"  # the operator whose prompts have no parent program
+# Error message in the repair prompt whose size is measured.
 FAULT = "runtime: IndexError: index 7 is out of bounds for axis 0 with size 7"
 
 
@@ -58,12 +61,12 @@ class PromptSize:
 
 @dataclass(frozen=True)
 class Total:
-    """Cost of a whole run.
+    """Calls, tokens and cost of a whole run.
 
     Attributes:
         programs: number of requested programs.
-        calls: number of calls of the model, repairs included.
-        repairs: number of those calls that are repairs.
+        calls: number of calls of the model, including repairs.
+        repairs: number of calls that request a repair.
         tokens_in, tokens_out: input and output tokens. A prompt counts once per call, for any number of answers.
         cost: cost of the tokens by `model.price_in` and `model.price_out`.
     """
@@ -83,12 +86,12 @@ class Total:
 
 @dataclass(frozen=True)
 class Cap:
-    """A limit of the configuration, and the run's estimated use of it.
+    """A configured limit, and how much of it the run is expected to use.
 
     Attributes:
-        name: the flag without its leading dashes.
+        name: flag of the limit without its leading dashes, for example "max-tokens".
         limit: the configured limit.
-        typical, most: use by a typical run, and by the longest one.
+        typical, most: use of a typical run, and of the longest run.
     """
 
     name: str
@@ -106,9 +109,9 @@ class Estimate:
         model: the model's name; "" if unknown.
         samples: number of answers per call.
         prompts: sizes of prompts, by operator.
-        answer_typical, answer_most: tokens of one answer, typically and at most.
-        typical, most: totals of a typical run, and of the longest one.
-        caps: the limits that are set.
+        answer_typical, answer_most: number of tokens in a typical answer, and in the longest one.
+        typical, most: totals of a typical run, and of the longest run.
+        caps: the configured limits.
         assumptions: assumptions behind the figures, one line each.
         notes: further information for the user, one line each.
         label: the rule for positive expert states, with its reason.
@@ -129,9 +132,9 @@ class Estimate:
 
 
 def estimated(config: Config) -> Estimate:
-    """The estimated cost of a run with this configuration.
+    """Estimate the cost of a run with this configuration.
 
-    The demonstrations are loaded. If a server is given, it is only asked for its model's name and context length.
+    The demonstrations are loaded. The only requests to a server are for its model's name and context length.
 
     Raises:
         InputError: settings or data that cannot be used, prompts that are too long, or a proposer without a model.
@@ -180,7 +183,10 @@ def estimated(config: Config) -> Estimate:
 
 
 def _server(model: ModelConfig, notes: list[str]) -> tuple[str, int | None]:
-    """The model's name and context length in tokens, from the server; "" and None if unknown."""
+    """Ask the server for its model's name and context length in tokens; "" and None if unknown.
+
+    If something is unknown, the reason is appended to `notes`.
+    """
     if not model.url:
         notes.append("no server was asked (no --llm-url): the model's context is not known")
         return "", None
@@ -201,7 +207,14 @@ def _server(model: ModelConfig, notes: list[str]) -> tuple[str, int | None]:
 
 
 def _sizes(problem: Problem, config: Config, room: int | None, operators: Iterable[str]) -> dict[str, PromptSize]:
-    """Sizes of prompts by operator, measured on built prompts."""
+    """Measure the sizes of prompts by operator, on prompts that are built for this purpose.
+
+    Args:
+        problem: the labelled demonstrations.
+        config: the configuration of the run.
+        room: maximum number of prompt tokens that the model's context allows; None if unknown.
+        operators: names of the operators.
+    """
     settings = proposers.prompt_settings(config)
     # No sandbox is needed: the made-up program has no debug function to run.
     problem = proposers.as_shown(config, problem)
@@ -236,7 +249,10 @@ def _made_up(problem: Problem) -> Parent:
 
 
 def _one_wrong_each(problem: Problem) -> dict[str, NDArray[np.float64]]:
-    """Rewards by trajectory digest: 1 for positive and 0 for other states, but swapped for one state in the middle."""
+    """Made-up rewards by trajectory digest, with the wrong value for the middle state of each trajectory.
+
+    The right value is 1 for positive and 0 for other states.
+    """
     rewards = {}
     for item in problem.train:
         values = item.positive.astype(np.float64)
@@ -249,7 +265,15 @@ def _one_wrong_each(problem: Problem) -> dict[str, NDArray[np.float64]]:
 def _total(
     config: Config, prompts: dict[str, PromptSize], phases: Sequence[Phase], answer: int, *, most: bool
 ) -> Total:
-    """The total of a run with these phases."""
+    """Calls, tokens and cost of a run with these phases.
+
+    Args:
+        config: the configuration of the run.
+        prompts: sizes of prompts, by operator.
+        phases: forecast of the run's requests.
+        answer: number of tokens in one answer.
+        most: whether to assume the longest prompts, a repair of every program, and no synthesised programs.
+    """
     samples, left = config.search.samples or 1, config.stop.max_calls or math.inf
     asked = []
     for phase in phases:
@@ -258,7 +282,7 @@ def _total(
     total = sum(each.programs for each in asked)
     given = len(programs_of(config.proposer.start_from, method(config.method).width(config)))
     given += 0 if most else config.proposer.seed_synthesis
-    for place, phase in reversed([*enumerate(asked)]):  # the programs that the run starts from need no calls
+    for place, phase in reversed([*enumerate(asked)]):  # given and synthesised programs need no calls
         if phase.operator == FIRST:
             asked[place] = replace(phase, programs=max(phase.programs - given, 0))
             given = max(given - phase.programs, 0)

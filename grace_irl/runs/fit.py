@@ -161,8 +161,8 @@ def resume(
         vouched: the configuration that a trusted expansion or comparison has for this run; None without one.
 
     Raises:
-        InputError: a folder that is no run, a run of another format, a run in use by another process, a setting that
-            must not change or lacks authorisation, or demonstrations that differ from the run's.
+        InputError: a folder that is no run, a run of another format, or one in use by another process. Also a setting
+            that must not change or lacks authorisation, or demonstrations that differ from the run's.
         GraceError: no valid program was found, or the model's server is lost. The run is saved.
         Interrupted: Ctrl-C. The run is saved.
     """

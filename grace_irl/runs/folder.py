@@ -31,12 +31,12 @@ class RunPaths:
     """Paths inside a run's folder (docs/runs.md).
 
     Attributes:
-        config: the resolved configuration.
+        config: the complete configuration.
         database: the run's state.
         reward: the best program so far, as an exported module.
         report: an HTML page about the run.
-        goals: goal states of the expert trajectories, which a person can correct (label rule "goal").
-        manual: prompts for a person, and the answers (`--proposer manual`).
+        goals: file of goal states of the expert trajectories, which a person can correct (label rule "goal").
+        manual: folder of prompts for a person, and of the answers (`--proposer manual`).
         lock: lock file of the process that works on the run.
         resume: arguments of `grace-irl fit` that resume this run, quoted for a shell.
     """
@@ -53,7 +53,7 @@ class RunPaths:
 
 
 def default_folder(demos: str) -> Path:
-    """The path `runs/<name of the set>-<time>`, with a number if it exists already."""
+    """The path `runs/<name of the demonstrations>-<time>`, with a number appended if it exists already."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(demos).stem if demos else "demos").strip("-.") or "demos"
     stem = Path("runs") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
     folder, number = stem, 2
@@ -63,7 +63,7 @@ def default_folder(demos: str) -> Path:
 
 
 def require_absent(folder: Path) -> None:
-    """Require that a new folder can be made at this path.
+    """Check that a new folder can be made at this path.
 
     Raises:
         InputError: the folder exists and is not empty, or it cannot be made.
@@ -89,7 +89,7 @@ def _impossible(folder: Path, why: str | None) -> InputError:
 
 
 def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalAnswer] = (), reason: str = "") -> None:
-    """Make the run's folder atomically: a temporary folder is filled, then renamed.
+    """Create the run's folder atomically: fill a temporary folder, then rename it.
 
     Args:
         folder: the path of the new folder.
@@ -114,7 +114,7 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
             store.set_problem(problem)
             store.set_meta("label", problem.rule)
             store.set_meta("label_reason", reason)
-            if not config.data.field_names:  # the programs use x0, x1, …, so an exported program lists the real names
+            if not config.data.field_names:  # programs then use x0, x1, …; an exported file explains them
                 store.set_meta("fields", ", ".join(f"x{n} {name}" for n, name in enumerate(problem.metadata.fields)))
             store.add_goals(goals)
             own(paths.database, store, config)
@@ -129,9 +129,9 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
 
 
 def own(database: Path, store: Store, config: Config) -> None:
-    """Record that this user made the run on this machine with these settings.
+    """Record that this user made the run on this machine with these settings (`acting.keep`).
 
-    The store's token names the record (`acting.keep`). A token without a record of this user is replaced.
+    A token in the store links the run to the record. If the token has no record of this user, a new token replaces it.
     """
     token = store.meta("token")
     if acting.kept(token, database) is None:
@@ -141,7 +141,10 @@ def own(database: Path, store: Store, config: Config) -> None:
 
 
 class RunLock:
-    """An advisory file lock. The kernel releases it when the process ends, even by a crash."""
+    """The lock of a run's folder, so that only one process works on the run.
+
+    It is an advisory file lock. The kernel releases it when the process ends, even by a crash.
+    """
 
     def __init__(self, path: Path) -> None:
         """Acquire the lock.
@@ -177,7 +180,7 @@ class RunLock:
 
 
 def _opened(path: Path) -> int:
-    """Open the lock file, or make it. Links are not followed, and a pipe does not block."""
+    """Open the lock file, or create it. Refuse links and pipes, which could lead outside the folder or block."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         file = os.open(path, flags, 0o644)

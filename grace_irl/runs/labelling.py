@@ -33,7 +33,8 @@ from grace_irl.runs.store import Store
 def chosen_rule(config: Config, demonstrations: Demonstrations) -> RuleChoice:
     """Choose the label rule of a new run.
 
-    A replay uses the rule that an earlier version chose, unless the recording or the user names one.
+    A replay uses the rule of the recording or of the user. Old recordings name no rule. Their replays use the rule that
+    the old versions of grace-irl chose.
 
     Raises:
         InputError: two files or environments support different rules.
@@ -79,7 +80,7 @@ class Labelling:
 
     @property
     def silent(self) -> tuple[Labelled, ...]:
-        """Expert trajectories without a valid answer, each once. () for other rules than "goal"."""
+        """Expert trajectories whose goal states are still unknown, each once. () for other rules than "goal"."""
         if self.rule != "goal":
             return ()
         known = self.goals

@@ -19,7 +19,7 @@ from grace_irl.runs.store import Store
 from grace_irl.search.ranks import ranked
 from grace_irl.version import __version__
 
-MAX_LINEAGE = 12  # maximum number of programs in a lineage
+MAX_LINEAGE = 12  # maximum number of programs in the result of `lineage`
 
 
 def export_record(record: Record, store: Store, config: Config) -> str:
@@ -46,7 +46,7 @@ def facts(
     label: str,
     fields: str = "",
 ) -> list[tuple[str, str]]:
-    """Facts about a program as (name, text): its scores, data and origin.
+    """Facts about a program as pairs (name, text): its scores, its data and its origin.
 
     Args:
         record: the program.
@@ -54,7 +54,7 @@ def facts(
         trajectories: the demonstrations of the run.
         config: the configuration of the run.
         label: the rule for positive expert states.
-        fields: the field names of a vector, if the program does not use them; else "".
+        fields: the field names of the states, if programs were written without them; else "".
     """
     account = method(config.method).account
     lines = [
@@ -79,7 +79,7 @@ def facts(
 
 
 def lineage(record: Record, records: Mapping[str, Record]) -> list[str]:
-    """The ids of the program, its first parent, that program's first parent, and so on, each with its operator."""
+    """The chain of first parents from a program back to its origin, as texts `id (operator)`. It may end with "…"."""
     names: list[str] = []
     current: Record | None = record
     while current is not None and len(names) < MAX_LINEAGE:
@@ -90,12 +90,12 @@ def lineage(record: Record, records: Mapping[str, Record]) -> list[str]:
 
 
 def data_digest(digests: Iterable[str]) -> str:
-    """One digest (16 hex digits) of a set of trajectories, independent of their order."""
+    """One digest (16 hex digits) of a set of trajectories, from their digests in any order."""
     return hashlib.sha256("\n".join(sorted(digests)).encode()).hexdigest()[:16]
 
 
 def short(name: str) -> str:
-    """The last two parts of a path. They identify a set of demonstrations, and reveal little about the machine."""
+    """The last two parts of a path. They identify a set of demonstrations but reveal little about the machine."""
     return "/".join(Path(name).parts[-2:])
 
 
@@ -111,8 +111,9 @@ class Reuse:
     """The use of functions and classes by the programs of a run.
 
     Attributes:
-        functions: all different functions and classes with their use, those of the best programs first.
-        shared: those in at least two valid programs, without parts of larger shared ones.
+        functions: usage of all different functions and classes, those of the best programs first.
+        shared: usage of functions and classes in at least two valid programs. Methods of a shared class and functions
+            within functions are omitted.
     """
 
     functions: tuple[Usage, ...]
@@ -120,7 +121,7 @@ class Reuse:
 
 
 def reuse(store: Store) -> Reuse:
-    """The use of functions and classes by the scored programs."""
+    """Collect the use of functions and classes by the scored programs of a run."""
     records = store.records()
     programs = {name: record.program for name, record in records.items()}
     order = _order(list(records.values()))

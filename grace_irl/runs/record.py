@@ -18,12 +18,12 @@ from grace_irl.toml import from_json
 
 
 def to_text(evaluation: Evaluation) -> str:
-    """An evaluation as JSON, without loss: floats in Python's shortest exact form, infinities as Python writes them."""
+    """Write an evaluation as JSON without loss. Floats are exact, and infinities have Python's spelling `Infinity`."""
     return json.dumps(asdict(evaluation), separators=(",", ":"))
 
 
 def from_text(text: str, version: int = FORMAT) -> Evaluation:
-    """The evaluation from the text of `to_text`, or from a run of an older format.
+    """Read an evaluation from the text of `to_text`, or from the text in a database of an older format.
 
     Raises:
         ValueError: invalid text, or a valid program whose score is not finite.
@@ -36,7 +36,7 @@ def from_text(text: str, version: int = FORMAT) -> Evaluation:
 
 @dataclass(frozen=True)
 class _Format2:
-    """An evaluation in format 2, which contained the discriminator's fields."""
+    """An evaluation as formats 1 and 2 of the database store it. All methods used the discriminator's fields then."""
 
     status: str
     message: str
@@ -53,7 +53,7 @@ class _Format2:
     threshold: float | None = None
 
     def evaluation(self) -> Evaluation:
-        """The evaluation in the current format."""
+        """Convert to the current form of evaluations."""
         told = Evaluation(self.status, self.message, self.traceback, seconds=self.seconds)
         if told.valid and not self.complete:
             return replace(told, bound=self.fitness)
@@ -75,19 +75,19 @@ class Record:
 
 
 def candidate(record: Record) -> Scored:
-    """A record as a `Scored` program, the form that `grace_irl.search.ranks` compares."""
+    """Convert a record to the form that `grace_irl.search.ranks` compares."""
     return Scored(record.program, record.evaluation, record.index)
 
 
 def record_row(program: Program, evaluation: Evaluation, index: int) -> tuple[object, ...]:
-    """A row of the table `programs`."""
+    """The row of the table `programs` for a scored program."""
     parents = json.dumps(program.parents)
     told = (index, program.source, program.nodes, program.operator, parents, program.prior)
     return (program.id, *told, to_text(evaluation), program.takes_action)
 
 
 def record_of(row: Sequence[Any], functions: tuple[Definition, ...], version: int = FORMAT) -> Record:
-    """The record of a row from `record_row`.
+    """Convert a row of the table `programs` to a record.
 
     Args:
         row: a row of the table `programs`.
@@ -107,7 +107,17 @@ def record_of(row: Sequence[Any], functions: tuple[Definition, ...], version: in
 
 @dataclass(frozen=True)
 class TrajectoryRow:
-    """A row of the table `trajectories`."""
+    """A row of the table `trajectories`.
+
+    Attributes:
+        digest: digest of the trajectory's content.
+        role: "expert" or "negative".
+        task: name of the task.
+        split: "train" or "held_out".
+        states: number of states.
+        positives: number of positive states.
+        source: file and episode of origin, for messages.
+    """
 
     digest: str
     role: str

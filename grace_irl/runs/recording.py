@@ -1,4 +1,4 @@
-"""Recordings: files with the answers of a run, to share with a paper or a test."""
+"""Recordings: files with the answers of a run's proposer. Others can replay the run from it, without the model."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from grace_irl.runs.store import Store
 from grace_irl.toml import from_json
 
 FORMAT = "grace-irl recording 3"
-OLDER = ("grace-irl recording 2", "grace-irl recording 1")  # the oldest format lists no trajectories
+OLDER = ("grace-irl recording 2", "grace-irl recording 1")  # format 1 lists no trajectories
 _MOST = 2**53
 """Largest valid token count, index or attempt."""
-_NEEDED = {"source", "failure"}  # fields of an answer that are written even with their default values
+_NEEDED = {"source", "failure"}  # fields of an answer that a recording contains even with their default values
 
 
 Content = list[tuple[str, str, str, str]]
@@ -38,7 +38,12 @@ Content = list[tuple[str, str, str, str]]
 
 @dataclass(frozen=True)
 class _Head:
-    """The header without the settings: the number of results, and the trajectories of the run."""
+    """The header of a recording without its settings.
+
+    Attributes:
+        calls: number of results of the run.
+        data: the trajectories of the run; [] in format 1.
+    """
 
     calls: int
     data: Content = field(default_factory=list)
@@ -46,7 +51,12 @@ class _Head:
 
 @dataclass(frozen=True)
 class _Place:
-    """The request's index and the attempt of an answer. Attempt 0 is the first answer; later ones are further calls."""
+    """The call that an answer belongs to.
+
+    Attributes:
+        index: index of the request.
+        attempt: 0 for the first answer to the request; later numbers for follow-up calls, such as repairs.
+    """
 
     index: int
     attempt: int
@@ -54,21 +64,21 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Goals:
-    """A line with an answer about goal states."""
+    """A line of a recording with an answer about goal states."""
 
     goals: GoalAnswer
 
 
 class Recorded:
-    """Answers read from a recording.
+    """The content of a recording.
 
-    The file has JSON lines: a header with settings and trajectories, then the answers about goal states, then those
-    with programs.
+    The file has JSON lines: a header with settings and trajectories, then answers about goal states, then answers with
+    programs.
 
     Attributes:
-        config: the settings in the header; see `shareable`.
+        config: the settings in the header, which include no acting settings (`shareable`).
         calls: number of results of the run.
-        content: the trajectories of the run; [] in a recording of the oldest format, which does not list them.
+        content: the trajectories of the run; [] in a recording of format 1, which does not list them.
     """
 
     def __init__(
@@ -86,22 +96,22 @@ class Recorded:
         self._goals = tuple(goals)
 
     def goals(self) -> Sequence[GoalAnswer]:
-        """Answers about goal states."""
+        """Answers about goal states, in order."""
         return self._goals
 
     def proposal(self, index: int, attempt: int = 0) -> Proposal | None:
-        """See `Recording`."""
+        """The answer of one call about a request; None if the recording has none."""
         return self._answers.get((index, attempt))
 
     def close(self) -> None:
-        """Do nothing: no file is open."""
+        """Do nothing, because no file is open. The method exists because `Store`, which callers use alike, has it."""
 
 
 def opened_recording(path: Path) -> Store | Recorded:
-    """The answers in a run's folder, or in a recording.
+    """Open the answers in a run's folder or in a recording.
 
     Raises:
-        InputError: neither a run nor a recording, or one without answers.
+        InputError: a path that is neither a run nor a recording, or one without answers.
     """
     found: Store | Recorded = Store(RunPaths(path).database) if path.is_dir() else _read(path)
     try:
@@ -113,13 +123,16 @@ def opened_recording(path: Path) -> Store | Recorded:
 
 
 def recorded_config(path: Path) -> Config:
-    """The configuration of a run that replays a recorded run, with the same number of results.
+    """The configuration that replays a recorded run up to its number of results.
 
-    Recordings are made to be shared, so they give no acting settings (`shareable`). But the folder of a run that this
-    user made on this machine also gives the demonstrations.
+    A recording may come from somebody else. So it provides no acting settings, such as paths (`shareable`). The folder
+    of a run also provides its demonstrations, if this user made it on this machine.
+
+    Args:
+        path: the folder of a run, or a recording.
 
     Raises:
-        InputError: as `opened_recording`.
+        InputError: a path that is neither a run nor a recording, or one without answers.
     """
     if path.is_dir():
         require_own_file(RunPaths(path).config)
@@ -135,14 +148,18 @@ def recorded_config(path: Path) -> Config:
     config = shareable(whole)
     if own:
         data = config.data.model_copy(update={"demos": whole.data.demos, "negatives": whole.data.negatives})
-        config = config.model_copy(update={"data": data})  # no file of goal states: the answers include them
+        config = config.model_copy(update={"data": data})  # the goal states are among the answers
     proposer = config.proposer.model_copy(update={"name": "replay", "recording": str(path.absolute())})
     stop = config.stop.model_copy(update={"max_calls": max(calls, 1), "max_seconds": None})
     return config.model_copy(update={"proposer": proposer, "stop": stop})
 
 
 def require_recorded_data(proposer: ProposerConfig, rows: Sequence[TrajectoryRow]) -> None:
-    """Require the data that a run was recorded on, if it is replayed.
+    """Check that a replay has the demonstrations of the recorded run.
+
+    Args:
+        proposer: settings of the proposer. Without a replay, there is nothing to check.
+        rows: the demonstrations of the new run.
 
     Raises:
         InputError: different trajectories, roles, tasks or splits.
@@ -162,12 +179,12 @@ def require_recorded_data(proposer: ProposerConfig, rows: Sequence[TrajectoryRow
 
 
 def content_of(rows: Sequence[TrajectoryRow]) -> Content:
-    """The trajectories of a run as `Content`, which does not depend on file names."""
+    """The trajectories of a run in the form `Content`, which two runs can compare. It contains no file names."""
     return sorted((row.digest, row.role, row.task, row.split) for row in rows)
 
 
 def write_recording(store: Store, config: Config, path: Path) -> int:
-    """Write the answers of a run's proposer into a recording, and return their number.
+    """Write the answers of a run into a recording. Return the number of answers to requests.
 
     Raises:
         InputError: the run has no answer yet.

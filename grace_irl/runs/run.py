@@ -99,7 +99,7 @@ class Run:
         cost: cost of these tokens, by the configured prices.
         rounds: rounds of the expansion whose last run this is; () for a separate run. An expansion alternates
             between fitting a reward and training a policy.
-        favourite: the round of the expansion with the best policy, judged without the environment's true reward.
+        favourite: the round of the expansion with the best policy, judged without the environment's own reward.
         label: the rule for positive expert states, with its reason.
         notes: messages shown to the user during the run.
     """

@@ -1,6 +1,7 @@
-"""The tables of run.db, and checks of a file's tables and of the types of its rows.
+"""The tables of run.db, and checks of a file that should be one.
 
-SQLite stores values of any type in any column, and a file may be damaged or edited.
+The checks are needed because a file may be damaged or edited, and because SQLite stores values of any type in any
+column. They compare the file's tables with `SCHEMA`, and the values of a row with the types of their columns.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from grace_irl.programs.library import segment
 from grace_irl.programs.program import Definition, Program, Within
 
 FORMAT = 4  # format of run.db; a file with a higher number comes from a newer version
-"""In format 1, held-out accuracies were at the best threshold on held-out data. In format 2, requests had no ancestors,
-and a repair was the only further call. Format 3 lacked `exhausted` and `takes_action`."""
+"""In format 1, the threshold of held-out accuracies was the best one on held-out data. In format 2, requests had no
+ancestors, and a repair was the only follow-up call. Format 3 lacked the columns `exhausted` and `takes_action`."""
 
 SCHEMA = """
 -- One file per run. The store is the only state of a run: told results, replayed, rebuild everything else.
@@ -107,7 +108,7 @@ OLDER = {
         (",\n  drafts TEXT NOT NULL, notes TEXT NOT NULL\n", ", draft TEXT\n"),
     ),
 }
-"""Parts of `SCHEMA` that a format changed, as (new text, old text), by that format."""
+"""Changes of `SCHEMA` as pairs (new text, old text), by the format that introduced them."""
 
 _STEP = "CASE attempt WHEN 0 THEN '' ELSE 'repair' END"
 _PROPOSALS = """
@@ -125,7 +126,7 @@ CREATE TEMP VIEW results AS SELECT idx, program, failure, seconds,
 
 
 def views(version: int) -> str:
-    """SQL of temporary views through which an older database is read with the current tables and columns."""
+    """SQL that creates temporary views on an older database. The views have the current tables and columns."""
     if version >= FORMAT:
         return ""
     return _PROPOSALS.format(step="step" if version > 2 else _STEP) + _BEFORE_4 + (_BEFORE_3 if version < 3 else "")
@@ -134,19 +135,19 @@ def views(version: int) -> str:
 def require_schema(
     database: sqlite3.Connection, path: Path, tables: Sequence[str], version: int = FORMAT
 ) -> tuple[str, ...]:
-    """Refuse tables that differ from `SCHEMA`, since views and triggers that somebody else added could run any SQL.
+    """Refuse a database whose tables differ from `SCHEMA`. Views and triggers from somebody else could run any SQL.
 
     Args:
         database: an open connection.
         path: the database file.
-        tables: names of the tables to check. With more than one, objects with names not in `SCHEMA` are refused, too.
+        tables: names of the tables to check. If there are several, objects that `SCHEMA` lacks are refused, too.
         version: the format of the database.
 
     Returns:
-        The names of everything that `SCHEMA` defines.
+        The names of all objects that `SCHEMA` defines.
 
     Raises:
-        InputError: a different table.
+        InputError: a difference.
     """
     expected = _schema(version)
     found = {row[0]: row for row in database.execute("SELECT name, type, tbl_name, sql FROM sqlite_schema")}
@@ -175,7 +176,7 @@ DEFINITION_COLUMNS = "program, digest, name, within, calls, first, last"
 
 
 def definition_rows(program: Program) -> list[tuple[object, ...]]:
-    """A program's rows of the table `definitions`."""
+    """The rows of the table `definitions` for a program: one per function or class."""
     return [
         (program.id, place, each.digest, each.name, each.within, each.calls, each.first, each.last)
         for place, each in enumerate(program.functions)
@@ -183,12 +184,19 @@ def definition_rows(program: Program) -> list[tuple[object, ...]]:
 
 
 def function_rows(program: Program) -> list[tuple[object, ...]]:
-    """A program's rows of the table `functions`, as if no earlier program had any of its functions."""
+    """The rows of the table `functions` for a program. They include functions that the table may have already."""
     return [(each.digest, each.name, program.id, segment(program.source, each)) for each in program.functions]
 
 
 def definitions(rows: Iterable[tuple[Any, ...]]) -> dict[str, tuple[Definition, ...]]:
-    """Functions and classes by program, from rows of `DEFINITION_COLUMNS` in order."""
+    """Group rows of the table `definitions` by program.
+
+    Args:
+        rows: values of `DEFINITION_COLUMNS`, sorted by program and place.
+
+    Raises:
+        ValueError: a damaged row.
+    """
     found: dict[str, list[Definition]] = {}
     for program, digest, name, within, calls, first, last in rows:
         if within not in get_args(Within):
@@ -198,13 +206,13 @@ def definitions(rows: Iterable[tuple[Any, ...]]) -> dict[str, tuple[Definition, 
 
 
 DAMAGE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, zlib.error)
-"""Errors that a damaged row can cause."""
+"""Types of errors that a damaged row can cause."""
 
 _KINDS: dict[str, tuple[type, ...]] = {"INTEGER": (int,), "TEXT": (str,), "REAL": (float, int), "BLOB": (bytes,)}
 
 
 class ColumnTypes:
-    """The declared column types of a database, by table.
+    """Checks of values from a database against the types of their columns.
 
     Args:
         database: an open connection.
@@ -225,7 +233,7 @@ class ColumnTypes:
             rows: the selected rows.
 
         Raises:
-            InputError: a value of another type.
+            InputError: a value of a different type.
         """
         if not rows:
             return
@@ -240,10 +248,10 @@ class ColumnTypes:
 
     @contextmanager
     def reading(self, table: str) -> Iterator[None]:
-        """Report an error within the block as damage of this table.
+        """Report an error of `DAMAGE` within the block as a damaged row of this table.
 
         Raises:
-            InputError: an error of `DAMAGE` occurred.
+            InputError: such an error occurred.
         """
         try:
             yield

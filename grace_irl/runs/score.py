@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RoleScore:
-    """Rewards of one group of states.
+    """Statistics of the rewards of one group of states.
 
     Attributes:
         group: "expert, positive", "expert, other" or "negative".
@@ -57,11 +57,11 @@ class Score:
         metrics: metrics over all tasks.
         tasks: metrics per task.
         roles: rewards per group of states.
-        scale, offset: the calibration used.
-        calibration: "file" (the reward's own), "fitted" (to these demonstrations) or "none".
-        threshold: threshold of `accuracy`, on the program's reward without calibration.
-        threshold_from: "file" (best on the data that the reward was fitted to) or "these data" (best on these).
-        kind: the kind of states and the reason, if the arrays fit several kinds; else "".
+        scale, offset: calibration of the discriminator, D = sigmoid(scale * reward + offset - log pi).
+        calibration: origin of scale and offset: "file" (the reward file), "fitted" (to these demonstrations) or "none".
+        threshold: reward, without calibration, above which a state is classified as positive.
+        threshold_from: origin of the threshold: "file" (the reward file) or "these data" (best on the demonstrations).
+        kind: a line about the kind of the states, if their arrays fit several kinds; else "".
         label: the rule for positive expert states.
         label_reason: the reason for that rule.
         monotonicity: mean Kendall tau of reward against time along expert trajectories, or None.
@@ -96,17 +96,17 @@ def score(
 ) -> Score:
     """Score a reward file on demonstrations. Its code runs only in the sandbox.
 
-    Accuracy is at the threshold in an exported file, which is the best one on the data of its run. For a file without a
-    threshold, it is at the best threshold on these demonstrations.
+    Accuracies are at the threshold in the file, which an export sets to the best one on the training data. If the file
+    has no threshold, they are at the best threshold on these demonstrations.
 
     Args:
         reward: the reward file.
-        demonstrations: the demonstrations. All of them are scored, train and held-out.
-        rule: the rule for positive expert states; None: the rule that fits the data (`grace_irl.demos.label_rule`).
-        choice: source of log pi, the log-probability of actions in the discriminator ("constant", "uniform", "recorded"
-            or "cloned").
-        calibration: "file" uses the scale and offset in an exported file, and fits them if there are none. "fitted"
-            fits them to these demonstrations. "none" uses the reward unchanged.
+        demonstrations: the demonstrations. All are scored, whether training or held-out.
+        rule: the rule for positive expert states; None to choose it by the data (`grace_irl.demos.label_rule`).
+        choice: source of log pi, the log-probability of actions in the discriminator: "constant", "uniform", "recorded"
+            or "cloned".
+        calibration: source of scale and offset: the reward "file", "fitted" to these demonstrations, or "none" for 1
+            and 0. With "file", they are fitted if the file has none.
         sandbox: open sandbox in place of a new one.
         workers, allow_weak: settings of a new sandbox.
 
@@ -160,7 +160,14 @@ def score(
 
 
 def _roles(items: Sequence[Labelled], values: Floats, rows: Columns, fitted: Calibration) -> tuple[RoleScore, ...]:
-    """Each group's rewards, and the share of its states that D classifies correctly at D = 0.5."""
+    """Statistics of the rewards by group of states.
+
+    Args:
+        items: the labelled demonstrations.
+        values: `(n,)` rewards of all rows.
+        rows: labels and log pi of n rows. A row is a state or a transition.
+        fitted: calibration of the discriminator.
+    """
     expert = rows.row_mask(np.array([item.demonstration.role == "expert" for item in items]))
     groups = (
         ("expert, positive", rows.positive, True),

@@ -1,4 +1,4 @@
-"""The database of a run: one SQLite file (in WAL mode) with the run's whole state."""
+"""The database of a run: one SQLite file (in WAL mode) with the whole state of the run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LONGEST = 1 << 28  # maximum size of one value in bytes
 MOST_STATES = 100_000_000
 """Maximum number of states in all trajectories of a run; a database with a larger number is damaged."""
 PRAGMAS = (
-    "trusted_schema=OFF",  # functions in somebody else's schema are not called
+    "trusted_schema=OFF",  # a schema from somebody else must not call functions
     "cell_size_check=ON",
     "mmap_size=0",
     "journal_mode=WAL",
@@ -57,11 +57,11 @@ class Told:
     Attributes:
         index: index of the request.
         program_id: the program's id; None if there is no program.
-        failure: why there is no program; "" otherwise.
-        seconds: search time so far in seconds, including the time before a resume.
-        drafts: ids of program versions that further calls replaced, oldest first.
-        notes: the model's answers to further calls about the program, by the operator that asked.
-        exhausted: whether the proposer had no new program.
+        failure: the reason why there is no program; "" otherwise.
+        seconds: search time in seconds until this result, including the time before a resume.
+        drafts: ids of earlier versions of the program, oldest first. Follow-up calls replaced them.
+        notes: texts that follow-up calls about the program returned, by the name of the step.
+        exhausted: whether the proposer had nothing new to propose.
     """
 
     index: int
@@ -75,7 +75,13 @@ class Told:
 
 @dataclass(frozen=True)
 class FateRow:
-    """A fate and the time of its decision: after result `index`, in generation `generation`."""
+    """A decision on a program (`Fate`), with its time.
+
+    Attributes:
+        index: index of the request whose result led to the decision.
+        generation: number of the generation at that time.
+        fate: the decision.
+    """
 
     index: int
     generation: int
@@ -89,15 +95,15 @@ class Store:
         """Open or create a database. The attribute `format` is the number of its format.
 
         Raises:
-            InputError: not a run, a run of a newer version, or a link.
+            InputError: a file that is not the database of a run, one of a newer version, or a link.
         """
         require_plain_database(path)
         if not create and not path.is_file():
             raise InputError(f"{path.parent}: no {path.name} in it; expected the folder of a run")
         self._path = path
         self._lock = threading.RLock()
-        self._open = False  # until it is True, `__init__` reports database errors
-        self._states: dict[str, int] | None = None  # number of states per trajectory, loaded at the first use
+        self._open = False  # while it is False, `__init__` handles database errors itself
+        self._states: dict[str, int] | None = None  # number of states by trajectory digest, loaded at the first use
         self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30.0)
         self._columns = ColumnTypes(self._db, path)
         try:
@@ -141,16 +147,16 @@ class Store:
             self._db.close()
 
     def meta(self, key: str) -> str:
-        """The value stored under a key, or ""."""
+        """The value of a key in the table `meta`, or ""."""
         rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
         return str(rows[0][0]) if rows else ""
 
     def set_meta(self, key: str, value: str) -> None:
-        """Store a value under a key."""
+        """Store the value of a key in the table `meta`."""
         self._write([("INSERT OR REPLACE INTO meta VALUES (?, ?)", [(key, value)])])
 
     def set_problem(self, problem: Problem) -> None:
-        """Store the trajectories of a run, in place of those stored before labelling."""
+        """Store the trajectories of a run. They replace the trajectories that were stored before labelling."""
         rows = [(place, *astuple(row)) for place, row in enumerate(trajectory_rows(problem))]
         self._states = None
         self._write([("INSERT OR REPLACE INTO trajectories VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)])
@@ -180,10 +186,10 @@ class Store:
             return [GoalAnswer(row[0], row[1], _one_of(row[2], Origin), _indices(row[3]), *row[4:]) for row in rows]
 
     def add_request(self, request: Request, generation: int) -> None:
-        """Store a request. If its index is in the store already, the requests must be equal.
+        """Store a request. If the store has a request with this index already, both must be equal.
 
         Raises:
-            GraceError: a different request with that index, so that the run cannot be replayed.
+            GraceError: the store has a different request with this index, so the run cannot be resumed.
         """
         row = (
             request.index,
@@ -210,12 +216,19 @@ class Store:
         return {row[0]: (row[1], row[2]) for row in self._rows("SELECT idx, generation, operator FROM requests")}
 
     def add_proposal(self, index: int, proposal: Proposal, attempt: int = 0, step: str = "") -> None:
-        """Store an answer. Attempts from 1 on are further calls, each with the name of its step."""
+        """Store an answer to a request.
+
+        Args:
+            index: index of the request.
+            proposal: the answer.
+            attempt: 0 for the first answer; later numbers for follow-up calls.
+            step: name of the step of a follow-up call, such as "repair"; "" for the first answer.
+        """
         row = (index, attempt, step, *(getattr(proposal, each.name) for each in fields(Proposal)))
         self._write([(f"INSERT OR REPLACE INTO proposals VALUES ({_marks(row)})", [row])])
 
     def proposal(self, index: int, attempt: int = 0) -> Proposal | None:
-        """The answer to a request; None if it is not in the store."""
+        """The first answer to a request, or the answer of a later attempt; None if it is not in the store."""
         rows = self._rows(f"SELECT {_PROPOSAL} FROM proposals WHERE idx = ? AND attempt = ?", (index, attempt))
         return _proposal(rows[0]) if rows else None
 
@@ -225,7 +238,7 @@ class Store:
             yield row[0], row[1], _proposal(row[2:])
 
     def add_told(self, result: Result, fates: Sequence[Fate], generation: int, seconds: float) -> None:
-        """Store a result that the search has received, and the fates that it decides, in one transaction."""
+        """Store a result that the search has received, and the fates that it decided, in one transaction."""
         index = result.request.index
         name = result.program.id if result.program else None
         drafts = json.dumps([draft.program.id for draft in result.drafts])
@@ -261,7 +274,7 @@ class Store:
         return {each.index: each for each in found}
 
     def set_final_fates(self, fates: Sequence[Fate], index: int, generation: int) -> None:
-        """Store the fates decided at the end of the run, in place of those from an earlier end."""
+        """Store the fates that the end of the run decides. They replace the fates of an earlier end of this run."""
         rows = _fate_rows(fates, index, generation, final=True)
         self._write([("DELETE FROM fates WHERE final = ?", [(1,)]), (_ADD_FATE, rows)])
 
@@ -285,7 +298,7 @@ class Store:
         return [Known(*row) for row in rows]
 
     def get(self, program_id: str, digests: Iterable[str]) -> dict[str, NDArray[np.float64]]:
-        """See `RewardCache`."""
+        """Stored rewards of a program by trajectory digest, `(T+1,)` each. Digests without rewards are missing."""
         if self._states is None:
             self._states = {row.digest: row.states for row in self.trajectories()}
         states, wanted = self._states, self._states.keys() & set(digests)
@@ -294,12 +307,12 @@ class Store:
             return {row[0]: unpack(row[1], states[row[0]]) for row in rows if row[0] in wanted}
 
     def put(self, program_id: str, rewards: Mapping[str, NDArray[np.float64]]) -> None:
-        """See `RewardCache`."""
+        """Store rewards of a program by trajectory digest, `(T+1,)` each."""
         rows = [(program_id, digest, pack(values)) for digest, values in rewards.items()]
         self._write([("INSERT OR REPLACE INTO rewards VALUES (?, ?, ?)", rows)])
 
     def add_event(self, kind: str, detail: str) -> None:
-        """Store an event. Its kind is "started", "resumed", "stopped", …"""
+        """Store an event of the run with the current time. Its kind is, for example, "started" or "note"."""
         row = (datetime.now(UTC).isoformat(timespec="seconds"), kind, detail)
         self._write([("INSERT INTO events (time, kind, detail) VALUES (?, ?, ?)", [row])])
 
@@ -358,7 +371,7 @@ _MACHINE = (
     *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL),
     *(sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM),
 )
-"""SQLite errors of the machine, not of the file's content."""
+"""SQLite error codes whose cause is the machine, such as a full disk, and not the file's content."""
 _REFERENCES = (
     ("results", "idx", "requests", "idx"),
     ("results", "program", "programs", "id"),
@@ -366,7 +379,7 @@ _REFERENCES = (
     ("definitions", "program", "programs", "id"),
     ("functions", "program", "programs", "id"),
 )
-"""(table, column, other table, key): each value of the column must be a key of the other table."""
+"""References as (table, column, other table, key). Each value of the column must be a key of the other table."""
 _TABLE = re.compile(r" FROM (\w+)")
 _FORMAT = re.compile(r"[0-9]{1,9}")  # excludes non-ASCII digits, and numbers too long for `int`
 _PROPOSAL = ", ".join(each.name for each in fields(Proposal))
@@ -384,7 +397,7 @@ def _indices(text: str) -> tuple[int, ...] | None:
 
 
 def _one_of(value: Any, allowed: Any) -> Any:
-    """The value if it is allowed.
+    """Check that a value is one of the values of a `Literal` type, and return it.
 
     Raises:
         ValueError: a value that is not allowed.

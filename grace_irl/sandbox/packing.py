@@ -216,7 +216,7 @@ def common_dtype(arrays: Sequence[NDArray[Any]]) -> np.dtype[Any]:
 
 
 def convert(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The array in a given type, without a copy if it has this type. Numbers beyond a float type's range are cut."""
+    """The array in this type, without a copy if it has the type. Numbers beyond a float type's range are clipped."""
     if array.dtype == dtype:
         return array
     if dtype.kind == "f" and not np.can_cast(array.dtype, dtype, "safe"):

@@ -23,7 +23,7 @@ class EvolutionSettings:
 
     Attributes:
         population: maximum number of programs in the population.
-        elite: number of best members that stay in the population, even if better programs could fill it.
+        elite: number of best members that stay in the population, even if enough better programs could replace them.
         generations: number of generations after the first population.
         include_expert: probability that a mutation prompt shows an expert trajectory.
         incorrect_only: probability that a mutation prompt shows misclassified states only.
@@ -49,11 +49,11 @@ class Evolution:
 
     The first generation fills the population with P new programs, where P is `settings.population`. Each later
     generation requests P mutations. The search draws the parent of a mutation with probability
-    exp(f / T) / sum exp(f / T), where f is the fitness and T the temperature.
+    exp(f / T) / sum exp(f / T). Here f is the fitness and T is `parent_temperature`.
 
-    The population changes after the last result of a generation. Until then `ask` returns `Wait`. With `steady`, the
-    population changes after every result, `ask` never returns `Wait`, and a generation is P results. Only `ask` draws
-    random numbers, so the order of calls determines them.
+    After the last request of a generation, `ask` returns `Wait` until all its results have arrived. Then the population
+    changes. With `steady`, the population changes after every result, `ask` never returns `Wait`, and a generation is P
+    results. Only `ask` draws random numbers, so the order of calls determines them.
     """
 
     def __init__(self, settings: EvolutionSettings, seed: int) -> None:
@@ -148,7 +148,7 @@ class Evolution:
         return tuple((name, bool(self._rng.random() < getattr(self._settings, name))) for name in names)
 
     def tell(self, result: Result) -> list[Fate]:
-        """Process a result. Return the fates of programs that it decides."""
+        """Process a result. Return the fates, such as "kept" or "dropped", that it decides."""
         self._told += 1
         fates = self._take(result)
         if self._settings.steady:

@@ -1,4 +1,4 @@
-"""The ask-and-tell interface between a search and the engine, which is the main loop of a run."""
+"""The interface between a search and the engine, the main loop of a run: `ask` for a request, `tell` its result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Request:
         index: index of the request within the search, from 0.
         operator: kind of the request, for example "initialise" or "mutate". A method's operator of this name writes
             the prompt.
-        parents: ids of the programs that the new program should improve; () for "initialise".
+        parents: ids of the programs on which the new program builds; () for "initialise".
         seed: seed of all random choices in the answer, drawn by the search.
         context: options of the operator as pairs of name and value, for example ("include_expert", True).
         samples: number of consecutive requests with equal operator, parents, seed and context. A model answers

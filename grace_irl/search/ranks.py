@@ -39,7 +39,7 @@ def merit(candidate: Scored) -> float:
 
 
 def ranked(candidates: Iterable[Scored]) -> list[Scored]:
-    """Sort programs by merit, best first. Ties go to the higher prior, then fewer nodes, then the earlier request."""
+    """Sort programs by merit, best first. Ties go to the higher prior, the smaller program, the earlier request."""
     return _within_equals(sorted(candidates, key=lambda c: -merit(c)), merit, _tie)
 
 
@@ -49,7 +49,7 @@ def winner(candidates: Iterable[Scored]) -> Scored | None:
     Programs compete if they are as good as the program of highest merit on training data. This holds for programs of
     equal merit. If the program of highest merit separates positive from negative states, it also holds for all other
     programs that do. The highest held-out accuracy wins. Ties go to the higher held-out fitness, then the higher
-    prior, fewer nodes and the earlier request.
+    prior, the smaller program and the earlier request.
     """
     order = ranked(candidates)
     if not order:

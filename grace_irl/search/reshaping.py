@@ -73,7 +73,10 @@ class Reshaping:
 
     @property
     def bar(self) -> Bar:
-        """The limits of the inner search. Versions have no limits, so their evaluations are complete and strict."""
+        """The limits on the score of the next program: those of the inner search, but none for versions.
+
+        Without limits, an evaluation is complete and includes strict mode, which computes all rewards twice.
+        """
         return Bar() if self._over else self._search.bar
 
     @property
@@ -182,7 +185,7 @@ def _change(name: str, before: float, after: float | None) -> str:
 
 
 def _preference(scored: Scored) -> tuple[float, float, int, int]:
-    """Sort key for versions: higher monotonicity, then higher held-out accuracy, fewer nodes, the earlier request."""
+    """Sort key for versions: higher monotonicity, then higher held-out accuracy, smaller size, earlier request."""
     metrics = scored.evaluation.metrics
     return (
         -round(metrics.get("monotonicity", 0.0), 9),

@@ -1,4 +1,4 @@
-"""The synthesiser: reward programs without a language model."""
+"""The synthesiser, which writes reward programs without a language model."""
 
 from grace_irl.synthesis.synthesiser import Synthesiser
 

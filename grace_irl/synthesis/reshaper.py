@@ -1,8 +1,8 @@
-"""Reshaping of a program over grids: versions of it with additional rewards for progress toward the goal.
+"""Reshaping: versions of a program over grids with additional rewards for progress toward the goal.
 
-Such a program waits for an event, for example that the agent faces a red ball. Its contents (`Outline`) are recovered
-from its source, because a program of another run comes without them. Only constants are parsed. As a check, a program
-is written from the recovered contents and compared with the source.
+A program over grids waits for an event, for example that the agent faces a red ball. The reshaper recovers the contents
+of the program (`Outline`) from its source, because a program of another run comes without them. Only constants are
+parsed. As a check, a program is written from the recovered contents and compared with the source.
 """
 
 from __future__ import annotations

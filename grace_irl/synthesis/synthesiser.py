@@ -58,19 +58,19 @@ class Sketcher(Protocol):
 
 
 PATIENCE = 20
-"""Maximum number of variations in a row without a new program. Then the proposer reports that it is exhausted."""
+"""After this number of variations in a row without a new program, the proposer reports that it is exhausted."""
 EXHAUSTED = f"exhausted: {PATIENCE} variations in a row gave no new program"
 
 
 class Synthesiser:
     """A proposer that answers requests with programs from the training data.
 
-    The operator of a request is one of three. "initialise" returns the initial programs, best first, then variations of
-    them. "mutate" returns a variation of the parent. "reshape" returns the parent with additional rewards for progress,
-    if the parent is a program over grids.
+    The answer depends on the operator of the request. "initialise" returns the initial programs, best first, then
+    variations of them. "reshape" returns the parent with additional rewards for progress, if the parent is a program
+    over grids. Any other operator, such as "mutate", returns a variation of a parent.
 
-    An answer depends only on the training demonstrations, the seed, the request and its parents. The "initialise"
-    request with index i gets the i-th distinct program, or a failure if there are fewer.
+    Equal requests with equal parents have equal answers, for the same training demonstrations and seed. The
+    "initialise" request with index i gets the i-th distinct program, or a failure if there are fewer.
 
     Args:
         problem: labelled demonstrations.
@@ -243,4 +243,4 @@ SKETCHERS: dict[str, Callable[[Problem, int], Sketcher]] = {
     SCREEN.name: _screens,
     RECORD.name: _records,
 }
-"""For each kind of state that the synthesiser reads: the function from a problem and a seed to a sketcher."""
+"""For each kind of state that the synthesiser reads, the function that makes a sketcher from a problem and a seed."""

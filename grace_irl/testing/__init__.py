@@ -1,1 +1,4 @@
-"""Conformance suites for parts in other packages. Each is a class of pytest tests with one method to implement."""
+"""Conformance suites: tests that every implementation of an interface must pass, also those of other packages.
+
+Each suite is a class of pytest tests. A subclass implements the method `make`, which returns the object to test.
+"""

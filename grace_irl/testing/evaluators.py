@@ -1,4 +1,4 @@
-"""The conformance suite of evaluators, for pytest.
+"""The conformance suite of evaluators, which score programs. It is a base class for pytest:
 
 class TestMyEvaluator(EvaluatorSuite):
     def make(self):
@@ -29,11 +29,11 @@ BROKEN = (
     f"{WHOLE}        return float('nan')\n",
     f"{WHOLE}        return 'text'\n",
 )
-"""Programs that every evaluator refuses, because of their syntax, the contract or a failure in a run."""
+"""Sources that every evaluator refuses, because of their syntax, their missing parts or a failure in a run."""
 
 
 def program(source: str) -> Program:
-    """The program that a run would make from a source."""
+    """Make a program from a source, as a run of a search does."""
     found = read(source)
     if found.tree is None:
         return Program(text_id(source), source, 0)
@@ -56,7 +56,7 @@ class EvaluatorSuite(ABC):
 
     @abstractmethod
     def make(self) -> Evaluator:
-        """Return a fresh evaluator with the same data each time. The suite closes it."""
+        """Return a new evaluator. All calls use the same data. The suite closes the evaluator."""
 
     @contextmanager
     def opened(self) -> Iterator[Evaluator]:
@@ -69,7 +69,7 @@ class EvaluatorSuite(ABC):
 
     @property
     def programs(self) -> list[Program]:
-        """All valid and broken programs, mixed."""
+        """All valid and broken programs, in a mixed order."""
         sources = [*self.broken[1:], *self.valid, *self.broken[:1]]
         return [program(source) for source in sources]
 

@@ -1,10 +1,11 @@
-"""The conformance suite of executors, for pytest.
+"""The conformance suite of executors, which run jobs in parallel. It is a base class for pytest:
 
     class TestMyExecutor(ExecutorSuite):
         def make(self, workers, services):
             return MyExecutor(workers, services)
 
-The jobs of the suite run the tasks below. A process of the executor imports them from this module.
+A job calls a task, which is a function that an executor imports in a separate process. This module also defines the
+tasks of the suite, such as `add`. The argument `tell` of a task sends messages to the submitter of the job.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ from grace_irl.errors import GraceError, InputError
 from grace_irl.work.executor import Executor, Job, JobError, Tell
 
 TASKS = __name__
+"""Name of the module with the suite's tasks."""
 WITHIN_S = 120.0
-"""Time limit for any wait in seconds, ample even on a busy machine."""
+"""Time limit for any wait in seconds, enough even on a busy machine."""
 
 
 def add(tell: Tell, first: int, second: int) -> int:  # noqa: ARG001
@@ -42,7 +44,7 @@ def echo(tell: Tell, **arguments: Any) -> dict[str, Any]:  # noqa: ARG001
 
 
 def variable(tell: Tell, name: str) -> str | None:  # noqa: ARG001
-    """Return a variable of the environment."""
+    """Return the value of an environment variable; None if it is not set."""
     return os.environ.get(name)
 
 
@@ -54,24 +56,24 @@ def count(tell: Tell, upto: int) -> int:
 
 
 def fail(tell: Tell, kind: str) -> None:  # noqa: ARG001
-    """Raise an error of this kind."""
+    """Raise an error: `InputError` for "input", `GraceError` for "grace", `ValueError` for "other"."""
     raise {"input": InputError, "grace": GraceError, "other": ValueError}[kind](f"a {kind} error")
 
 
 def die(tell: Tell, how: str) -> None:  # noqa: ARG001
-    """End the process without a result."""
+    """End the process without a result, by exit code 3 for "exit", else by SIGKILL."""
     if how == "exit":
         os._exit(3)
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def unreadable(tell: Tell) -> object:  # noqa: ARG001
-    """Return an object that is not plain data."""
+    """Return an object that JSON cannot represent."""
     return object()
 
 
 def begin_and_stay(tell: Tell, out: str) -> None:  # noqa: ARG001
-    """Start a child in a new session, write both process ids to a file, and stay alive."""
+    """Start a child process in a new session, write both process ids to the file `out`, and stay alive."""
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"], start_new_session=True)
     part = Path(f"{out}.part")
     part.write_text(f"{os.getpid()} {child.pid}")
@@ -80,7 +82,7 @@ def begin_and_stay(tell: Tell, out: str) -> None:  # noqa: ARG001
 
 
 def wait_for(tell: Tell, path: str) -> str:
-    """Send a message at the start, and return when a file exists."""
+    """Send the message "begun", wait until a file exists, and return its path."""
     tell("begun")
     until(Path(path).exists)
     return path
@@ -88,7 +90,7 @@ def wait_for(tell: Tell, path: str) -> str:
 
 @contextmanager
 def raises(error: type[BaseException], said: str = "") -> Iterator[list[BaseException]]:
-    """Require that the block raises an error of exactly this type, with these words in its text.
+    """Require that the block raises an error of exactly this type, whose text contains `said`.
 
     Yields:
         A list that contains the error after the block.
@@ -131,7 +133,12 @@ class ExecutorSuite(ABC):
 
     @abstractmethod
     def make(self, workers: int, services: Mapping[str, Callable[..., Any]]) -> Executor:
-        """Return an executor. The suite closes it."""
+        """Return an executor. The suite closes it.
+
+        Args:
+            workers: maximum number of jobs in parallel.
+            services: functions of this process by name, which jobs may call.
+        """
 
     def test_a_task_gives_its_result_and_prints_to_its_log(self, tmp_path: Path) -> None:
         with self.make(1, {}) as executor:

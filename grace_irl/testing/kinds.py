@@ -1,4 +1,4 @@
-"""The conformance suite of kinds of state, for pytest.
+"""The conformance suite of kinds of state, such as vectors or grids. It is a base class for pytest:
 
 class TestMyKind(StateKindSuite):
     kind = MY_KIND
@@ -28,14 +28,14 @@ from grace_irl.states.kind import StateKind, States
 
 
 def digest(kind: StateKind, states: States) -> str:
-    """The digest of states, computed as for trajectories."""
+    """SHA-256 of the states of a trajectory, computed by the methods that `Trajectory.digest` uses."""
     found = hashlib.sha256(repr(kind.identity(states)).encode())
     kind.feed(found, states)
     return found.hexdigest()
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two states in the form that programs receive have the same type and are equal."""
+    """Whether two states have the same type and are equal. Both are in the form that programs receive."""
     if isinstance(one, Mapping):
         return isinstance(other, Mapping) and list(one) == list(other) and all(same(one[n], other[n]) for n in one)
     if isinstance(one, np.ndarray):
@@ -48,14 +48,17 @@ class StateKindSuite(ABC):
 
     kind: ClassVar[StateKind]
     fields: ClassVar[tuple[str, ...]] = ()
-    """Names of the features of a state, for kinds whose features have names."""
+    """Names of the features of a state; () if the kind has no named features."""
 
     @abstractmethod
     def make(self, steps: int, seed: int) -> States:
-        """Return the states of a trajectory. Another seed gives other states with the same signature."""
+        """Return the states of a trajectory with this number of steps.
+
+        Another seed gives other states of the same set, for example vectors with the same number of features.
+        """
 
     def several(self) -> list[States]:
-        """The states of several trajectories of one set, with different lengths."""
+        """The states of four trajectories of one set, with different lengths."""
         return [self.make(steps, seed) for seed, steps in enumerate((4, 1, 0, 3))]
 
     def demonstrations(self) -> Demonstrations:
@@ -179,4 +182,5 @@ class StateKindSuite(ABC):
                 assert isinstance(view.change(states[0], state), str)
 
 
+# the invented word that replaces a word in a scrambled text
 _word: Callable[[str], str] = "w{}".format

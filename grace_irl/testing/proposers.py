@@ -1,4 +1,4 @@
-"""The conformance suite of proposers, for pytest.
+"""The conformance suite of proposers, which answer a search's requests by programs. It is a base class for pytest:
 
 class TestMyProposer(ProposerSuite):
     def make(self):
@@ -20,7 +20,7 @@ from grace_irl.propose.protocol import Follower, Parent, Proposal, Proposer, Ste
 from grace_irl.search.protocol import Request
 
 WITHIN_S = 60.0
-"""Time limit for one answer in seconds, ample even on a busy machine."""
+"""Time limit for one answer in seconds, enough even on a busy machine."""
 SOURCE = """class Reward:
     def __init__(self, extra_info=None):
         pass
@@ -30,16 +30,17 @@ SOURCE = """class Reward:
 """
 
 Asked = tuple[Request, Sequence[Parent]]
+"""A request, and the programs on which the answer may build."""
 T = TypeVar("T")
 
 
 def parent(source: str = SOURCE, sketch: str = "", evaluation: Evaluation = Evaluation("ok", score=-0.5)) -> Parent:
-    """A parent program for a request."""
+    """A program on which the answer to a request may build, with its evaluation."""
     return Parent(Program("0" * 16, source, 20), evaluation, sketch)
 
 
 def told(proposal: Proposal | None) -> Proposal | None:
-    """The proposal without its duration."""
+    """The proposal without its duration, which differs from run to run."""
     return None if proposal is None else replace(proposal, seconds=0.0)
 
 
@@ -52,22 +53,22 @@ class ProposerSuite(ABC):
 
     @abstractmethod
     def make(self) -> Proposer:
-        """Return a fresh proposer with the same data each time. The suite stops it if it is `Stoppable`."""
+        """Return a new proposer. All calls use the same data. If the proposer is `Stoppable`, the suite stops it."""
 
     def asked(self) -> Sequence[Asked]:
-        """Requests with their parents that the proposer answers with a program."""
+        """Requests with their parents, to which the proposer's answer is a program."""
         return [(Request(index, "initialise", seed=100 + index), ()) for index in range(3)]
 
     def unanswered(self) -> Sequence[Asked]:
-        """Requests with their parents that the proposer has no program for."""
+        """Requests with their parents, for which the proposer has no program."""
         return []
 
     def steps(self) -> Sequence[Step]:
-        """Further calls for the proposer, if it is a `Follower`."""
+        """Follow-up calls about a program, such as its repair. The suite makes them if the proposer is a `Follower`."""
         return [Step("repair")]
 
     async def answers(self, asked: Sequence[Asked]) -> list[Proposal | None]:
-        """Answers of a fresh proposer to one request after the other."""
+        """Answers of a new proposer to these requests, one after the other."""
         proposer = self.make()
         found = [await _in_time(proposer.propose(*each)) for each in asked]
         await _stop(proposer)

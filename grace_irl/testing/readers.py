@@ -1,4 +1,4 @@
-"""The conformance suite of readers of demonstrations, for pytest.
+"""The conformance suite of readers, which read demonstrations from a file format. It is a base class for pytest:
 
 class TestMyReader(ReaderSuite):
     def make(self, demonstrations, folder):
@@ -22,9 +22,9 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, 
 
 
 def vectors() -> Demonstrations:
-    """Demonstrations of vectors with actions, rewards and log-probabilities.
+    """Demonstrations whose states are vectors, with actions, rewards and log-probabilities.
 
-    They cover both roles, all splits, and different lengths and endings.
+    They cover both roles, several splits, different lengths and all combinations of `terminated` and `truncated`.
     """
     rng = np.random.default_rng(0)
     items = []
@@ -44,7 +44,7 @@ def vectors() -> Demonstrations:
 
 
 def require_same(one: Demonstration, other: Demonstration) -> None:
-    """Assert that two demonstrations are equal except for their sources."""
+    """Assert that two demonstrations are equal. The names of their files may differ."""
     for name in ("role", "task", "split", "goals"):
         assert getattr(one, name) == getattr(other, name), name
     assert one.trajectory.digest == other.trajectory.digest
@@ -59,7 +59,7 @@ def require_same(one: Demonstration, other: Demonstration) -> None:
 
 
 class Places:
-    """An allocator that remembers its arrays."""
+    """An allocator of arrays for a reader. It remembers all arrays that it made."""
 
     def __init__(self) -> None:
         self.given: list[NDArray[Any]] = []
@@ -70,7 +70,7 @@ class Places:
         return self.given[-1]
 
     def hold(self, array: NDArray[Any]) -> bool:
-        """Whether an array lies in the memory of a remembered array."""
+        """Whether an array uses the memory of a remembered array. Empty arrays use no memory and always pass."""
         return not array.size or any(np.shares_memory(array, each) for each in self.given)
 
 
@@ -78,11 +78,11 @@ class ReaderSuite(ABC):
     """Tests that every reader passes."""
 
     role: ClassVar[Role | None] = None
-    """Role argument for every reading, for formats without roles."""
+    """Role of all demonstrations, "expert" or "negative", for a format that stores no roles; else None."""
 
     @abstractmethod
     def make(self, demonstrations: Demonstrations, folder: Path) -> Callable[[], Source]:
-        """Write a set into the folder, and return a function that opens it anew at each call."""
+        """Write a set of demonstrations to the folder, and return a function that opens it anew at each call."""
 
     def demonstrations(self) -> Demonstrations:
         """A set that the format can hold."""

@@ -1,4 +1,6 @@
-"""The conformance suite of reward runners, for pytest.
+"""The conformance suite of reward runners, which score trajectories and running episodes by a program.
+
+It is a base class for pytest:
 
 class TestMyRunner(RewardRunnerSuite):
     def make(self, source, *, terms=False):
@@ -46,11 +48,13 @@ class Reward:
     def reward_fn(self, state):
         return random.random() + np.random.uniform() + float(state[0])
 """
+"""A program that draws random numbers."""
 MOVES = """
 class Reward:
     def reward_fn(self, state, action, next_state):
         return float(next_state[0] - 10 * state[0] + 100 * action[0])
 """
+"""A program that takes actions and rewards transitions."""
 PROGRAMS = {"remembers": REMEMBERS, "draws": DRAWS, "moves": MOVES}
 
 
@@ -64,7 +68,7 @@ def episodes(seed: int = 0) -> list[Trajectory]:
 
 
 def along(runner: RewardRunner, trajectories: list[Trajectory]) -> list[NDArray[np.float64]]:
-    """Rewards `(T,)` of each trajectory. All run as episodes at the same time, each in its own slot."""
+    """Rewards `(T,)` of each trajectory, computed step by step. All trajectories run as episodes at the same time."""
     runner.turn((), None, (), [Begin(slot, each.states[0], each.extra_info) for slot, each in enumerate(trajectories)])
     found: list[list[float]] = [[] for _ in trajectories]
     for step in range(max(each.num_steps for each in trajectories)):
@@ -82,7 +86,7 @@ def _actions(trajectory: Trajectory) -> Any:
 
 
 def _drawn() -> tuple[Any, ...]:
-    """The state of the process's random generators."""
+    """The states of the process's global random generators."""
     numbers: Any = np.random.get_state(legacy=False)
     return random.getstate(), numbers["state"]["key"].tolist(), numbers["state"]["pos"]
 
@@ -92,7 +96,12 @@ class RewardRunnerSuite(ABC):
 
     @abstractmethod
     def make(self, source: str, *, terms: bool = False) -> RewardRunner:
-        """Return a runner of a program. The suite closes it."""
+        """Return a runner of a program. The suite closes it.
+
+        Args:
+            source: text of the program.
+            terms: whether the runner also returns the components of rewards.
+        """
 
     def test_running_episodes_get_the_rewards_of_trajectories(self) -> None:
         trajectories = episodes()

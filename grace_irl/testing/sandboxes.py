@@ -1,11 +1,11 @@
-"""The conformance suite of sandboxes, for pytest.
+"""The conformance suite of sandboxes, which run untrusted programs. It is a base class for pytest:
 
     class TestMySandbox(SandboxSuite):
         def make(self):
             return MySandbox()
 
-It tests that rewards depend on states and instructions alone, and that failures become outcomes. It tries no attack:
-the canaries of `grace-irl doctor` do that (docs/sandbox.md).
+The suite tests that rewards depend only on a trajectory's data, and that a failing program gives an `Outcome` instead
+of an exception. It does not attack the sandbox; `grace-irl doctor` does (docs/sandbox.md).
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ class Reward:
         state[0] = -1
         return found
 """
-"""A program that counts the calls of its object and overwrites the states. Rewards would differ if trajectories shared
-objects or states."""
+"""A program that counts the calls of its object and overwrites the states that it receives. If trajectories shared
+objects or states, the rewards would not be those of `expected`."""
 MOVES = """
 class Reward:
     def reward_fn(self, state, action, next_state):
         return float(next_state[0] - state[0]) + 10 * float(action)
 """
+"""A program that takes actions and rewards transitions."""
 TALKS = """
 def debug(expert_states, negative_states):
     return f"{len(expert_states)} and {len(negative_states)}"
@@ -50,10 +51,11 @@ class Reward:
     def reward_fn(self, state):
         return 1.0
 """
+"""A program that compares two sets of states by a text."""
 
 
 def vectors(count: int = 3, length: int = 4) -> list[Trajectory]:
-    """Trajectories with different lengths, instructions and first numbers."""
+    """Trajectories of vectors, with different lengths, instructions and values."""
     made = []
     for number in range(count):
         states = np.arange(2.0 * (length + number)).reshape(-1, 2) + 1000 * number

@@ -1,12 +1,12 @@
-"""The conformance suite of searches, for pytest.
+"""The conformance suite of searches, which request programs and learn from their scores. It is a base class for pytest:
 
     class TestMySearch(SearchSuite):
         def make(self, seed):
             return MySearch(seed)
 
-The suite drives a search as a run does. It has several requests in flight, and returns the results in the order of the
-requests. Some programs fail, some are duplicates, and some evaluations stop early, because the score is below the
-search's bar (`Bar.floor`).
+The suite calls a search as a run does. Several requests may wait for their results, which come in the order of the
+requests. Some programs fail, and some are duplicates. A search may have a bar, a minimum score below which a program is
+useless (`Bar.floor`); some evaluations below it stop early.
 """
 
 from __future__ import annotations
@@ -24,23 +24,25 @@ from grace_irl.runs.record import from_text, to_text
 from grace_irl.search.protocol import Barred, Deciding, Draft, Fate, Generational, Request, Result, Search, Staged, Wait
 
 LIMIT = 1000
-"""Number of requests after which a search counts as endless."""
+"""Maximum number of requests of a search. A search with more requests fails the test."""
 LAGS = (1, 3, 20)
-"""Maximum numbers of requests in flight, which the tests try in turn."""
+"""Maximum numbers of requests without a result, which the tests try one after the other."""
 VERDICTS = {"kept", "dropped", "duplicate", "invalid", "repaired"}
+"""Possible decisions of a search on a program."""
 
 Reply = Callable[[Request, Bar], Result]
+"""A function that answers a request. It also receives the search's bar."""
 
 
 @dataclass
 class Drive:
-    """Record of a search's requests and decisions.
+    """Record of one use of a search.
 
     Attributes:
         requests: all requests, in order.
-        results: results for the first of these requests, in order.
-        fates: decisions of the search on its programs, in order.
-        best: for each result, the ids of the best programs after it.
+        results: results that the search received, in order of the requests. The last requests may have none.
+        fates: decisions of the search on programs, such as to keep or drop them, in order.
+        best: `search.best`, the ids of the best programs, after each result.
         is_over: whether the search ended by itself.
     """
 
@@ -57,7 +59,7 @@ def drive(search: Search, reply: Reply, lag: int = 1, most: int = LIMIT) -> Driv
     Args:
         search: search to run.
         reply: function that answers a request. It also receives the bar at the time of the request.
-        lag: maximum number of requests in flight.
+        lag: maximum number of requests without a result.
         most: number of results after which to stop a search that has not ended.
     """
     found = Drive()
@@ -83,7 +85,7 @@ def drive(search: Search, reply: Reply, lag: int = 1, most: int = LIMIT) -> Driv
 
 
 def fails(request: Request, bar: Bar) -> Result:
-    """The reply of a proposer without an answer."""
+    """A result without a program, as if the proposer had not answered."""
     del bar
     return Result(request, failure="no answer")
 
@@ -96,12 +98,12 @@ class SearchSuite(ABC):
         """Return a small search, which ends within `LIMIT` requests."""
 
     def evaluation(self, request: Request, score: float) -> Evaluation:
-        """The evaluation of a valid program, with the metrics that the search reads."""
+        """The evaluation of a valid program. A subclass adds the metrics that its search reads."""
         del request
         return Evaluation("ok", score=score, metrics={"fitness": score}, evidence={"suite": {"score": score}})
 
     def reply(self, request: Request, bar: Bar) -> Result:
-        """A pseudo-random result. It depends only on the request and, like a real result, on the bar."""
+        """A pseudo-random result, which depends only on the request and the bar."""
         draw = random.Random(f"{request.seed} {request.index}")
         chance, score = draw.random(), -draw.random()
         if chance < 0.1:
@@ -174,7 +176,7 @@ class SearchSuite(ABC):
 
     def test_waiting_once_more_changes_nothing(self) -> None:
         def waiting(search: Search) -> Drive:
-            """Ask a second time after each `Wait`, as an engine may do after any event."""
+            """Run the search. After each `Wait`, ask a second time, as the engine of a run may do."""
             ask = search.ask
 
             def asked() -> Request | Wait | None:
@@ -235,7 +237,7 @@ class SearchSuite(ABC):
             assert "\n" not in fate.reason
 
     def test_an_interrupted_search_goes_on_from_what_it_was_told(self) -> None:
-        """The results of the first half come from the database of a run."""
+        """As in a resumed run, the results of the first half come from the database."""
         for lag in LAGS:
             whole = drive(self.make(7), self.reply, lag)
             half = len(whole.results) // 2
@@ -309,6 +311,6 @@ def _look(search: Search) -> None:
 
 
 def _stored(result: Result) -> Result:
-    """A result after its evaluation was stored in the database of a run and read again."""
+    """The result, with the evaluation as it comes back from the database of a run."""
     found = result.evaluation
     return replace(result, evaluation=None if found is None else from_text(to_text(found)))

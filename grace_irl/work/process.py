@@ -31,7 +31,7 @@ _BOOT = "import sys; sys.path.append(sys.argv.pop(1)); from grace_irl.work.proce
 POLL_S = 0.2
 """Seconds between two checks whether the process still runs."""
 END_S = 5.0
-"""Seconds after its result in which a process must end by itself. Then it is killed."""
+"""Seconds that a process has to end by itself after its result. Then the parent kills it."""
 MOST_BYTES = 64 << 20
 """Maximum length of a message or a result in bytes."""
 
@@ -65,7 +65,7 @@ class JobProcess:
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     pass_fds=(theirs,),
-                    start_new_session=True,  # Ctrl-C reaches only this process, which then ends the job
+                    start_new_session=True,  # Ctrl-C reaches only the parent, which then ends the job
                     env={**os.environ, "PYTHONUNBUFFERED": "1", **job.environment},
                 )
         except BaseException:

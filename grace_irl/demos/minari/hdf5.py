@@ -76,7 +76,7 @@ UNPACKED = 1032
 """Maximum number of unpacked bytes per byte of gzip. HDF5 unpacks all data of a chunk, even beyond the chunk size."""
 
 LONGEST_TEXT = 1 << 20
-"""Maximum size of a text of fixed length in bytes."""
+"""Maximum size in bytes of a text, for a dataset that stores texts of one fixed length."""
 
 _AGAIN = "expected the data in the file itself: write it again, or copy them into one file"
 

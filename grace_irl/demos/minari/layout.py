@@ -55,7 +55,7 @@ class Layout:
     Args:
         serialised: the observation space in Minari's JSON.
         where: name of the dataset, for messages.
-        kind: name of the kind of the states, for a `Dict`. With "", its parts decide.
+        kind: name of the states' kind, such as "grid", for a `Dict`. With "", its parts decide.
 
     Raises:
         InputError: no observation space, or a space whose observations cannot be states.

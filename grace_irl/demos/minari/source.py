@@ -58,7 +58,7 @@ def dataset_folder(path: str | Path) -> Path | None:
 
 
 def datasets_root() -> Path:
-    """The folder of Minari's datasets: MINARI_DATASETS_PATH, or ~/.minari/datasets."""
+    """The folder of Minari's datasets, from the environment variable MINARI_DATASETS_PATH or ~/.minari/datasets."""
     named = os.environ.get("MINARI_DATASETS_PATH")
     return Path(named) if named else Path.home() / ".minari" / "datasets"
 
@@ -108,7 +108,7 @@ class MinariSource:
         path: path or id from the caller, for messages.
         folder: data folder of the dataset.
         memory: memory limit of the set.
-        kind: name of the kind of the states, for a `Dict`. With "", its parts decide.
+        kind: name of the states' kind, such as "grid", for a `Dict`. With "", its parts decide.
 
     Raises:
         InputError: a library for the dataset's format is not installed, or the dataset cannot be used.
@@ -294,7 +294,10 @@ def _count(value: object, what: str) -> int:
 
 
 def _is_dataset(file: Path) -> bool:
-    """Whether a file may be a dataset's metadata. It is only searched, because parsing needs a check of the memory."""
+    """Whether a file may be a dataset's metadata, because it contains the key `data_format`.
+
+    The file is not parsed, because nobody has checked yet whether there is memory for that.
+    """
     if not file.is_file():
         return False
     try:

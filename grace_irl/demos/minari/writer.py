@@ -178,7 +178,7 @@ class MinariWriter(SetWriter):
         return nested if isinstance(nested, Box) else _space(nested)
 
     def _named(self, parts: dict[str, Any], mission: Any) -> dict[str, Any]:
-        """The parts of an observation under the names that Minari's datasets use, with the instruction if needed.
+        """The parts of an observation under the names that Minari's datasets use, with the instruction if there is one.
 
         Args:
             parts: spaces or arrays by the name of the part.

@@ -48,7 +48,7 @@ class Member:
         memory: memory limit of the set.
 
     Raises:
-        InputError: a pickle, a damaged array, an array stored by columns, or not an array.
+        InputError: a pickle, a damaged array, an array in Fortran order (stored by columns), or not an array.
     """
 
     def __init__(self, archive: zipfile.ZipFile, name: str, path: Path, memory: Memory) -> None:

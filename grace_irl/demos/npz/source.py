@@ -33,7 +33,7 @@ from grace_irl.states.kind import Allocate, PartLayout
 from grace_irl.states.texts import pack
 
 INTEGER_BYTES = 40
-"""Size in bytes of a Python integer in a list, with its place in the list."""
+"""Size in bytes of a Python integer in a list, with the list's pointer to it."""
 
 IMITATION = {"obs": "observations", "acts": "actions", "rews": "rewards"}
 """Map from array names in the layout of `imitation` to those in the plain layout."""

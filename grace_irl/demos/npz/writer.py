@@ -126,7 +126,7 @@ class _Spool:
 
     Args:
         folder: folder of the temporary file.
-        like: rows whose shape and dtype all later rows must have.
+        like: rows that determine the dtype and the shape of one row, for all later rows.
     """
 
     def __init__(self, folder: Path, like: NDArray[Any]) -> None:

@@ -253,7 +253,7 @@ _AGAIN = "expected a whole Parquet file: write or copy it again"
 
 
 class _Reading:
-    """A parser for bytes in Thrift's compact protocol. It raises IndexError at the end of the bytes."""
+    """A parser for bytes in Thrift's compact protocol. It raises IndexError if the bytes end too early."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data

@@ -83,7 +83,10 @@ FOREIGN_PART = "observation."
 
 
 def part_columns(names: Sequence[str]) -> dict[str, str]:
-    """Map from the name of each part of the states to its column. The part of the column `state` has the name ""."""
+    """Map from the name of each part of the states to its column; {} if no column holds states.
+
+    The part in the column `state` has the name "".
+    """
     if "state" in names:
         return {"": "state"}
     ours = {name.removeprefix(PART): name for name in names if name.startswith(PART)}

@@ -220,7 +220,10 @@ class _Reading:
         self._last: bytes | None = None
 
     def picture(self, row: int) -> bytes | None:
-        """The bytes of the picture in a row. Reading continues at the last row if this row follows in its row group."""
+        """The bytes of the picture in a row.
+
+        For a later row of the same row group, reading continues after the last row.
+        """
         if row == self._next - 1:
             return self._last
         if not self._ends or row >= self._ends[-1]:

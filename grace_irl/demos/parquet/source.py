@@ -98,7 +98,8 @@ class ParquetSource:
         self.path = path
         self._memory = memory
         try:
-            # pre_buffer would hold a whole row group of a foreign file in memory, compressed and decoded.
+            # With pre_buffer, pyarrow would keep a whole row group in memory, compressed and decoded. Row groups are
+            # large in files from other programs.
             schema = pq.read_schema(path)
             self._file = pq.ParquetFile(
                 path, read_dictionary=text_columns(schema), pre_buffer=False, page_checksum_verification=True
@@ -248,7 +249,7 @@ class ParquetSource:
         return states
 
     def _spelled(self, texts: Sequence[str], where: str) -> list[str]:
-        """The texts in the canonical form of states. A text is not parsed again if it was canonical before."""
+        """The texts in canonical form, the one spelling that states use. Known canonical texts are not parsed again."""
         found: dict[str, str] = {}
         nbytes = 0
         for step, text in enumerate(texts):
@@ -338,7 +339,10 @@ class ParquetSource:
             raise InputError(f"{self.path}: no rows; expected at least one trajectory")
 
     def _episode_lengths(self) -> list[int]:
-        """Number of rows of each episode. Only the column `episode` is read, so memory can be checked before states."""
+        """Number of rows of each episode.
+
+        Only the column `episode` is read. So memory can be checked before any states are read.
+        """
         lengths: list[int] = []
         seen: set[int] = set()
         last: int | None = None

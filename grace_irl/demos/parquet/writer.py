@@ -150,7 +150,7 @@ class ParquetWriter(SetWriter):
             )
         batches = [self._batch(piece, self._schema) for piece in self._pending]
         table = pa.Table.from_batches(batches).unify_dictionaries()
-        if _text_parts(self._schema):  # one chunk, because Arrow writes a second one text by text
+        if _text_parts(self._schema):  # one chunk, because Arrow writes further chunks text by text
             table = table.combine_chunks()
         self._writer.write_table(table, row_group_size=2 * BATCH_ROWS)
         self._pending.clear()

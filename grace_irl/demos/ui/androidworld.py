@@ -1,8 +1,9 @@
-"""Reader for data of the benchmark AndroidWorld: histories of agents (JSON, also gzipped) and printed element lists.
+"""Reader for data of the benchmark AndroidWorld: histories of agents, and lists of screen elements.
 
-A history is a list of steps, each `{"task_goal": …, "result": …, "ui_description": [elements]}`. The elements are the
-screen before the step's action, so T steps give T states. The XML of a state has no nesting, because an element list
-has none. An element has one of three forms:
+A history is a JSON file, which may be gzipped, with a list of steps. Each step is `{"task_goal": …, "result": …,
+"ui_description": [elements]}`. The elements are the screen before the step's action, so T steps give T states. A list
+of elements may also be a text file of its own, with one screen. The XML of a state has no nesting, because the list has
+none. An element has one of three forms:
 
 - the text that the agent saw, with a rectangle: `{"ui_description": 'UI element 0: {"index": 0, …}', "ui_bbox": [x_min,
   x_max, y_min, y_max]}`;
@@ -128,7 +129,7 @@ def read_elements(text: str, where: str) -> list[dict[str, object]]:
     """The attributes of each `UIElement(…)` in a text. The text has one element per line, or is a printed list.
 
     Raises:
-        InputError: the text holds anything else.
+        InputError: the text holds anything other than such elements.
     """
     if text.count("UIElement(") > markup.MAX_NODES:
         raise InputError(f"{where}: more than {markup.MAX_NODES:,} elements; expected those of one screen")

@@ -82,7 +82,7 @@ def read_elements(state: str, where: str) -> list[dict[str, object]]:
     """The attributes of each element of a state.
 
     Raises:
-        InputError: the state holds anything else.
+        InputError: the state holds anything other than elements.
     """
     elements: list[dict[str, object]] = []
     at = 0

@@ -111,5 +111,5 @@ def _plainly(name: str) -> str:
 
 
 def _numbers(values: Sequence[object]) -> tuple[int, int, int, int] | None:
-    whole = [int(v) for v in values if isinstance(v, int | float) and abs(v) < 10**9]  # excludes NaN
+    whole = [int(v) for v in values if isinstance(v, int | float) and abs(v) < 10**9]  # also excludes NaN
     return (whole[0], whole[1], whole[2], whole[3]) if len(whole) == len(values) == 4 else None

@@ -1,4 +1,4 @@
-"""Pictures of screens: the screenshot if the source has one, else a drawing. This module needs Pillow."""
+"""Pictures of screens: the screenshot if the source has one, else a drawing of the nodes. This module needs Pillow."""
 
 from __future__ import annotations
 
@@ -32,7 +32,12 @@ class Picture:
 
 
 def picture(trajectory: Trajectory, step: int, longest: int = LONGEST) -> Picture:
-    """The picture of a state of a `ui` trajectory. Its longer side has at most `longest` pixels.
+    """The picture of one state in a trajectory of screens.
+
+    Args:
+        trajectory: trajectory of kind "ui".
+        step: index of the state.
+        longest: maximum length of the picture's longer side in pixels.
 
     Raises:
         InputError: a screenshot that is missing or cannot be decoded, or a state that is not the XML of a screen.

@@ -203,7 +203,7 @@ class About:
         task, split, goals: attributes of `Demonstration`.
         terminated, truncated: attributes of `Trajectory`.
         arrays: map from the names in `ARRAYS` to the trajectory's arrays. Missing arrays are left out.
-        screens: residue of each screen, which is what an accessibility forest cannot represent (`residue.py`). None for
+        screens: residue of each screen (`residue.py`). It holds what an accessibility forest cannot represent. None for
             a screen without a residue; () if no residues are stored.
     """
 

@@ -199,8 +199,9 @@ class Shard:
     def record(self, number: int) -> EpisodeRecord:
         """Look up one record.
 
-        The current record of `records` and the last result of `record` are in memory. For other records, the file is
-        read in order. Reading continues after the last result, or restarts if that is too late or the file has changed.
+        The current record of `records` and the last result of `record` are in memory. For another record, reading
+        continues after the last result. It restarts at the beginning if the record lies before, or if the file has
+        changed.
 
         Raises:
             InputError: the file is missing or has changed.

@@ -23,7 +23,7 @@ from grace_irl.propose.json_answer import ANSWER_SCHEMA
 from grace_irl.propose.protocol import AnswerFormat, Completion, Prompt, Question
 
 LEAST_ANSWER = 512  # minimum tokens of room for an answer; with less room, the prompt has to become shorter
-TRIES = {"time-out": 3, "too long": 2}  # lower limits than `ChatSettings.attempts` for failures that take long
+TRIES = {"time-out": 3, "too long": 2}  # maximum attempts after failures of these kinds, which take long
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class _Bound:
         slots: semaphore that limits the number of requests in parallel.
         opening: lock of the first contact.
         probing: lock of the probe that finds the answer format.
-        watch: wait for a server that is away.
+        watch: object that waits for a server that is away.
     """
 
     loop: asyncio.AbstractEventLoop
@@ -141,7 +141,7 @@ class ChatClient:
         Args:
             prompt: the prompt.
             n: number of answers, 1 or more. If the server returns fewer, the client sends further requests.
-            answer: format of the answers; by default the result of `answer_format`. "json" sends the schema.
+            answer: format of the answers; by default the result of `answer_format`. With "json" the schema is sent.
             max_tokens: maximum tokens of each answer; by default the settings' value.
             schema: JSON schema of answers in the format "json".
 
@@ -186,7 +186,7 @@ class ChatClient:
         Raises:
             InputError, ServerGone: as in `open`.
         """
-        model = await self.open()  # also loads the catalogue
+        model = await self.open()  # also loads the list of models
         return self._catalogue.context_length(model)
 
     async def room(self) -> int | None:

@@ -11,7 +11,7 @@ from grace_irl.propose.protocol import Completion
 
 
 class ServerGone(GraceError):  # noqa: N818  the name says what happened
-    """The server is of no use to the run any more. The run can be resumed later.
+    """The server cannot be used for now. The run can be resumed later.
 
     It was away or too busy for longer than `ChatSettings.patience`, or the account has no credit left.
     """
@@ -139,7 +139,7 @@ _MODEL = re.compile(r"\bmodel\b.{0,80}(?:not (?:exist|found)|unknown|invalid)|mo
 
 
 def overflow(failure: CallFailure) -> ContextOverflow | None:
-    """Return the error for a request that exceeds the model's context, or None if the failure is another one."""
+    """Return the error for a request that exceeds the model's context; None for any other failure."""
     body = failure.body or {}
     if failure.status not in (400, 413, 422, 500):
         return None

@@ -260,7 +260,7 @@ class ServerWatch:
             why: description of the failure, for messages.
 
         Raises:
-            ServerGone: the patience is over.
+            ServerGone: the server was away for longer than `patience`.
         """
         if self._task is None or self._task.done():
             self._task = asyncio.ensure_future(self._until_back(why))

@@ -25,7 +25,7 @@ CONNECT = 10.0  # maximum seconds for a connection to the host
 class Wire:
     """Connections to one server, for one event loop.
 
-    Only `ChatClient` repeats requests. The library's own retries are off, because they cannot be counted, do not cover
+    Only `ChatClient` repeats requests. The library's own retries are off. They cannot be counted, do not cover
     malformed bodies, and end long before a restarted server is back.
     """
 
@@ -140,9 +140,9 @@ def _of_status(error: openai.APIStatusError) -> CallFailure:
 
 
 def retry_after(headers: Mapping[str, str]) -> float:
-    """Seconds that a server asks to wait, from Retry-After (seconds or a date) or OpenAI's finer retry-after-ms.
+    """Read the number of seconds that a server asks to wait; 0 if no header can be read.
 
-    A header that cannot be read gives 0.
+    The headers are Retry-After (seconds or a date) and OpenAI's retry-after-ms (milliseconds), which is preferred.
     """
     text = headers.get("retry-after", "")
     for number, unit in ((headers.get("retry-after-ms", ""), 1e-3), (text, 1.0)):

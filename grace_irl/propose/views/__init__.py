@@ -1,4 +1,4 @@
-"""Views, which write states for prompts: one for each state kind, found by `view_of`."""
+"""Views, which write states as text for prompts. Each state kind has its own view, which `view_of` makes."""
 
 from grace_irl.propose.views.registry import VIEWS, view_of
 from grace_irl.propose.views.view import View

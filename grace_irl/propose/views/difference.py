@@ -1,4 +1,7 @@
-"""The difference between two screens, node by node."""
+"""The difference between two screens of a user interface, as text for prompts.
+
+A screen is given by its outline. The items of an outline are the informative nodes of the screen.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,19 @@ from difflib import SequenceMatcher
 from grace_irl.propose.views.outline import Item, ScreenOutline, named, quoted
 
 MOST = 400
-"""Maximum number of new and gone nodes in a difference. With more, two screens count as different screens."""
+"""Maximum number of new, removed, changed and moved nodes in two screens. With more, `difference` returns None."""
 
-MANY = 8  # with this many different lines or more, a screen counts as a different one if less than a quarter are old
-NEAR = 40  # characters of the label that tells where a node is
+MANY = 8
+"""If a screen has this number of distinct lines or more, a quarter of them must be on the screen before it.
+
+Otherwise `difference` returns None."""
+NEAR = 40  # maximum characters of a label that describes the position of a node
 
 
 def difference(before: ScreenOutline, after: ScreenOutline) -> list[str] | None:
-    """Compare two screens: lines with `~` for changed nodes, `+` for new ones, `-` for gone ones.
+    """Write the changes between two screens: `~` for a changed node, `+` for a new one, `-` for a removed one.
 
-    The result is [] if both have the same nodes, and None if the screens are too different for a list of changes.
+    Each change is one line. The result is [] if both screens have the same nodes, and None if they differ too much.
     """
     if len(after.keys) >= MANY and 4 * len(before.keys & after.keys) < len(after.keys):
         return None
@@ -38,7 +44,7 @@ def difference(before: ScreenOutline, after: ScreenOutline) -> list[str] | None:
     lines = []
     for one, two in pairs:
         item = after.items[two]
-        if item.key == before.items[one].key:  # a node that moved, such as a mark in another row
+        if item.key == before.items[one].key:  # the node moved, such as a check mark in another row
             here, there = _where(before, one, apart[0]), _where(after, two, apart[1])
             if here != there:
                 lines.append(f"~ {_of(item, main)}{item.line}: {here or 'alone'} -> {there or 'alone'}")
@@ -62,9 +68,9 @@ def difference(before: ScreenOutline, after: ScreenOutline) -> list[str] | None:
 
 
 def _apart(before: ScreenOutline, after: ScreenOutline) -> tuple[list[int], list[int]]:
-    """Indices of the items that only one of two outlines has, or that moved."""
+    """Find the items that only one of two outlines has, or that moved. Return their indices in both outlines."""
     one, two = [item.key for item in before.items], [item.key for item in after.items]
-    # The common beginning and end need no comparison: long lists differ in a few rows.
+    # The common beginning and end are skipped to save time, because most often only a few nodes differ.
     start = next((n for n, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
     rest = min(len(one), len(two)) - start
     end = next((n for n in range(rest) if one[-1 - n] != two[-1 - n]), rest)
@@ -83,10 +89,17 @@ def _apart(before: ScreenOutline, after: ScreenOutline) -> tuple[list[int], list
 def _paired(
     before: ScreenOutline, after: ScreenOutline, old: Sequence[int], new: Sequence[int]
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
-    """Pairs of items that are the same node before and after, then the gone items and the new ones.
+    """Find the pairs of items that are the same node before and after a change.
 
-    Items with equal lines are paired first, then those with equal class, id and label, then those with equal class and
-    id. Without an id, class alone is not enough.
+    Items with equal lines are paired first, then those with equal class, id and texts, then those with equal class and
+    id. Items without an id are not paired by their class alone.
+
+    Args:
+        before, after: outlines of the two screens.
+        old, new: indices of the items to pair in these outlines.
+
+    Returns:
+        Pairs of indices, the indices of removed items, and the indices of new items.
     """
     pairs: list[tuple[int, int]] = []
     gone, fresh = list(old), list(new)
@@ -118,7 +131,7 @@ def _change(one: Item, two: Item) -> str:
     told = [name for name in ("text", "desc", "hint") if getattr(one, name) != getattr(two, name)]
     parts = []
     for name in told:
-        # "desc=text" on both sides repeats the change of the text.
+        # If the description equals the text before and after, its change is that of the text.
         if name == "desc" and old.get(name) == new.get(name) == "desc=text":
             parts.append("desc=text")
             continue
@@ -137,7 +150,13 @@ def _change(one: Item, two: Item) -> str:
 
 
 def _where(outline: ScreenOutline, place: int, apart: Collection[int]) -> str:
-    """The label of the node that contains a node, or of one beside it that both screens have; "" if there is none."""
+    """Describe the position of a node, such as `in 'Alarms'` or `beside '8:25'`; "" if there is no label for it.
+
+    Args:
+        outline: outline of the screen.
+        place: index of the node.
+        apart: indices of nodes whose labels are not used, because they are new, removed or moved.
+    """
     above = outline.items[place].parent
     if above < 0:
         return ""
@@ -156,5 +175,5 @@ def _after(where: str) -> str:
 
 
 def _of(item: Item, main: str) -> str:
-    """The package of a node, as a prefix, if it differs from the package of most nodes; otherwise ""."""
+    """The beginning of a node's line: its package, or "" if it is `main`, the package of most nodes."""
     return "" if item.package == main else f"{named(item.package)}: "

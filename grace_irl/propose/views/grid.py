@@ -1,4 +1,4 @@
-"""The view of grids: the cells that differ from a common background, with their codes as numbers."""
+"""The view of grids. It writes a state as the list of cells that differ from a background, with their codes."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from grace_irl.propose.tokens import cut, estimate
 from grace_irl.propose.views.view import FULL_GOAL
 from grace_irl.propose.views.words import table
 
-Code = tuple[int, int, int]
-Place = tuple[int, int]
+Code = tuple[int, int, int]  # the three numbers of a cell, whose meaning is unknown
+Place = tuple[int, int]  # row and column of a cell
 
-_BITS = 20
+_BITS = 20  # maximum bits of each number of a code that is packed into one number
 
 
 def codes_in(cells: NDArray[Any]) -> Counter[Code]:
-    """The number of each code in cells `(..., 3)`."""
+    """Count the cells `(..., 3)` with each code."""
     flat = cells.reshape(-1, 3)
     if flat.size and (flat.min() < 0 or flat.max() >= 1 << _BITS):
         found, numbers = np.unique(flat, axis=0, return_counts=True)
         triples = found.tolist()
-    else:  # sorting one number instead of three is a hundred times as fast
+    else:  # sorting one packed number for each cell is a hundred times as fast as sorting three
         packed, numbers = np.unique(_packed(flat), return_counts=True)
         mask = (1 << _BITS) - 1
         triples = [(code >> 2 * _BITS, code >> _BITS & mask, code & mask) for code in packed.tolist()]
@@ -37,7 +37,7 @@ def codes_in(cells: NDArray[Any]) -> Counter[Code]:
 
 
 def commonest(grids: Iterable[NDArray[Any]]) -> tuple[Code, ...]:
-    """The two most frequent codes of the cells `(..., 3)`, most frequent first; ties go to the smaller code."""
+    """Find the two most frequent codes in grids `(..., 3)`, most frequent first. Equally frequent codes are sorted."""
     counts: Counter[Code] = Counter()
     for grid in grids:
         counts.update(codes_in(grid))
@@ -46,11 +46,11 @@ def commonest(grids: Iterable[NDArray[Any]]) -> tuple[Code, ...]:
 
 
 def backdrop(states: Sequence[NDArray[Any]], codes: Sequence[Code]) -> NDArray[np.int64]:
-    """For each cell, the most frequent one of `codes`; shape `(h, w, 3)`.
+    """Make the background `(h, w, 3)` of grids of one size. A cell gets the code that it has most often.
 
     Args:
         states: arrays `(n, h, w, 3)` of one size.
-        codes: codes of the background, most frequent first. A cell that never has any of them gets the first.
+        codes: codes of the background, most frequent first. A cell without any of them gets the first.
     """
     votes = sum(np.stack([(each == np.array(code)).all(axis=3).sum(axis=0) for code in codes]) for each in states)
     best: NDArray[np.int64] = np.array(codes, dtype=np.int64)[np.asarray(votes).argmax(axis=0)]
@@ -58,7 +58,7 @@ def backdrop(states: Sequence[NDArray[Any]], codes: Sequence[Code]) -> NDArray[n
 
 
 def runs(mask: NDArray[np.bool_]) -> str:
-    """The true cells of `(h, w)` as straight runs: `[0,0..7] [1..6,0] [3,4]`.
+    """Write the true cells of `(h, w)` as straight runs, such as `[0,0..7] [1..6,0] [3,4]`.
 
     The longest runs come first, and each cell is in one run only, so that a frame of walls takes four entries.
     """
@@ -72,7 +72,7 @@ def runs(mask: NDArray[np.bool_]) -> str:
 
 
 def _lines(mask: NDArray[np.bool_]) -> list[tuple[Place, Place]]:
-    """First and last cell of each maximal horizontal and vertical run, horizontal runs first."""
+    """Find the first and the last cell of each run that cannot be extended, horizontal runs before vertical ones."""
     found: list[tuple[Place, Place]] = []
     for array, transposed in ((mask, False), (mask.T, True)):
         for row, line in enumerate(array):
@@ -92,7 +92,7 @@ def _range(first: int, last: int) -> str:
 
 
 def _packed(flat: NDArray[Any]) -> NDArray[np.int64]:
-    """Three codes of up to 20 bits each as one number."""
+    """Pack the three numbers of each cell into one number. Each of the three has at most `_BITS` bits."""
     wide = flat.astype(np.int64)
     packed: NDArray[np.int64] = (wide[:, 0] << 2 * _BITS) | (wide[:, 1] << _BITS) | wide[:, 2]
     return packed
@@ -101,19 +101,20 @@ def _packed(flat: NDArray[Any]) -> NDArray[np.int64]:
 Size = tuple[int, int]
 
 MAX_CODES = 20_000_000
-"""Maximum number of codes for the statistics in the legend. From larger sets, only every n-th state is read."""
+"""Maximum total size of the arrays for the statistics in the legend. Of larger sets, only every n-th state is read."""
 
 
 class GridView:
-    """View of grids `(h, w, 3)`: a state is the list of its cells that differ from the background of its size.
+    """View of grids `(h, w, 3)`. It lists the cells of a state that differ from the background.
 
-    The meaning of codes is unknown. The background consists of the codes that most cells have most of the time.
+    Grids of each size have their own background, made of the two most frequent codes of the training data. What the
+    codes mean is unknown.
     """
 
     modules, tokens_of, helps = "numpy", "codes", False
     restated = FULL_GOAL
     recalls = 1
-    coarser = None  # a state has one form
+    coarser = None  # states have no shorter form
 
     def __init__(self, items: Sequence[Labelled], metadata: Metadata) -> None:
         del metadata  # a grid's codes have no names
@@ -156,7 +157,7 @@ class GridView:
         return cut("\n".join(lines), tokens)
 
     def words(self, tokens: int) -> str:
-        """See `View`. The result is "" if a trajectory has only positive states: no step of it leads to the goal."""
+        """See `View`. The result is "" if a trajectory has only positive states, since then no step leads to a goal."""
         return (
             ""
             if any(item.positive.all() and len(item.positive) > 1 for item in self._items)
@@ -164,7 +165,7 @@ class GridView:
         )
 
     def _layout(self, grid: NDArray[np.int64]) -> str:
-        """The cells of each background code. The code with the longest list is "elsewhere", to keep the text short."""
+        """List the cells of each background code. Instead of the longest list it writes "elsewhere"."""
         places = {code: runs((grid == np.array(code)).all(axis=2)) for code in self._background}
         places = {code: listed for code, listed in places.items() if listed}
         rest = max(places, key=lambda code: len(places[code]))
@@ -172,14 +173,17 @@ class GridView:
         return "; ".join([*parts, f"{_code(rest)} {'elsewhere' if parts else 'everywhere'}"])
 
     def _base(self, state: NDArray[Any]) -> NDArray[np.int64]:
-        """The background of this size. A new size has the most frequent code everywhere."""
+        """The background for the size of a state. For a size without training data it is the most frequent code."""
         size = (state.shape[0], state.shape[1])
         if size not in self._backdrops:
             return np.broadcast_to(np.array(self._background[0], dtype=np.int64), state.shape)
         return self._backdrops[size]
 
     def state(self, state: NDArray[Any]) -> str:
-        """See `View`. An example is `(5,3,0) at [1,6] [6,5]; (10,0,3) at [4,5]`. If sizes differ, the size is first."""
+        """See `View`. An example is `(5,3,0) at [1,6] [6,5]; (10,0,3) at [4,5]`.
+
+        If the data have grids of several sizes, the text begins with the size.
+        """
         differs = (state != self._base(state)).any(axis=2)
         places: dict[Code, list[Place]] = {}
         for i, j in np.argwhere(differs).tolist():
@@ -199,7 +203,7 @@ class GridView:
         parts = [f"{_code(_at(before, one))}: {_cell(one)} => {_cell(two)}" for one, two in moved]
         parts += [f"{_cell(cell)} {_code(_at(before, cell))} -> {_code(_at(after, cell))}" for cell in rest]
         text = "; ".join(parts)
-        # One or two changes show what the step did, which the full state does not. Long lists are hard to read.
+        # One or two changes are always written, since they show what the step did. More must be shorter than the state.
         if len(parts) <= 2 or estimate(text) <= estimate(full := self.state(after)):
             return text
         return f"in full: {full}"
@@ -207,7 +211,7 @@ class GridView:
     def _moves(
         self, before: NDArray[Any], after: NDArray[Any], cells: Sequence[Place]
     ) -> tuple[list[tuple[Place, Place]], list[Place]]:
-        """Pairs of cells that exchanged an object and background, and the remaining cells."""
+        """Find the pairs of cells in which a code and background changed places. Return them and the other cells."""
         moved: list[tuple[Place, Place]] = []
         left = list(cells)
         for one in cells:
@@ -222,7 +226,7 @@ class GridView:
 
 
 def _sampled(stacks: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
-    """Every n-th state of each trajectory, with n chosen to stay below `MAX_CODES`."""
+    """Take every n-th state of each trajectory, so that the arrays have at most about `MAX_CODES` numbers."""
     every = -(-sum(stack.size for stack in stacks) // MAX_CODES)
     return [stack[::every] for stack in stacks]
 

@@ -1,4 +1,4 @@
-"""The view of images: the colours of a state, with the number of pixels and the bounding box of each."""
+"""The view of images. It writes a state as a list of colours, each with its number of pixels and bounding box."""
 
 from __future__ import annotations
 
@@ -16,24 +16,26 @@ from grace_irl.propose.views.view import FULL_GOAL, View
 from grace_irl.states.image import CHANNELS
 
 MOST_COLOURS = 8
-"""Maximum number of colours of a state in the text; half as many in the coarser view."""
+"""Maximum number of colours in the text of a state. Each coarser view writes half as many."""
 
 MOST_SIZES = 8  # maximum number of image sizes in `about`
 
 SHADES = 32
-"""Width of the ranges of channel values that count as one colour, since a shaded surface has thousands of colours."""
+"""Width of the ranges into which the values of a channel are divided. Pixels in equal ranges form one colour.
+
+Without ranges, a shaded surface would have thousands of colours."""
 
 MAX_PIXELS = 20_000_000
-"""Maximum number of pixels for the statistics in the legend. From larger sets, only every n-th state is read."""
+"""Maximum number of pixels for the statistics in the legend. Of larger sets, only every n-th state is read."""
 
 
 class ImageView:
-    """View of images `(h, w, c)`: the colours with the most pixels, each with its number of pixels and bounding box.
+    """View of images `(h, w, c)`. It lists the colours with the most pixels.
 
     Args:
         items: training data.
         metadata: metadata of the set.
-        colours: maximum number of colours of a state in the text.
+        colours: maximum number of colours in the text of a state.
     """
 
     modules, tokens_of, helps = "numpy", "colours", False
@@ -99,24 +101,30 @@ class ImageView:
         return ", ".join(f"{mean:.1f} ({deviation:.1f})" for mean, deviation in pairs)
 
     def words(self, tokens: int) -> str:
-        """See `View`. The meaning of colours is unknown, so there is nothing to say."""
+        """See `View`. The result is "", because the meaning of colours is unknown."""
         del tokens
         return ""
 
     def state(self, state: NDArray[Any]) -> str:
-        """See `View`: `~(50,50,110) 310 in rows 0..19, columns 0..19; (255,0,0) 12 in rows 3..6, columns 9..11`."""
+        """See `View`.
+
+        An example is `~(50,50,110) 310 in rows 0..19, columns 0..19; (255,0,0) 12 in rows 3..6, columns 9..11`.
+        """
         size = f"{state.shape[0]} x {state.shape[1]}: " if len(self._sizes) > 1 else ""
         return f"{size}{self._colours(state, np.ones(state.shape[:2], np.bool_))}"
 
     def change(self, before: NDArray[Any], after: NDArray[Any]) -> str:
-        """See `View`: `now (0,0,0) 12 in rows 3..6, columns 9..11; (255,0,0) 12 in rows 3..6, columns 10..12`."""
+        """See `View`. The text lists the new colours of the pixels that changed.
+
+        An example is `now (0,0,0) 12 in rows 3..6, columns 9..11; (255,0,0) 12 in rows 3..6, columns 10..12`.
+        """
         if before.shape != after.shape:
             return self.state(after)
         differs = (before != after).any(axis=2)
         return f"now {self._colours(after, differs)}" if differs.any() else "no change"
 
     def _colours(self, state: NDArray[Any], among: NDArray[np.bool_]) -> str:
-        """The colours of the pixels in `among`."""
+        """List the colours of those pixels of a state at which `among` `(h, w)` is true."""
         shades = _shades(state)
         found, counts = np.unique(shades[among], return_counts=True)
         order = np.lexsort((found, -counts))
@@ -133,7 +141,7 @@ class ImageView:
 
 
 def _shades(states: NDArray[Any]) -> NDArray[np.int64]:
-    """The colour of each pixel as one number, with each channel divided by `SHADES`."""
+    """Pack the colour of each pixel into one number, after the division of each channel by `SHADES`."""
     packed: NDArray[np.int64] = np.zeros(states.shape[:-1], np.int64)
     for channel in range(states.shape[-1]):
         packed = packed << 8 | states[..., channel] // SHADES
@@ -141,12 +149,12 @@ def _shades(states: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _colour(found: NDArray[Any]) -> str:
-    """The mean colour of pixels `(n, c)`, with the mark ~ if they differ."""
+    """Write the mean colour of pixels `(n, c)`, with the mark ~ before it if the pixels differ."""
     values = ",".join(str(round(value)) for value in found.mean(axis=0).tolist())
     return f"{'' if (found == found[0]).all() else '~'}({values})"
 
 
 def _box(mask: NDArray[np.bool_]) -> str:
-    """The bounding box of the true pixels of `(h, w)`."""
+    """Write the bounding box of the true pixels of `(h, w)`."""
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     return f"rows {rows[0]}..{rows[-1]}, columns {columns[0]}..{columns[-1]}"

@@ -1,4 +1,7 @@
-"""A screen as lines: one line for each informative node, indented below the node that contains it."""
+"""Outlines: screens of a user interface as text for prompts.
+
+An outline has one line for each informative node of the screen, indented below the node that contains it.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +17,18 @@ from grace_irl.states.ui.screen import Node, Screen
 from grace_irl.text import harmless
 
 LONGEST = 300
-"""Maximum characters of one text, description or id. A longer one is cut, with the number of missing characters."""
+"""Maximum characters of one text, description or id. Longer ones are cut and end with the number of cut characters."""
 
 ANY_TEXT = " with any text"
-"""End of a line that stands for a node with any text."""
+"""End of a line that stands for a node whatever its text is."""
 
 _PLAIN = re.compile(r"[\w$.-]{1,80}", re.ASCII)
-_INDENT = 3  # spaces before an outermost node; only the first line of a state has none
+_INDENT = 3  # spaces before the line of an outermost node
 
 
 @dataclass(frozen=True)
 class Item:
-    """A node in an outline.
+    """A node of a screen as one line of an outline.
 
     Attributes:
         package: package of the node.
@@ -34,7 +37,7 @@ class Item:
         text, desc, hint: the node's text, content description and hint, as in the state.
         identity: `#name` for a resource-id of the node's own package, `id '…'` for any other resource-id, "" for none.
         states: words such as checked or unchecked, selected, focused, disabled, scrollable.
-        place: the bounds if nothing else identifies the node; otherwise "".
+        place: the bounds, such as `[0,0][9,9]` in pixels, if nothing else identifies the node; otherwise "".
     """
 
     package: str
@@ -49,12 +52,12 @@ class Item:
 
     @cached_property
     def line(self) -> str:
-        """The node on one line."""
+        """The complete line."""
         return self.written()
 
     @cached_property
     def key(self) -> str:
-        """Package and line. Equal lines of one package have the same key."""
+        """Package and line of the node. Nodes that look the same in outlines have the same key."""
         return f"{self.package}\n{self.line}"
 
     @cached_property
@@ -69,11 +72,15 @@ class Item:
 
     @cached_property
     def slot(self) -> tuple[str, str, str]:
-        """Identity of a node that does not depend on its text: package, class and id."""
+        """Package, class and id of the node, which do not depend on its text."""
         return self.package, self.kind, self.identity
 
     def cost(self, longest: int) -> int:
-        """Tokens of the line, with its line break. Indentation is not counted beyond that of an outermost node."""
+        """Tokens of the line with its line break and two spaces of indentation.
+
+        Args:
+            longest: maximum characters of each text.
+        """
         return self._cost if len(self.line) <= longest else estimate(f"  {self.written(longest)}\n")
 
     @cached_property
@@ -87,23 +94,26 @@ class Item:
 
     @cached_property
     def name(self) -> str:
-        """Package, class and id, which do not depend on the text. Without an id, it is `key`, which does."""
+        """A name of the node: package, class and id. Without an id it is `key`, which depends on the node's text."""
         return f"{self.package}\n{self.kind} {self.identity}" if self.identity else self.key
 
     @property
     def stateful(self) -> bool:
-        """Whether the node is in a state that can change."""
+        """Whether the node is checked, unchecked, selected, focused or disabled."""
         return "unchecked" in self.states or any(state in _TELLING for state in self.states)
 
     @property
     def importance(self) -> int:
-        """3 for a node in a rare state, 2 for a node with a label or any state, 1 for one with an id, 0 otherwise."""
+        """Importance of the node for a reader, from 0 to 3.
+
+        It is 3 for a node in a state of `_TELLING`, 2 for a node with a label or "unchecked", 1 for a node with an id.
+        """
         if any(state in _TELLING for state in self.states):
             return 3
         return 2 if self.label or self.stateful else 1 if self.identity else 0
 
     def values(self, longest: int = LONGEST) -> dict[str, str]:
-        """Text, description and hint as an outline writes them, by name, without those that add nothing."""
+        """Text, description and hint as they are written, by name. Empty ones and a repeated hint are left out."""
         found = {"text": quoted(self.text, longest)} if self.text else {}
         if self.desc:
             found["desc"] = "desc=text" if self.desc == self.text else f"desc {quoted(self.desc, longest)}"
@@ -112,7 +122,7 @@ class Item:
         return found
 
     def written(self, longest: int = LONGEST, leave_out: Collection[str] = ()) -> str:
-        """Write the line.
+        """Write the line, complete or in part.
 
         Args:
             longest: maximum characters of each text.
@@ -125,7 +135,7 @@ class Item:
         return " ".join(part for part in parts if part)
 
 
-_TELLING = ("checked", "selected", "focused", "disabled")
+_TELLING = ("checked", "selected", "focused", "disabled")  # states that few nodes of a screen are in
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +143,7 @@ class ScreenOutline:
     """The items of a screen, in document order.
 
     Attributes:
-        items: the items, see `Item`.
+        items: the informative nodes.
         fault: the reason why there is no outline; "" if there is one.
     """
 
@@ -142,7 +152,7 @@ class ScreenOutline:
 
     @classmethod
     def of(cls, state: bytes | str) -> ScreenOutline:
-        """Parse a state. It never raises: an invalid state has a `fault`."""
+        """Make the outline of a state, the XML of a screen. For invalid XML it has a `fault`; no error is raised."""
         try:
             screen = Screen.parse(state)
         except InputError as error:
@@ -151,21 +161,21 @@ class ScreenOutline:
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """The keys of its items."""
+        """The keys of all items."""
         return frozenset(item.key for item in self.items)
 
     @cached_property
     def told(self) -> frozenset[tuple[str, str, str]]:
-        """A triple for each item: its package, its line without texts, and its line.
+        """A triple of package, line without texts, and line for each item.
 
-        An item with a label and an id adds a second triple, which stands for the same node with any text.
+        An item with a label and an id has a second triple, whose line ends with `ANY_TEXT` instead of the texts.
         """
         lines = {(item.package, item.node, item.line) for item in self.items}
         named = (item for item in self.items if item.label and item.identity)
         return frozenset(lines | {(item.package, item.node, f"{item.node}{ANY_TEXT}") for item in named})
 
     def write(self, kept: Collection[int], longest: int = LONGEST) -> list[str]:
-        """Write the lines of some items, below a line for each package.
+        """Write the lines of some items. A line with the package comes before the items of each package.
 
         Args:
             kept: indices of the items to write.
@@ -186,7 +196,7 @@ class ScreenOutline:
         return lines
 
     def above(self, place: int, kept: Collection[int]) -> int:
-        """The index of the innermost item in `kept` that contains an item, or -1."""
+        """The index of the innermost item in `kept` that contains the item at `place`, or -1."""
         above = self.items[place].parent
         while above >= 0 and above not in kept:
             above = self.items[above].parent
@@ -199,24 +209,24 @@ def quoted(text: str, longest: int = LONGEST) -> str:
 
 
 def shortened(word: str, longest: int = LONGEST) -> str:
-    """A name, cut in the same way as texts."""
+    """A name of at most `longest` characters; `abc…25` if 25 characters are left out."""
     return f"{word[:longest]}…{len(word) - longest}" if len(word) > longest else word
 
 
 def named(package: str) -> str:
-    """A package as written on the line above its nodes."""
+    """A package's name as it is written above the nodes of the package."""
     if not package:
         return "no package"
     return package if _PLAIN.fullmatch(package) else f"package {quoted(package, 80)}"
 
 
 def _items(screen: Screen) -> list[Item]:
-    """The visible nodes that have a label, can be used, are in a special state, or group others."""
+    """Make items of the visible nodes that have a label, can be used, are in a special state, or are rows of a list."""
     # If a screen gives no bounds, every node counts as visible.
     nodes = screen.visible or screen.nodes
     rows = _rows(screen, nodes)
     items: list[Item] = []
-    placed: dict[int, int] = {}  # by order of the node: the index of its own item, or of the item that contains it
+    placed: dict[int, int] = {}  # by `Node.order`: index of the node's own item, or of the item that contains it
     for node in nodes:
         above = placed.get(node.parent, -1)
         if node.order in rows or _says(node, items[above] if above >= 0 else None):
@@ -228,7 +238,10 @@ def _items(screen: Screen) -> list[Item]:
 
 
 def _rows(screen: Screen, nodes: Sequence[Node]) -> frozenset[int]:
-    """The `order` of each container that has siblings of the same class and id, and so may be a row of a list."""
+    """Find the containers that may be rows of a list. Return `Node.order` of each.
+
+    Such a container has a sibling with the same class and id, and both contain at least two informative nodes.
+    """
     said = [0] * (len(screen.nodes) + 1)
     for node in nodes:
         said[node.order + 1] = bool(node.label or node.clickable or node.checkable)
@@ -243,7 +256,7 @@ def _rows(screen: Screen, nodes: Sequence[Node]) -> frozenset[int]:
 def _says(node: Node, above: Item | None) -> bool:
     if node.label or node.clickable or node.long_clickable or node.checkable or node.scrollable or node.password:
         return True
-    # Containers pass these two states on to everything inside them.
+    # Containers pass on the states "selected" and "disabled" to all nodes inside them.
     inherited = above.states if above else ()
     return (
         node.checked

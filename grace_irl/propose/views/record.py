@@ -1,4 +1,4 @@
-"""The view of records: rounded numbers by name, texts as they are, and statistics of the numbers."""
+"""The view of records, which are dicts of named parts. It writes rounded numbers and texts with the names."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from grace_irl.states.record import RECORD, RecordStates, spelled
 from grace_irl.text import line
 
 MOST_NUMBERS = 64
-"""Maximum size of a part whose numbers are written. For larger parts, only type and shape are given."""
+"""Maximum number of values in a part that is written. Of larger parts, prompts give only type and shape."""
 
 MOST_LETTERS = 80
-"""Maximum characters of a text in a state."""
+"""Maximum characters of a text in a written state."""
 
 MOST_TEXTS = 8
 """Maximum number of texts in a written state."""
 
 MOST_PARTS = 60
-"""Maximum number of parts that the system part describes. The rest is only counted."""
+"""Maximum number of parts that the system part of a prompt describes. It gives only the number of the others."""
 
 
 class RecordView(VectorView):
-    """View of dicts of named parts. The numbers of small parts are written as by `VectorView`, with their names."""
+    """View of dicts of named parts. It writes the numbers of small parts like `VectorView`, and adds their names."""
 
     modules, tokens_of, helps = "numpy", "texts", False
 
@@ -72,7 +72,7 @@ class RecordView(VectorView):
         return bool(self._width > MAX_FIELDS)
 
     def state(self, state: Any) -> str:
-        """See `View`: `achieved_goal=[1.25 0.01] mode=2 text='go'`."""
+        """See `View`. An example is `achieved_goal=[1.25 0.01] mode=2 text='go'`."""
         flat = self._row_of(state)
         if self._brief:
             named = (f"{self._labels[i]}={self._number(i, flat[i])}" for i in self._shown)
@@ -86,7 +86,7 @@ class RecordView(VectorView):
         return " ".join([*found, *self._texts(state)])
 
     def change(self, before: Any, after: Any) -> str:
-        """See `View`. It gives the changed numbers and texts, or the whole state if most numbers changed."""
+        """See `View`. If more than a third of the numbers changed, the text is the whole state."""
         if not self._small:
             return self.state(after)
         old, new = self._row_of(before), self._row_of(after)

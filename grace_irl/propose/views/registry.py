@@ -1,4 +1,4 @@
-"""Views by state kind."""
+"""The views of all state kinds, and `view_of`, which makes the view for the data of a run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from grace_irl.states.vector import VECTOR
 
 
 class NoStates:
-    """The view of a run without demonstrations. The method of such a run writes its own prompts."""
+    """The view for runs without demonstrations. The search method of these runs writes its own prompts."""
 
     modules, tokens_of, helps, restated, recalls = "numpy", "values", False, 0, 1
     about = "A state is what the task gives."
@@ -52,7 +52,7 @@ VIEWS: dict[str, Callable[[Sequence[Labelled], Metadata], View]] = {
     RECORD.name: RecordView,
     VECTOR.name: VectorView,
 }
-"""Views by state kind. A new state kind gets its prompts by an entry here."""
+"""View classes by state kind. A new state kind needs an entry here before prompts can show its states."""
 
 
 def view_of(items: Sequence[Labelled], metadata: Metadata) -> View:

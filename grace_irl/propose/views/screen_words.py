@@ -1,4 +1,9 @@
-"""Tables for screens: words of instructions that appear on goal screens, and nodes that mark positive screens."""
+"""Tables for prompts about screens, counted over training data.
+
+A screen is positive if its label says that the task is done. One table has the places on positive screens whose texts
+share words with the instruction. The other has the nodes that positive screens have more often than others. An item is
+a node as a line of an outline (`outline.Item`).
+"""
 
 from __future__ import annotations
 
@@ -14,22 +19,22 @@ from grace_irl.propose.views.outline import ANY_TEXT, Item, ScreenOutline, named
 from grace_irl.propose.views.words import going_with, words_of
 
 MAX_TRAJECTORIES = 200
-"""Maximum number of expert trajectories for the table of words. Each instruction is compared with all their screens."""
+"""Maximum number of expert trajectories for the table of words. Each instruction is compared with a screen of each."""
 
 MOST_PLACES = 8  # maximum number of places in the table
-LEAST_GAP = 0.25  # minimum difference of two shares: own, and other instructions that share a word with the place
+LEAST_GAP = 0.25  # minimum difference between the shares of own and of other instructions with a word of the place
 EXAMPLE = 60  # maximum characters of a place's text, and of its instruction, in an example
 
 
 @dataclass(frozen=True)
 class Reached:
-    """The first positive screen of a trajectory.
+    """The first positive screen of a trajectory, and the words of its instruction.
 
     Attributes:
         instruction: the trajectory's instruction.
-        words: words of the instruction. If instructions differ, the words common to all are left out.
-        items: items on this screen that are absent from the trajectory's first screen. If this is the first screen, all
-            its items.
+        words: words of the instruction. If instructions differ, the words that all of them have are left out.
+        items: items on this screen that the trajectory's first screen does not have. If this is the first screen, they
+            are all its items.
     """
 
     instruction: str
@@ -39,14 +44,14 @@ class Reached:
 
 @dataclass(frozen=True)
 class Sharing:
-    """A place on the screen whose text has words or numbers of the instruction.
+    """A place on screens that often has words or numbers of the instruction: the text or description of a node.
 
     Attributes:
-        place: the node without its texts, then which of its texts is meant ("text" or "desc").
+        place: line of the node without texts and states, then "text" or "desc".
         package: package of the node.
         own: number of trajectories whose own instruction shares a word with the place.
-        other: mean share of the other, different instructions that share a word with it, 0 to 1.
-        example: a text of the place, the shared words, and the instruction.
+        other: share, 0 to 1, of the pairs of a screen and another instruction that have a word in common at the place.
+        example: a text of the place, the shared words, and the instruction that shares them.
         name: `Item.name` of the node.
     """
 
@@ -59,7 +64,7 @@ class Sharing:
 
 
 def reached(items: Sequence[Labelled], outline: Callable[[bytes], ScreenOutline]) -> list[Reached]:
-    """The first positive screen of each trajectory with an instruction, or of every n-th if there are many."""
+    """Find the first positive screen of each trajectory with an instruction, or of every n-th if there are many."""
     having = [item for item in items if item.positive.any() and item.trajectory.extra_info]
     having = having[:: max(1, -(-len(having) // MAX_TRAJECTORIES))]
     texts = [frozenset(map(_plain, words_of(item.trajectory.extra_info))) for item in having]
@@ -75,7 +80,7 @@ def reached(items: Sequence[Labelled], outline: Callable[[bytes], ScreenOutline]
 
 
 def sharing(found: Sequence[Reached]) -> list[Sharing]:
-    """The places that share words with their own instruction, and seldom with others, best first."""
+    """Find the places that often share words with the screen's own instruction, and seldom with others, best first."""
     said: dict[tuple[str, str], list[dict[str, str]]] = {}
     names: dict[tuple[str, str], str] = {}
     for number, each in enumerate(found):
@@ -111,7 +116,7 @@ def sharing(found: Sequence[Reached]) -> list[Sharing]:
 
 
 def words_table(found: Sequence[Reached], places: Sequence[Sharing], tokens: int) -> str:
-    """The table of shared words and the table of nodes by word, within a token limit; "" if both are empty."""
+    """Write the places that share words with instructions, and the nodes that go with a word, within a token limit."""
     packages = {item.package for each in found for item in each.items}
 
     def of(package: str) -> str:
@@ -152,18 +157,18 @@ def words_table(found: Sequence[Reached], places: Sequence[Sharing], tokens: int
 
 
 def _plain(word: str) -> str:
-    """A number without leading zeros, so that 08 equals 8; any other word as it is."""
+    """Remove leading zeros from a number, so that 08 equals 8. Other words stay as they are."""
     return word.lstrip("0") or "0" if word.isdigit() else word
 
 
 MAX_SCREENS = 1_500
-"""Maximum number of screens for the statistics. From larger sets, every n-th positive and every n-th other is read."""
+"""Maximum number of screens for statistics. Of larger sets, every n-th positive and every m-th other screen is read."""
 
-NEARLY_ALL = 0.9  # share of the screens that counts as nearly all
+NEARLY_ALL = 0.9  # minimum share of screens that is called "nearly all"
 LEAST_SCREENS = 5  # with fewer screens, "nearly all" means nothing
-BACKGROUND = 300  # maximum tokens of the nodes that nearly all screens have
-MOST_TELLING = 16  # maximum lines of the table
-MOST_TASKS = 6  # maximum number of tasks in the table
+BACKGROUND = 300  # maximum tokens of the list of nodes that nearly all screens have
+MOST_TELLING = 16  # maximum lines of the table of nodes that positive screens have
+MOST_TASKS = 6  # maximum number of tasks in this table
 LEAST_SHARE_GAP = 0.5  # minimum difference between the shares of positive and of other screens
 
 Counted = tuple[Labelled, int, ScreenOutline]
@@ -171,7 +176,7 @@ Counted = tuple[Labelled, int, ScreenOutline]
 
 
 def sampled(items: Sequence[Labelled], outline: Callable[[bytes], ScreenOutline]) -> list[Counted]:
-    """The screens for the statistics, in order."""
+    """Choose the screens for statistics, and make their outlines. Positive screens come first."""
     marked = [(item, step) for item in items for step in np.flatnonzero(item.positive).tolist()]
     others = [(item, step) for item in items for step in np.flatnonzero(~item.positive).tolist()]
     chosen = [pair for side in (marked, others) for pair in side[:: max(1, -(-2 * len(side) // MAX_SCREENS))]]
@@ -181,19 +186,26 @@ def sampled(items: Sequence[Labelled], outline: Callable[[bytes], ScreenOutline]
 
 
 def shares(screens: Sequence[Counted]) -> dict[str, float]:
-    """The share of the screens that have each line, by `Item.key`."""
+    """For each line, the share of the screens that have it, by `Item.key`."""
     counts = Counter(key for _, _, outline in screens for key in outline.keys)
     return {key: count / len(screens) for key, count in counts.items()}
 
 
 def name_shares(screens: Sequence[Counted]) -> dict[str, float]:
-    """The share of the screens that have each node, by `Item.name`."""
+    """For each node, the share of the screens that have it, by `Item.name`."""
     counts = Counter(name for _, _, outline in screens for name in {item.name for item in outline.items})
     return {name: count / len(screens) for name, count in counts.items()}
 
 
 def background(screens: Sequence[Counted], on: Mapping[str, float]) -> dict[str, Item]:
-    """The nodes that nearly all screens have exactly once, by `Item.key`; the most common ones if room is short."""
+    """Find the nodes that nearly all screens have, by `Item.key`, within `BACKGROUND` tokens.
+
+    A node that any screen has more than once is left out.
+
+    Args:
+        screens: the screens.
+        on: share of the screens with each line, as returned by `shares`.
+    """
     if len(screens) < LEAST_SCREENS:
         return {}
     common = {key for key, share in on.items() if share >= NEARLY_ALL}
@@ -220,9 +232,10 @@ class Telling:
     """A line that is more common on positive screens than on others.
 
     Attributes:
-        line: a line of an outline, possibly that of a node with any text.
+        line: a line of an outline, possibly one that ends with `ANY_TEXT`.
         package: package of the node.
-        positive, others: number of positive screens, and of others, that have the line.
+        positive: number of positive screens with the line.
+        others: number of other screens with the line.
     """
 
     line: str
@@ -232,10 +245,10 @@ class Telling:
 
 
 def telling(screens: Sequence[Counted], task: str) -> list[Telling]:
-    """Lines that distinguish the positive screens of a task from all screens that are not positive, best first.
+    """Find lines that distinguish the positive screens of a task from all screens that are not positive, best first.
 
-    The rank is the difference of the two shares. If one node has several lines on equally many screens, only the first
-    stays.
+    A line ranks by its share of these positive screens minus its share of the others. If one node has several lines
+    with equal counts, only the first is returned.
     """
     sides: tuple[list[ScreenOutline], list[ScreenOutline]] = ([], [])
     for item, step, outline in screens:
@@ -263,13 +276,13 @@ def telling(screens: Sequence[Counted], task: str) -> list[Telling]:
 
 
 def telling_by_task(screens: Sequence[Counted]) -> dict[str, list[Telling]]:
-    """Lines that mark the positive screens of each task."""
+    """Find the lines that distinguish the positive screens of each task, for at most `MOST_TASKS` tasks."""
     positive = dict.fromkeys(item.task for item, step, _ in screens if item.positive[step])
     return {task: telling(screens, task) for task in list(positive)[:MOST_TASKS]}
 
 
 def telling_names(screens: Sequence[Counted], tables: Mapping[str, Sequence[Telling]]) -> frozenset[str]:
-    """`Item.name` of the nodes in the tables."""
+    """The names (`Item.name`) of the nodes in the tables of `telling_by_task`."""
     told = {(each.package, each.line) for found in tables.values() for each in found}
     items = (each for item, step, outline in screens if item.positive[step] for each in outline.items)
     return frozenset(
@@ -278,7 +291,7 @@ def telling_names(screens: Sequence[Counted], tables: Mapping[str, Sequence[Tell
 
 
 def telling_table(screens: Sequence[Counted], tables: Mapping[str, Sequence[Telling]], tokens: int) -> str:
-    """The tables as text, within a token limit; "" if they are empty, or there is no room."""
+    """Write the tables of `telling_by_task` within a token limit; "" if they are empty or the limit is too low."""
     positive = Counter(item.task for item, step, _ in screens if item.positive[step])
     others = len(screens) - positive.total()
     packages = {item.package for _, _, outline in screens for item in outline.items}

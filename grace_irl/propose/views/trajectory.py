@@ -1,4 +1,4 @@
-"""Trajectories as a first state and the changes after it, within a token limit."""
+"""Writer of trajectories for prompts, as a first state and the changes after it, within a token limit."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from grace_irl.propose.views.view import View
 MAX_DEBUG = 300
 """Maximum characters of one state's debug text."""
 
-_QUICK = 60  # characters of a change below which no older state is tried as its base
+_QUICK = 60  # a change with fewer characters is written without a comparison with older states
 _LINE = "\n  "  # beginning of a further line of a state
-_SHORT = 100  # maximum number of steps for which the whole trajectory is tried first
-_LEAST = 3  # number of steps of the shortest form
+_SHORT = 100  # maximum number of steps of a trajectory that is first tried as a whole
+_LEAST = 3  # number of steps in the shortest form of a trajectory
 
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """A trajectory in a prompt.
+    """A trajectory for a prompt, and what the prompt shows of it.
 
     Attributes:
         item: the trajectory and its labels.
         rewards: rewards `(T+1,)` of a program, or None.
-        debug: texts of its debug_fn by step.
-        wrong: steps whose states are on the wrong side of the threshold.
-        focus: the most important steps (some wrong ones). They stay when other steps are left out.
+        debug: texts of the program's debug_fn by step.
+        wrong: steps whose states the program misclassifies.
+        focus: steps, most often some of the wrong ones, that stay when other steps are left out.
         only_focus: whether to leave out every step that is neither in focus nor directly before a step in focus.
         marks: whether to mark positive states.
-        restate: whether to write goal states in full beside their changes.
+        restate: whether to write goal states in full in addition to their changes.
         limit: maximum tokens, or None. The shortest form may exceed it.
     """
 
@@ -50,7 +50,7 @@ class Shown:
 
 
 def head(shown: Shown) -> str:
-    """The line above a trajectory: its instruction, its length, and which of its states are positive."""
+    """Write the line above a trajectory: its instruction, its length, and which of its states are positive."""
     item = shown.item
     parts = [f"{len(item.positive)} states"]
     if shown.marks:
@@ -69,18 +69,22 @@ def _positives(positive: NDArray[np.bool_]) -> str:
 
 
 def write(view: View, shown: Shown, tokens: int | None = None) -> str:
-    """Write the lines of a trajectory, within a limit of `tokens` (estimated) if the shortest form fits.
+    """Write a trajectory in at most `tokens` tokens (estimated), or in its shortest form if that is longer.
 
-    Steps are left out in this order: first, evenly, those far from the ends and from the focus, then those around the
-    focus. The first and the last state always stay, and gaps give the number of omitted states. If even the shortest
-    form is too long, a coarser view writes it, if there is one.
+    If the trajectory is too long, the least important steps (see `_order`) are left out. A line gives the number of
+    steps in each gap. A coarser view (`View.coarser`) is used if even the shortest form is too long.
+
+    Args:
+        view: the view, which writes single states.
+        shown: the trajectory.
+        tokens: the limit; None if only `Shown.limit` applies.
     """
     order = _order(shown)
     limits = [limit for limit in (tokens, shown.limit) if limit is not None]
     if not limits:
         return _lines(view, shown, order)
     view = _fine(view, shown, order, min(limits))
-    # Each gap takes a line, so a trajectory with few changes may be shorter as a whole than in parts.
+    # Each gap takes a line, so a trajectory with few changes may be shorter without gaps.
     if len(order) <= _SHORT and estimate(whole := _lines(view, shown, order)) <= min(limits):
         return whole
     # Search for the largest number of steps that fits, from below, since a random walk may have thousands.
@@ -103,26 +107,26 @@ def write(view: View, shown: Shown, tokens: int | None = None) -> str:
 
 
 def least(view: View, shown: Shown) -> int:
-    """Tokens of the shortest form: the first state, the last, and the most important of the others."""
+    """Tokens of the shortest form of a trajectory. Most often it has the first, the last and one other step."""
     order = _order(shown)
     return _shortest(_fine(view, shown, order, 0), shown, order)
 
 
 def _shortest(view: View, shown: Shown, order: Sequence[int]) -> int:
-    # Each gap takes a line, so a trajectory with few or short states may be shorter as a whole.
+    # Each gap takes a line, so a trajectory with few or short states may be shorter without gaps.
     whole = len(order) if view.recalls == 1 or len(order) <= 2 * _LEAST else _LEAST
     return min(estimate(_lines(view, shown, order[:count])) for count in {_LEAST, whole})
 
 
 def _fine(view: View, shown: Shown, order: Sequence[int], tokens: int) -> View:
-    """The finest view in which the shortest form of a trajectory fits into `tokens`, otherwise the coarsest."""
+    """Find the finest view in which the shortest form of a trajectory fits into `tokens`, else the coarsest view."""
     while view.coarser is not None and _shortest(view, shown, order) > tokens:
         view = view.coarser
     return view
 
 
 def _order(shown: Shown) -> list[int]:
-    """Steps by importance: the foremost ones, then ever finer subdivisions of the trajectory."""
+    """Order the steps by importance: those of `foremost`, then the others, spread ever more finely."""
     first = foremost(shown)
     if shown.only_focus and shown.focus:
         return first
@@ -130,10 +134,11 @@ def _order(shown: Shown) -> list[int]:
 
 
 def foremost(shown: Shown) -> list[int]:
-    """The most important steps, which also get debug texts.
+    """Find the most important steps of a trajectory. Prompts show debug texts at these steps only.
 
-    They are the ends, the goals if there are at most three, the focus, the steps before goals and those beside the
-    focus. With `only_focus` they are the first step, the focus and the steps before it.
+    They are the first and the last step, and the focus (`Shown.focus`) with the steps before and after it. If at most
+    three states are positive, their steps and the steps before them are included. With `Shown.only_focus` they are
+    only the first step, the focus and the steps before it.
     """
     last = len(shown.item.positive) - 1
     goals = np.flatnonzero(shown.item.positive).tolist() if shown.item.positive.sum() <= 3 else []
@@ -146,7 +151,7 @@ def foremost(shown: Shown) -> list[int]:
 
 
 def halves(count: int) -> list[int]:
-    """The numbers 0 … count-1 in an order in which every prefix is spread evenly."""
+    """Order the numbers 0 … count-1 so that the first k of them, for any k, are spread evenly."""
     return sorted(range(count), key=lambda n: (int(f"{n:b}"[::-1].ljust(count.bit_length(), "0"), 2), n))
 
 
@@ -155,9 +160,9 @@ def _lines(view: View, shown: Shown, steps: Sequence[int]) -> str:
     marked = shown.marks and positive.any() and not positive.all()
     lines: list[str] = []
     before = -1
-    seen: list[int] = []  # steps that are written
-    same: list[int] = []  # successive states that equal the state before them
-    changes = 0  # number of changes since a state was written in full
+    seen: list[int] = []  # steps that are written so far
+    same: list[int] = []  # consecutive steps whose states do not differ from the state before
+    changes = 0  # number of changes written after the first state
     said = ""  # the last debug text
 
     def close(stop: int) -> None:
@@ -197,7 +202,14 @@ def _lines(view: View, shown: Shown, steps: Sequence[int]) -> str:
 
 
 def _change(view: View, states: NDArray[Any], bases: Sequence[int], step: int) -> str:
-    """The changes since the last state in `bases`, or since an earlier one if that is much shorter."""
+    """Write the changes of a state since the last written one, or since an earlier one if that is much shorter.
+
+    Args:
+        view: the view.
+        states: all states of the trajectory.
+        bases: steps that are already written, to whose states the text may refer.
+        step: step of the state.
+    """
     text = view.change(states[bases[-1]], states[step])
     for base in reversed(bases[:-1]):
         if text == "no change" or len(text) < _QUICK:

@@ -1,4 +1,4 @@
-"""The view of screens: outlines with one line for each informative node, and changes from screen to screen."""
+"""The view of screens. It writes a screen as an outline, or as changes since another screen."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ from grace_irl.propose.views.screen_words import (
 )
 
 CUTS = (LONGEST, 120, 60)
-"""Maximum characters of a text. The limits are tried in turn before a node is left out."""
+"""Maximum characters of each text on a screen. The limits are tried in turn before nodes are left out."""
 
-SHORTEST = 20  # maximum characters of a text if not even one node fits otherwise
-LEAST = 20  # minimum tokens of a screen: the line with the number of omitted nodes always fits
+SHORTEST = 20  # maximum characters of each text if otherwise no node fits
+LEAST = 20  # minimum limit of a screen in tokens, enough for the line with the number of omitted nodes
 
 
 @dataclass(frozen=True)
 class ScreenWeights:
-    """Weights of nodes by how much they say about a screen, learnt from the training screens.
+    """Statistics of the training screens, which rank the items of a screen by how much they say about it.
 
     Attributes:
-        names: share of the screens with an item, by the item's name. Rare items say most.
-        lines: the same share, by the item's key.
-        relevant: names of the items that mark positive screens, or share words with instructions.
+        names: share of the screens that have a node, by `Item.name`. Rare nodes say most.
+        lines: share of the screens that have a line, by `Item.key`.
+        relevant: names (`Item.name`) of nodes that mark positive screens or share words with instructions.
     """
 
     names: Mapping[str, float]
@@ -50,13 +50,13 @@ class ScreenWeights:
     relevant: frozenset[str]
 
     def order(self, item: Item) -> tuple[bool, int, float, float]:
-        """Sort key of an item; the most informative items come first."""
+        """The sort key of an item. The most informative items have the smallest keys."""
         rare = self.names.get(item.name, 0.0), self.lines.get(item.key, 0.0)
         return item.name not in self.relevant, -item.importance, *rare
 
 
 def fitted(outline: ScreenOutline, places: Collection[int], weights: ScreenWeights, tokens: int, ending: str) -> str:
-    """Write a screen in full, within a token limit (estimated).
+    """Write a screen within a token limit (estimated). To fit, it cuts texts, then leaves out nodes.
 
     Args:
         outline: outline of the screen.
@@ -86,7 +86,7 @@ def fitted(outline: ScreenOutline, places: Collection[int], weights: ScreenWeigh
 
 
 def _count(outline: ScreenOutline, ranked: Sequence[int], longest: int, tokens: int) -> int:
-    """Upper bound on the number of items that fit: only their own lines are counted."""
+    """Upper bound on the number of items that fit, since only their own lines are counted."""
     for count, place in enumerate(ranked):
         tokens -= outline.items[place].cost(longest)
         if tokens < 0:
@@ -138,9 +138,10 @@ always directly: nodes without text, description, state or use are left out, and
 
 
 class UiView:
-    """View of screens: a state is the outline of its informative nodes, a change the difference between two outlines.
+    """View of screens. A state is written as an outline, and a change as the difference between two outlines.
 
-    Nothing is known about any app. The nodes that nearly all training screens have appear only once, in the legend.
+    The view knows nothing about single apps. The background, the nodes that nearly all training screens have, is
+    written only once, in the legend.
 
     Args:
         items: training data.
@@ -179,7 +180,7 @@ class UiView:
         """See `View`."""
         if self._tokens // 2 < COARSEST:
             return None
-        half = copy(self)  # the statistics stay the same
+        half = copy(self)  # with the same statistics
         half._tokens, half._texts = self._tokens // 2, {}
         half.__dict__.pop("coarser", None)
         return half
@@ -221,7 +222,7 @@ class UiView:
         return _kept(self._tables, ("words", tokens), lambda: words_table(self._reached, self._sharing, tokens))
 
     def state(self, state: Any) -> str:
-        """See `View`. The text is a package, and below it a line for each node."""
+        """See `View`. The text has a line for each package, and below it a line for each of its nodes."""
         return _kept(self._texts, (_digest(state),), lambda: self._written(self._outline(state)))
 
     def change(self, before: Any, after: Any) -> str:
@@ -260,7 +261,10 @@ class UiView:
 
 
 def _kept(known: dict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
-    """The cached value of a key, or the value of `make`, which is then cached. A full cache drops its oldest value."""
+    """Return the cached value of a key. If there is none, call `make` and cache its value.
+
+    A full cache drops its oldest value.
+    """
     if key not in known:
         if len(known) >= KEPT:
             del known[next(iter(known))]

@@ -32,20 +32,20 @@ def field_statistics(expert_states: Any, negative_states: Any) -> list[dict[str,
 
 
 HELPER = f"from typing import Any\n\nimport numpy as np\n\n\n{inspect.getsource(field_statistics)}"
-"""Source of the helper for prompts. A program copies it, so that an exported file needs none of our modules."""
+"""Source of `field_statistics` for prompts. Programs contain a copy, so that an exported file needs no other module."""
 
 
 MAX_FIELDS = 24
-"""Maximum number of fields in a row. Of wider vectors, only the fields with the largest effect are written."""
+"""Maximum number of fields that are written. Of longer vectors they are those with the largest effect (Cohen's d)."""
 
 
 class VectorView:
-    """View of vectors `(n,)`: rows of numbers, each rounded to about a tenth of its field's standard deviation."""
+    """View of vectors `(n,)`. It rounds each number to about a tenth of its field's standard deviation."""
 
     modules, tokens_of, helps = "numpy", "codes", True
     restated = FULL_GOAL
     recalls = 1
-    coarser = None  # a state has one form
+    coarser = None  # states have no shorter form
 
     def __init__(self, items: Sequence[Labelled], metadata: Metadata) -> None:
         states = np.concatenate([self._numbers(item.trajectory.states) for item in items]).astype(np.float64)
@@ -106,7 +106,7 @@ class VectorView:
         )
 
     def words(self, tokens: int) -> str:
-        """See `View`. Fields have names instead of codes that words could stand for, so there is nothing to say."""
+        """See `View`. The result is "", because vectors have no codes that words could stand for."""
         del tokens
         return ""
 
@@ -125,11 +125,11 @@ class VectorView:
         return "0" if text in ("-0", "") else text
 
     def state(self, state: NDArray[Any]) -> str:
-        """See `View`: `[1.25 0.01 -0.4]`."""
+        """See `View`. An example is `[1.25 0.01 -0.4]`."""
         return f"[{' '.join(self._number(i, float(state[i])) for i in self._shown)}]"
 
     def change(self, before: NDArray[Any], after: NDArray[Any]) -> str:
-        """See `View`. An example is `[2]=0.31 [5]=1`; if most fields changed, it is the whole row."""
+        """See `View`. An example is `[2]=0.31 [5]=1`. If over a third of the fields changed, it is the whole row."""
         pairs = [(i, self._number(i, float(before[i])), self._number(i, float(after[i]))) for i in self._shown]
         changed = [f"{self._labels[i]}={new}" for i, old, new in pairs if old != new]
         if not changed:
@@ -138,12 +138,12 @@ class VectorView:
 
 
 def _decimals(deviation: float) -> int:
-    """Number of decimals that resolves about a tenth of the standard deviation."""
+    """Number of decimal places that shows about a tenth of the standard deviation."""
     return min(max(1 - math.floor(math.log10(deviation)), 0), 9) if deviation > 0 else 3
 
 
 def _ranges(numbers: Sequence[int]) -> str:
-    """Sorted numbers as `0..3, 7, 9..12`."""
+    """Write sorted numbers as ranges, such as `0..3, 7, 9..12`."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:

@@ -1,25 +1,26 @@
-"""The protocol of all views of states for prompts."""
+"""The interface of views, which write states as text for prompts."""
 
 from __future__ import annotations
 
 from typing import Any, Protocol
 
 FULL_GOAL = 120
-"""Maximum tokens of a goal state that is written in full beside its changes, for kinds with short states."""
+"""`View.restated` for kinds with short states, in tokens."""
 
 
 class View(Protocol):
-    """Text for states of one kind. A view depends only on training data, and it stays the same during a run.
+    """A writer of states of one kind. It depends only on training data, and it stays the same during a run.
 
-    A `state` below is one element of `Trajectory.states`. A method marked (T) returns a text that prompts put
-    behind the state's number: one line, or several of which all but the first are indented by two spaces or more.
+    The arguments `state`, `before` and `after` are elements of `Trajectory.states`. Prompts write the result of
+    `state()` or `change()` after the number of a state. All of its lines but the first are indented by at least two
+    spaces.
 
     Attributes:
-        modules: modules that programs mostly import to read such states.
-        tokens_of: name of those elements of a state that may be new in other trajectories: "codes", "texts", "numbers".
-        helps: whether prompts include the helper that compares numbers, for `debug(expert_states, negative_states)`.
-        restated: maximum tokens of a goal state that is written in full beside its changes.
-        recalls: number of previously written states from which a change may be described; 1 for the last one only.
+        modules: modules that programs need to read these states, for prompts.
+        tokens_of: name of the elements of a state that may be new in other trajectories, such as "codes" or "texts".
+        helps: whether prompts include the helper function of `vector.HELPER`, which compares two sets of vectors.
+        restated: maximum tokens of a goal state that is written in full in addition to its changes.
+        recalls: number of written states to which a change may refer; 1 for only the state written last.
     """
 
     @property
@@ -39,26 +40,26 @@ class View(Protocol):
 
     @property
     def about(self) -> str:
-        """Form of a state for programs: type, shape, axes. It belongs to the system part."""
+        """Description of a state as programs get it: type, shape, axes. It is in the system part of prompts."""
         ...
 
     @property
     def coarser(self) -> View | None:
-        """The same view with about half the tokens for each state; None if a state has no shorter form."""
+        """A view that writes each state in about half the tokens; None if states have no shorter form."""
         ...
 
     def legend(self, tokens: int) -> str:
-        """Explanation of the notation of states, and facts about all states; cut to about `tokens` tokens."""
+        """Explanation of the notation, and statistics of the training states, in about `tokens` tokens."""
         ...
 
     def words(self, tokens: int) -> str:
-        """Elements of states that go with words of instructions, several lines; "" if there is nothing to say."""
+        """Table of the elements of states that occur together with words of instructions; "" if there are none."""
         ...
 
     def state(self, state: Any) -> str:
-        """Write one state in full (T)."""
+        """Write one state in full."""
         ...
 
     def change(self, before: Any, after: Any) -> str:
-        """Write the differences of two states, or the full state if that is shorter (T)."""
+        """Write the changes from one state to another, or the second state in full if that is shorter."""
         ...

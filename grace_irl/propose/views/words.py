@@ -1,4 +1,7 @@
-"""Codes of a grid that go with words of instructions, counted near the goals."""
+"""Table for prompts about grids: the codes near the goal that go with words of instructions.
+
+Each cell of a grid has one code in each of three channels. `going_with`, which counts, is also used for screens.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,9 @@ from grace_irl.demos.labels import Labelled
 from grace_irl.propose.tokens import estimate
 
 CHANCE = 0.2
-"""Maximum probability that a code goes with a word by chance. Codes above it are left out."""
+"""Maximum probability that a code goes with a word by chance. Codes with a higher probability are left out."""
 
-PER_WORD = 3  # maximum number of things for each word
+PER_WORD = 3  # maximum number of things (see `Going`) for each word
 
 Thing = TypeVar("Thing", str, tuple[int, int])
 
@@ -25,21 +28,22 @@ _CHANNELS = "abc"
 
 
 Going = dict[str, tuple[int, list[tuple[Thing, int, float]]]]
-"""By word: the number of texts that have it, and its things, least likely by chance first, at most `PER_WORD`.
+"""For each word, the number of instructions that have it, and at most `PER_WORD` things that go with it.
 
-A thing is a part of a state: a pair of channel and code, or a line of a screen. It comes with the number of its
-appearances without the word, and with the probability that it appears with each of the word's texts by chance."""
+A thing is a part of a state: a pair of channel and code in a grid, or a line of a screen. With each thing come two
+numbers. One is the number of instructions without the word that go with the thing. The other is the probability that
+the thing goes with all instructions with the word by chance. Things with the lowest probability come first."""
 
 
 def associations(items: Sequence[Labelled]) -> Going[tuple[int, int]]:
-    """For each word that only some instructions have: the codes that are near the goal whenever the word is present.
+    """Find, for each word that only some instructions have, the codes that are near the goal whenever the word occurs.
 
     "Near the goal" is in or right beside a cell that the step to the first positive state changed. In a crowded grid
-    the object that the instruction names is most likely there. Let q be the share of all trajectories that have the
-    code near the goal, and n the number of trajectories with the word. All n have the code by chance with
-    probability q^n. The codes with the lowest probability come first.
+    the object that the instruction names is most likely there.
 
-    A thing is a pair of channel and code. Words without any thing are left out.
+    Let q be the share of all trajectories that have the code near the goal. Let n be the number of trajectories whose
+    instruction has the word. By chance, all n of them have the code with probability q^n. The codes with the lowest
+    probability come first. Words without any code are left out.
     """
     reached = [item for item in items if item.positive.any() and item.trajectory.extra_info]
     texts = [words_of(item.trajectory.extra_info) for item in reached]
@@ -47,11 +51,11 @@ def associations(items: Sequence[Labelled]) -> Going[tuple[int, int]]:
 
 
 def going_with(texts: Sequence[frozenset[str]], present: Sequence[frozenset[Thing]]) -> Going[Thing]:
-    """For each word that only some texts have: the things that are present whenever the word is.
+    """Find, for each word that only some instructions have, the things that are present whenever the word occurs.
 
     Args:
         texts: the words of each instruction.
-        present: the things that are present with each instruction.
+        present: the things at the goal of each instruction's trajectory.
     """
     counts = Counter(thing for each in present for thing in each)
     found: Going[Thing] = {}
@@ -76,7 +80,10 @@ def words_of(text: str) -> frozenset[str]:
 
 
 def table(items: Sequence[Labelled], tokens: int) -> str:
-    """The associations as lines, the strongest words first; "" if there is none, or there is no room."""
+    """Write the result of `associations` within a token limit; "" if it is empty or the limit is too low.
+
+    Words that are least likely to go with their codes by chance come first.
+    """
     total = sum(bool(item.positive.any() and item.trajectory.extra_info) for item in items)
     lines = [
         "Words and codes, counted over all expert trajectories: codes of channel a, b or c that are near the goal "
@@ -98,9 +105,9 @@ def table(items: Sequence[Labelled], tokens: int) -> str:
 
 
 def _near_goal(item: Labelled) -> frozenset[tuple[int, int]]:
-    """Channels and codes in and right beside the cells that the step to the first positive state changed.
+    """Find the pairs of channel and code near the goal, before and after the step to the first positive state.
 
-    The codes before and after this step are included.
+    The cells near the goal are those that the step changed, and the cells right beside them.
     """
     states, goal = item.trajectory.states, int(np.flatnonzero(item.positive)[0])
     before, after = states[max(goal - 1, 0)], states[goal]
@@ -110,7 +117,7 @@ def _near_goal(item: Labelled) -> frozenset[tuple[int, int]]:
 
 
 def _grown(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The cells of a mask and their four neighbours."""
+    """Add to the cells of a mask their four neighbours."""
     padded = np.pad(mask, 1)
     grown: NDArray[np.bool_] = (
         padded[1:-1, 1:-1] | padded[:-2, 1:-1] | padded[2:, 1:-1] | padded[1:-1, :-2] | padded[1:-1, 2:]

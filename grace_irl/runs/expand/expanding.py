@@ -1,4 +1,8 @@
-"""The rounds of an expansion: train a policy, play it, judge the rollouts, then continue the search or reshape."""
+"""The rounds of an expansion.
+
+A round trains a policy, plays it and judges its rollouts. Then it searches for a better reward, or reshapes the reward
+if learning stalls.
+"""
 
 from __future__ import annotations
 
@@ -32,14 +36,17 @@ LEARNT = 0.5
 BEGUN = 0.1
 """Learning does not stall if at least this share of rollouts look like an expert's and the training return rises."""
 RISE = 1.5
-"""Ratio of the last training return to the first one from which on the return counts as rising."""
+"""The training return rises if its last value is at least this multiple of its first value."""
 
 
 def stalls(paid: Sequence[float | None], alike: int, rollouts: int) -> bool:
-    """Whether learning stalls, judged by the training return and the rollouts, without the true reward.
+    """Whether learning stalls: the policy does not come to behave like the experts.
+
+    The environment's own reward is not used.
 
     Args:
-        paid: mean training return under the recovered reward before each evaluation; None if no episode ended.
+        paid: mean return of training episodes under the recovered reward, one value per evaluation of the policy. A
+            value is None if no episode ended since the last evaluation.
         alike: number of rollouts that look like an expert's.
         rollouts: number of all rollouts.
     """
@@ -54,7 +61,7 @@ def stalls(paid: Sequence[float | None], alike: int, rollouts: int) -> bool:
 
 
 def place_of(folder: Path, number: int) -> Path:
-    """The folder of a round."""
+    """The folder of a round with this number, in the folder of the expansion."""
     return folder / "rounds" / str(number)
 
 
@@ -64,9 +71,9 @@ class Expanding:
     Args:
         folder: the folder of the expansion.
         config: the settings of all its runs.
-        demonstrations: the original demonstrations, with their label rule. For "goal", they are marked with the goal
-            states of round 0 (`marked`).
-        parts: parts and callbacks that the caller gave to `expansion.start` or `expansion.resume`.
+        demonstrations: the original demonstrations, with their label rule. For rule "goal", they are marked
+            with the goal states that round 0 collected.
+        parts: objects and callbacks of the caller.
         learner: the learner of policies.
     """
 
@@ -85,8 +92,8 @@ class Expanding:
         """Work on the remaining rounds, and return the last run.
 
         Args:
-            run: the run of the last complete round, or of round 0.
-            done: the complete rounds.
+            run: the run whose best program is the reward after the last complete round; without one, round 0's run.
+            done: the complete rounds, in order.
         """
         rounds = [*done] or [self._keep(self._of_run(Round(0), run))]
         while True:
@@ -100,7 +107,7 @@ class Expanding:
 
     def _ended(self, run: Run, rounds: Sequence[Round], reason: str) -> Run:
         reward, last = RunPaths(self._folder).reward, rounds[-1]
-        if last.shaped and last.reward == last.shaped:  # the reward is a reshaped version, which is in another run
+        if last.shaped and last.reward == last.shaped:  # the run in `shaping/` has the reshaped version
             number = _number(last.run)
             folder = (self._folder / last.shaped).parent
             run = fits.resume(folder, parts=self._parts_of(number), vouched=self._vouched(number))
@@ -111,12 +118,18 @@ class Expanding:
         return favourite(rounds, self._folder, reward, self._config, self._rule)
 
     def again(self, done: Round) -> Run:
-        """The run whose best program was the reward after a complete round, read from its store."""
+        """Read the run whose best program is the reward after a complete round."""
         number = _number(done.run)
         return fits.resume(self._folder / done.run, parts=self._parts_of(number), vouched=self._vouched(number))
 
     def _round(self, this: Round, run: Run, done: Sequence[Round]) -> tuple[Run, Round]:
-        """Work on one round; return the run whose best program is the new reward, and the round's record."""
+        """Work on one round. Return the run whose best program is the new reward, and the round's record.
+
+        Args:
+            this: the record of the last round, with the number of this round.
+            run: the run whose best program is the reward before this round.
+            done: the complete rounds without round 0.
+        """
         shaped, before = bool(this.shaped), this
         reward = self._folder / this.shaped if shaped else run.reward_path
         learnt = self._train(this, reward, done, shaped=shaped or run.reshaped)
@@ -127,12 +140,16 @@ class Expanding:
             this = replace(this, shaped="")
         elif self._rule != "all" and stalls(learnt.paid, this.alike, this.rollouts):
             this = replace(this, stalled=True, shaped=this.shaped or self._reshape(this, run))
-        # A reshaped reward stays if it was the expansion's reward already, or if this policy learnt better from it.
+        # A reshaped version that is the reward already remains it. A new one becomes the reward if this policy learnt
+        # better than the last policy.
         taught = shaped and not this.changed and (before.reward == this.trained_on or share(this) > share(before))
         return run, self._of_run(replace(this, reward=this.trained_on if taught else ""), run)
 
     def _played(self, this: Round, run: Run) -> Round:
-        """Play a round's policy, judge the rollouts by the search's reward, save them, and return the updated round."""
+        """Play the round's policy, judge and save the rollouts. Return the updated record.
+
+        The reward of the last search judges the rollouts, even if the policy was trained on a reshaped version.
+        """
         place = place_of(self._folder, this.number)
         episodes = self._learner.play(
             self._folder / this.policy, self._config.expand.episodes, self._seed(this.number, 1)
@@ -160,9 +177,9 @@ class Expanding:
     def _train(self, this: Round, reward: Path, done: Sequence[Round], *, shaped: bool) -> Learnt:
         """Train the policy of a round.
 
-        If the reward is unchanged, training starts from the last policy. If the reward is new and the learner carries
-        policies over, training starts from an earlier policy. With rule "all", that policy is the favourite under the
-        new reward, since a worse reward may have made the last policy worse.
+        If the reward is unchanged, training starts from the last policy. If the reward is new, the learner decides
+        whether training starts from an earlier policy (`Learner.carries`). This is the last policy or, with rule "all",
+        the favourite under the new reward. A worse reward may have made the last policy worse than the favourite.
         """
         kept = this.trained_on == self._named(reward)
         on = this.policy if kept or self._learner.carries else ""
@@ -176,7 +193,7 @@ class Expanding:
         return str(path.relative_to(self._folder))
 
     def _steps(self, number: int) -> int:
-        """Environment steps of a round; all rounds together have N steps."""
+        """Number of environment steps in a round. All rounds together have `config.expand.steps`."""
         settings = self._config.expand
         upto = (0, *ends(settings.steps, settings.rounds, settings.growth))
         return max(upto[number] - upto[number - 1], 1)
@@ -186,14 +203,17 @@ class Expanding:
         return int(sequence.generate_state(1)[0] >> 1)
 
     def _negative(self, episodes: Sequence[Rollout]) -> list[Demonstration]:
-        """The rollouts as negatives. Each gets the task with the same instruction, or else the first task."""
+        """Turn rollouts into negatives.
+
+        The task of a rollout is that of a demonstration with the same instruction, or else the first task.
+        """
         tasks = {item.trajectory.extra_info: item.task for item in reversed(self._demonstrations)}
         other = self._demonstrations.tasks[0]
         trajectories = [each.trajectory for each in episodes]
         return [Demonstration(each, "negative", tasks.get(each.extra_info, other)) for each in trajectories]
 
     def _told(self, reward: Path, new: Sequence[Demonstration]) -> Metrics:
-        """Metrics of a reward on the experts and the new negatives."""
+        """Compute the metrics of a reward on the experts and the new negatives."""
         experts = [item for item in self._demonstrations if item.role == "expert"]
         if self._rule == "goal":  # only experts with marked goal states have known labels
             experts = [item for item in experts if item.goals]
@@ -206,7 +226,7 @@ class Expanding:
         ).metrics
 
     def _search(self, number: int, before: Run) -> Run:
-        """Search with all rollouts so far, starting from the best programs of the last search."""
+        """Search with all negatives so far, starting from the best programs of the last search."""
         folder = place_of(self._folder, number) / "run"
         parts = self._parts_of(number)
         config = self._continued(number, before)
@@ -224,29 +244,28 @@ class Expanding:
         return self._config.model_copy(update={"data": self._data(number), "proposer": self._proposer(())})
 
     def _data(self, number: int) -> DataConfig:
-        """The data settings of a round: the demonstrations, and the new negatives of the rounds up to this one.
+        """The data settings of a round: the demonstrations, and the new negatives of all rounds up to this one.
 
-        The demonstrations in memory are marked with the goal states of round 0, so the file of goal states is not read
-        again.
+        They name no file of goal states, because the demonstrations in memory are marked already.
         """
         data = self._config.data
         named = (*data.negatives, *(str(path.absolute()) for path in self._negatives(number)))
         return data.model_copy(update={"negatives": named, "goals": ""})
 
     def _proposer(self, start_from: tuple[str, ...]) -> ProposerConfig:
-        """The proposer settings of later searches. A recording only answers for the first search."""
+        """The proposer settings of a later search. A recording has answers for the first search only."""
         proposer = self._config.proposer.model_copy(update={"start_from": start_from})
         if proposer.name == "replay":
             proposer = proposer.model_copy(update={"name": "", "recording": ""})
         return proposer
 
     def _continued(self, number: int, before: Run) -> Config:
-        """The settings of a search with all rollouts so far that starts from the best programs of another run."""
+        """The settings of a search that uses all negatives so far and starts from the best programs of run `before`."""
         proposer = self._proposer((str(before.folder.absolute()),))
         return self._config.model_copy(update={"data": self._data(number), "proposer": proposer})
 
     def _reshape(self, this: Round, run: Run) -> str:
-        """The file of a reshaped version of the run's best program, which rises more steadily; "" if there is none."""
+        """Reshape the run's best program. Return the file of the most steadily rising version, or ""."""
         if not self._config.expand.reshape or this.number >= self._config.expand.rounds:
             return ""
         self._note(
@@ -263,7 +282,7 @@ class Expanding:
         return self._named(found.reward_path)
 
     def _reshaped(self, folder: Path, number: int, run: Run) -> Run:
-        """A run that only reshapes the best program of another run, on the same data."""
+        """Start or resume, in `folder`, a run that only reshapes the best program of `run`, on the same data."""
         parts = self._parts_of(number)
         config = self._continued(number, run)
         if folder.exists():
@@ -273,12 +292,12 @@ class Expanding:
         return fits.start(config.model_copy(update={"search": search}), folder, parts)
 
     def _negatives(self, number: int) -> list[Path]:
-        """Files of the new negatives of the rounds up to this one."""
+        """Files with the new negatives of all rounds up to this one."""
         paths = (place_of(self._folder, each) / "rollouts.parquet" for each in range(1, number + 1))
         return [path for path in paths if path.exists()]
 
     def _parts_of(self, number: int) -> fits.Parts:
-        """The parts of a round's run: the demonstrations, with all rollouts so far."""
+        """The caller's parts for a round's run, with all negatives so far among the demonstrations."""
         paths = [str(path) for path in self._negatives(number)]
         new = load([], paths) if paths else ()
         together = replace(self._demonstrations, items=(*self._demonstrations, *new))
@@ -289,7 +308,7 @@ class Expanding:
             save(Demonstrations(self._demonstrations.metadata, tuple(items)), path)
 
     def _of_run(self, this: Round, run: Run) -> Round:
-        """The round's record, with the run whose best program is the current reward."""
+        """Complete the round's record with facts about the run whose best program is the current reward."""
         best = run.best
         return replace(
             this,
@@ -302,14 +321,14 @@ class Expanding:
         )
 
     def _keep(self, done: Round) -> Round:
-        """Save the current reward, and the record of the complete round."""
+        """Save the current reward and the record of the complete round. Return the record."""
         write_atomically(RunPaths(self._folder).reward, read_reward(self._folder / done.reward))
         write_round(place_of(self._folder, done.number) / "round.json", done)
         return done
 
 
 def _with_outcome(this: Round, episodes: Sequence[Rollout]) -> Round:
-    """The round's record, with the true return, success and reward components of the rollouts."""
+    """Complete the round's record with return, success and components of the environment's own reward."""
     totals = np.array([each.total for each in episodes])
     known = [each.success for each in episodes if each.success is not None]
     names = sorted({name for each in episodes for name in each.components})
@@ -324,5 +343,5 @@ def _with_outcome(this: Round, episodes: Sequence[Rollout]) -> Round:
 
 
 def _number(run: str) -> int:
-    """The number of the round of a run, from the path of the run's folder."""
+    """The number of the round that a run belongs to, from the path of the run's folder `rounds/<number>/run`."""
     return int(Path(run).parent.name)

@@ -1,16 +1,17 @@
-"""Expansion (GRACE, section 4, phase 3): train a policy on the reward, add its rollouts as negatives, search again.
+"""Start and resume of expansions (GRACE, section 4, phase 3).
 
-`rounds/0/run` is the search on the demonstrations alone, and `rounds/0/round.json` its record. For each later round n,
+Each round of an expansion trains a policy on the reward, adds its rollouts as negatives and searches again. Round 0 is
+the search on the demonstrations alone, in `rounds/0/run`; its record is `rounds/0/round.json`. For each later round n,
 the folder `rounds/n` contains:
 
-- `training/`: the training of the policy;
-- `rollouts.parquet`: the new negatives;
-- `alike.parquet`: rollouts that look like an expert's;
-- `run/`: a search with the new negatives, if there was one;
-- `shaping/`: a run that reshapes the reward, if learning stalled;
+- `training/`: checkpoints and log of the policy's training;
+- `rollouts.parquet`: the rollouts that became negatives;
+- `alike.parquet`: the rollouts that look like an expert's and are not used;
+- `run/`: the search with the new negatives, if the reward was not good enough on them;
+- `shaping/`: the run that reshapes the reward, if learning stalled;
 - `round.json`: the record of the round, once it is complete.
 
-Files are written atomically, and repeated work gives the same files. So a killed expansion resumes after the last
+Files are written atomically, and repeated work gives the same files. So a killed expansion resumes after its last
 complete round.
 """
 
@@ -42,12 +43,12 @@ from grace_irl.runs.store import Store
 
 
 def is_expansion(folder: Path) -> bool:
-    """Whether a folder holds an expansion rather than a run."""
+    """Whether a folder is that of an expansion, and not that of a run."""
     return (folder / "rounds").is_dir()
 
 
 def rounds_of(folder: Path) -> tuple[Round, ...]:
-    """The complete rounds, in order.
+    """Read the records of the complete rounds of an expansion, in order.
 
     Raises:
         InputError: a round of another version, or a folder that contains links.
@@ -62,20 +63,23 @@ def rounds_of(folder: Path) -> tuple[Round, ...]:
 def start(
     config: Config, out: Path | None = None, parts: fits.Parts = fits.Parts(), learner: Learner | None = None
 ) -> Run:
-    """Start an expansion in a new folder and work until it ends; without rounds, start a run (`fit.start`).
+    """Start an expansion in a new folder, and return its result when it ends.
+
+    If `config.expand.rounds` is 0, start a single run instead (`fit.start`).
 
     Args:
-        config: as for `fit.start`, with the settings of the expansion in `config.expand`.
-        out: the folder; None: `runs/<name of the set>-<time>`.
-        parts: as for `fit.start`.
-        learner: learner in place of PPO in `config.expand.env`.
+        config: the configuration of all runs. `config.expand` has the settings of the expansion.
+        out: path of the new folder; None for `runs/<name of the demonstrations>-<time>`.
+        parts: objects and callbacks of the caller.
+        learner: learner of policies, in place of PPO.
 
     Returns:
         The last run of the search, with the rounds, the folder and the reward file of the expansion.
 
     Raises:
-        InputError: settings, data, environment or folder that cannot be used. Nothing is written.
-        GraceError, Interrupted: as for `fit.start`.
+        InputError: settings, data, an environment or a folder that cannot be used. Nothing is written.
+        GraceError: no valid program was found, a server is lost, or the reward fails. All results are saved.
+        Interrupted: Ctrl-C. All results are saved.
     """
     if not config.expand.rounds:
         return fits.start(config, out, parts)
@@ -109,12 +113,16 @@ def resume(
 
     Args:
         folder: folder of the expansion or run.
-        flags, sets: settings to change, as for `fit.resume`. Complete rounds are not repeated.
-        parts, learner: as for `start`.
-        vouched: as for `fit.resume`.
+        flags, sets: changed settings, in the forms that `resolve` takes. They have no effect on complete rounds.
+        parts: objects and callbacks of the caller.
+        learner: learner of policies, in place of PPO.
+        vouched: the configuration that a trusted comparison has for this expansion; None without one.
 
     Raises:
-        InputError, GraceError, Interrupted: as for `fit.resume`.
+        InputError: a folder or data that cannot be used, a setting that must not change or lacks authorisation, or use
+            by another process.
+        GraceError: no valid program was found, a server is lost, or the reward fails. All results are saved.
+        Interrupted: Ctrl-C. All results are saved.
     """
     if not is_expansion(folder):
         return fits.resume(folder, flags, sets=sets, parts=parts, vouched=vouched)
@@ -147,7 +155,7 @@ def resume(
         parts = replace(parts, whole=folder, reason=parts.reason or "as the expansion began")
         with _part_of(folder):
             run = None if done else fits.resume(first, flags, sets=sets, parts=parts, vouched=config)
-            note = (parts.note or _silent) if done else _silent  # if round 0 is resumed, its run shows the line itself
+            note = (parts.note or _silent) if done else _silent  # a resumed round 0 shows the note itself
             work = Expanding(folder, config, marked(demonstrations, first, note), parts, learner)
             return work.work(run or work.again(done[-1]), done)
 
@@ -159,7 +167,7 @@ def _began(
     parts: fits.Parts,
     vouched: Config | None,
 ) -> Config:
-    """The settings that an expansion began with, with authorised acting settings only."""
+    """The configuration that an expansion began with, with authorised acting settings only (`authorised`)."""
     paths = RunPaths(place_of(folder, 0) / "run")
     with closing(Store(paths.database)) as store:
         kept, in_memory = acting.kept(store.meta("token"), paths.database), parts.demonstrations is not None
@@ -187,7 +195,7 @@ def _learner(config: Config, parts: fits.Parts) -> Learner:
 
 @contextmanager
 def _part_of(folder: Path) -> Iterator[None]:
-    """Report an interruption or error in one run as one of the whole expansion, which is what the user resumes."""
+    """Report an interruption or error in a run as one of the whole expansion, which the user can resume."""
     try:
         yield
     except Interrupted as interrupted:

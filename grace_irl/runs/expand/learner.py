@@ -1,4 +1,4 @@
-"""The learner of an expansion, which trains a policy on a reward and plays it."""
+"""Learners of an expansion: they train a policy on a reward and play it. The learner in use is PPO."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grace_irl.rewards.scale import Form
 from grace_irl.rl.evaluation import Rollout
 from grace_irl.work import Job, JobError, LocalExecutor, Tell
 
-TASK = "grace_irl.runs.expand.learner:train_policy"
+TASK = "grace_irl.runs.expand.learner:train_policy"  # the function that a separate process calls
 EVALUATIONS = 5
 """Number of evaluations of the policy during training; each saves a checkpoint."""
 EPISODES = 10  # episodes per evaluation
@@ -31,8 +31,8 @@ class Learnt:
     Attributes:
         policy: the file of the policy, in the training's folder.
         steps: number of environment steps.
-        paid: one entry per evaluation, the mean training return under the recovered reward since the evaluation before
-            it; None if no episode ended in that time.
+        paid: mean return of training episodes under the recovered reward, one value per evaluation of the policy. A
+            value is None if no episode ended since the last evaluation.
     """
 
     policy: Path
@@ -41,11 +41,11 @@ class Learnt:
 
 
 class Learner(Protocol):
-    """A learner trains and plays policies. The same arguments give the same result, even after an interruption."""
+    """A learner of policies. The same arguments give the same result, even after an interruption."""
 
     @property
     def carries(self) -> bool:
-        """Whether training under a new reward starts from an earlier policy; known after `check`."""
+        """Whether training under a new reward starts from an earlier policy. It is known only after `check`."""
         ...
 
     def check(self, demonstrations: Demonstrations) -> None:
@@ -59,14 +59,14 @@ class Learner(Protocol):
     def train(
         self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None, *, shaped: bool = False
     ) -> Learnt:
-        """Train a policy on a reward, from the last checkpoint in `folder` if there is one.
+        """Train a policy on a reward. If `folder` has a checkpoint, continue from the last one.
 
         Args:
             reward: the reward file.
             steps: environment steps in total.
             seed: seed of all random generators.
             folder: folder for checkpoints.
-            initial: policy to start from; None: a new one.
+            initial: file of the policy to start from; None for a new policy.
             shaped: whether the reward is a reshaped version, which rises towards goals (see `form_of`).
 
         Raises:
@@ -75,16 +75,22 @@ class Learner(Protocol):
         ...
 
     def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Rollout]:
-        """Play episodes with a trained policy."""
+        """Play episodes with a trained policy, and return them.
+
+        Args:
+            policy: the file of the policy.
+            episodes: number of episodes.
+            seed: seed of all random generators.
+        """
         ...
 
 
 def form_of(config: ExpandConfig, rule: str, *, reshaped: bool = False) -> Form:
-    """The form of the reward for training; see `ExpandConfig.form`.
+    """The form of the reward for training, for example "raw" or "soft". It resolves "auto" (`ExpandConfig.form`).
 
     Args:
         config: the settings of the expansion.
-        rule: the rule for positive expert states; "" is "all".
+        rule: the rule for positive expert states; "" means "all".
         reshaped: whether the reward is a reshaped version, which rises towards goals.
     """
     if config.form != "auto":
@@ -109,21 +115,21 @@ def train_policy(
     initial: str | None,
     path: list[str],
 ) -> dict[str, Any]:
-    """Train a policy (`grace_irl.rl.ppo.train`), as the task of an executor. The policy is saved in the folder.
+    """Train a policy by PPO in a separate process, and save it in the folder.
 
     Args:
         tell: callback for each evaluation of the policy.
         environment: the fields of an `EnvironmentSpec`.
-        registered: the environment's registration with Gymnasium, if the user's code registered it.
+        registered: the environment's registration with Gymnasium as JSON, if the user's code registered it; else None.
         reward: the reward file.
-        form: the form of the reward for training.
-        trust: whether the reward runs in this process, without a sandbox.
+        form: the form of the reward for training (`form_of`).
+        trust: whether the reward runs in the training process, without a sandbox.
         allow_weak: whether a weak sandbox is allowed.
         steps: environment steps in total.
         seed: seed of all random generators.
         folder: folder for checkpoints.
-        initial: policy to start from; None: a new one.
-        path: entries for `sys.path`, from which the environment's modules are imported.
+        initial: file of the policy to start from; None for a new policy.
+        path: entries for `sys.path`, with which this process finds the environment's modules.
 
     Returns:
         The number of environment steps as "steps", and the mean training return before each evaluation as "paid".
@@ -156,7 +162,7 @@ class PpoLearner:
 
     Args:
         config: the settings of the expansion.
-        rule: the rule for positive expert states; "": that of the demonstrations.
+        rule: the rule for positive expert states; "" for the rule of the demonstrations.
         allow_weak: whether a weak sandbox is allowed.
         note: callback for one line about each evaluation of the policy.
     """
@@ -171,11 +177,14 @@ class PpoLearner:
 
     @property
     def carries(self) -> bool:
-        """See `ExpandConfig.carry`."""
+        """Whether training under a new reward starts from an earlier policy.
+
+        The setting `expand.carry` decides. "auto" means yes for continuous actions only.
+        """
         return self._continuous if self._config.carry == "auto" else self._config.carry == "always"
 
     def check(self, demonstrations: Demonstrations) -> None:
-        """Find the environment; see `Learner`."""
+        """Find the environment, and refuse one whose states do not match the demonstrations."""
         try:
             from grace_irl.rl.environments import registration
             from grace_irl.rl.matching import environment_for
@@ -193,7 +202,7 @@ class PpoLearner:
     def train(
         self, reward: Path, steps: int, seed: int, folder: Path, initial: Path | None, *, shaped: bool = False
     ) -> Learnt:
-        """See `Learner`."""
+        """Train a policy in a separate process; see `Learner.train`."""
         from grace_irl.rl.ppo import POLICY
 
         def tell(look: dict[str, Any]) -> None:
@@ -223,7 +232,7 @@ class PpoLearner:
         return Learnt(folder / POLICY, learnt["steps"], tuple(learnt["paid"]))
 
     def play(self, policy: Path, episodes: int, seed: int) -> Sequence[Rollout]:
-        """See `Learner`."""
+        """Play episodes with a trained policy; see `Learner.play`."""
         from grace_irl.rl.rollouts import play
         from grace_irl.rl.trained import load_policy
 

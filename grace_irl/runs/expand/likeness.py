@@ -16,7 +16,7 @@ from grace_irl.config import Config
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Trajectory
 from grace_irl.rewards.file import load_reward
 
-FOLDS = 2
+FOLDS = 2  # number of parts of the data for cross-validation
 MOST_STATES = 5_000  # maximum number of states per side for the fit of a classifier
 MOST_NUMBERS = 1_500  # maximum number of entries of a state that a classifier reads; evenly spaced if there are more
 RIDGE = 1e-3  # factor of the ridge penalty in the mean loss; keeps the weights finite for separable data
@@ -24,19 +24,19 @@ _Z_MOST = 5.0  # features are clipped at this many standard deviations
 
 
 def resemblance(experts: Sequence[NDArray[Any]], others: Sequence[NDArray[Any]], seed: int = 0) -> Floats:
-    """Separation of each trajectory's states from the experts' states, by a classifier that was fitted to other states.
+    """Measure how well a classifier separates each trajectory's states from the experts' states.
 
-    The classifier is a logistic regression on the entries of a state and their squares. The trajectories of each side
-    are split at random into two folds; if a side has only one, it is split by time. Each fold is judged by the
-    classifier that was fitted to the other fold.
+    The classifier is a logistic regression on the entries of a state and their squares. It is cross-validated: the
+    trajectories of each side (experts and others) are split at random into two folds. The classifier that was fitted to
+    one fold judges the other fold. If a side has only one trajectory, it is split by time.
 
     Args:
         experts, others: arrays of states `(T+1, …)`, one per trajectory, with states of equal shape.
         seed: seed of the random split.
 
     Returns:
-        `(len(others),)`: the probability (AUC) that the classifier ranks an expert's state above a state of the
-        trajectory, with ties as one half. It is 1 for full separation, and 0.5 for none.
+        `(len(others),)` AUC per trajectory: the probability that the classifier ranks an expert's state above a state
+        of the trajectory. Ties count one half. 1 is full separation, 0.5 is none.
 
     Raises:
         ValueError: no experts or no others.
@@ -45,7 +45,8 @@ def resemblance(experts: Sequence[NDArray[Any]], others: Sequence[NDArray[Any]],
         raise ValueError("no trajectories to tell apart")
     rng = np.random.default_rng(seed)
     sides = [[_flat(each) for each in side] for side in (experts, others)]
-    # Both sides have equal weight. If one side set the scale alone, the scaled features could already separate the two.
+    # Both sides have equal weight in the mean and the deviation. If one side alone set the scale, the scaling itself
+    # could separate the two.
     mean = np.mean([np.concatenate(side).mean(axis=0) for side in sides], axis=0)
     deviation = np.sqrt(np.mean([((np.concatenate(side) - mean) ** 2).mean(axis=0) for side in sides], axis=0))
     deviation = np.where(deviation > 1e-12, deviation, 1.0)
@@ -74,7 +75,10 @@ def _features(z: Floats) -> Floats:
 
 
 def _deal(parts: Sequence[Floats], rng: np.random.Generator) -> list[tuple[int, int, Floats]]:
-    """The features of one side as (index of the trajectory, fold, features). No fold is empty."""
+    """Deal the trajectories of one side to the folds. Return (index of the trajectory, fold, features) for each.
+
+    A single trajectory is cut in half, so that no fold is empty.
+    """
     if len(parts) == 1:
         middle = max(len(parts[0]) // 2, 1)
         halves = (parts[0][:middle], parts[0][middle:] if len(parts[0]) > 1 else parts[0])
@@ -90,7 +94,11 @@ def _sample(features: Floats, rng: np.random.Generator) -> Floats:
 
 
 def _classifier(experts: Floats, others: Floats) -> Floats:
-    """Weights of a logistic regression in which experts are the positive class. Both classes have equal weight."""
+    """Fit a logistic regression with experts as the positive class. Both classes have equal weight.
+
+    Returns:
+        Its weights, one per feature.
+    """
     features = np.vstack([experts, others])
     truth = np.repeat([1.0, 0.0], [len(experts), len(others)])
     share = np.where(truth > 0, 0.5 / len(experts), 0.5 / len(others))
@@ -108,7 +116,7 @@ def _classifier(experts: Floats, others: Floats) -> Floats:
 
 
 def _auc(above: Floats, below: Floats) -> float:
-    """The probability that a value of `above` exceeds a value of `below`, with ties as one half."""
+    """The probability that a value of `above` exceeds a value of `below`. Ties count one half."""
     ranks = rankdata(np.concatenate([above, below]))[: len(above)]
     return float((ranks.sum() - len(above) * (len(above) + 1) / 2) / (len(above) * len(below)))
 
@@ -121,20 +129,21 @@ def like_experts(
 ) -> list[bool]:
     """Whether each rollout looks like an expert's, judged without the environment's own reward.
 
-    The test depends on the label rule:
+    The label rule decides the test that a rollout must pass:
 
-    - "all": a classifier that does not use the reward cannot separate the rollout's states from the experts'
+    - "all": a classifier that does not use the reward cannot separate the rollout's states from the experts' states
       (threshold `config.expand.alike`).
-    - "last" and "goal": the environment terminated the rollout, and the reward of its last state is at least the lowest
-      reward of an expert's final goal state.
-    - "goal" without an expert episode that ended in a goal state: the environment terminated the rollout in a state
-      whose reward reaches that of the experts' goal states. Or the rollout has other states with such rewards, and the
-      classifier cannot separate these from the goal states of experts with the same instruction.
+    - "last" and "goal": the environment terminated the rollout, and the reward of its last state is at least G. G is
+      the lowest reward of an expert's final goal state.
+    - "goal", if no expert episode ended in a goal state: one of two conditions. Either the environment terminated the
+      rollout, and the reward of its last state is at least H. Or the rollout has states with rewards of at least H, and
+      the classifier cannot separate them from goal states of experts with the same instruction. H is the lowest among
+      the experts' highest rewards of goal states.
 
     Args:
         reward: the file of a reward.
         played: the rollouts.
-        demonstrations: the demonstrations with the experts; for rule "goal", with marked goal states.
+        demonstrations: the demonstrations, which include the experts. For rule "goal", their goal states are marked.
         config: the configuration of the run.
 
     Raises:
@@ -173,7 +182,15 @@ def _at_goals(
     ours: Sequence[Floats],
     config: Config,
 ) -> list[bool]:
-    """Whether each rollout reaches a goal, if no expert episode ended at one; see `like_experts`."""
+    """The test of `like_experts` for rule "goal", if no expert episode ended in a goal state.
+
+    Args:
+        experts: expert demonstrations with goal states.
+        theirs: rewards `(T+1,)` of the experts' states, one array per expert.
+        played: the rollouts.
+        ours: rewards `(T+1,)` of the rollouts' states, one array per rollout.
+        config: the configuration of the run.
+    """
     marked = [np.array(each.goals) for each in experts]
     goal = min(np.fmax.reduce(values[at]) for values, at in zip(theirs, marked, strict=True))
     found = [each.terminated and bool(values[-1] >= goal) for each, values in zip(played, ours, strict=True)]
@@ -193,7 +210,10 @@ def _at_goals(
 
 
 def _rows(trajectory: Trajectory) -> Floats:
-    """Each state as a vector, `(T+1, n)`. Long vectors, such as pictures, are reduced to `MOST_NUMBERS` entries."""
+    """The states of a trajectory as vectors, `(T+1, n)`.
+
+    Long vectors, such as pictures, are reduced to `MOST_NUMBERS` entries. States without numbers become zeros.
+    """
     found = trajectory.state_kind.numbers(trajectory.states)
     if found is None:
         return np.zeros((len(trajectory.states), 1))
@@ -204,5 +224,5 @@ def _rows(trajectory: Trajectory) -> Floats:
 
 
 def _alike(experts: Sequence[Floats], played: Sequence[Floats], config: Config) -> list[bool]:
-    """Whether the classifier cannot separate each trajectory's states from the experts'."""
+    """For each trajectory, whether the classifier fails to separate its states from the experts' states."""
     return [bool(chance <= config.expand.alike) for chance in resemblance(experts, played, config.seed)]

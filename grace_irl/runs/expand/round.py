@@ -1,4 +1,4 @@
-"""The record of one round of expansion: the training, the rollouts, and the fate of the reward."""
+"""The record of one round of an expansion: its training, its rollouts, and its reward."""
 
 from __future__ import annotations
 
@@ -26,24 +26,25 @@ class Round:
     Attributes:
         number: number of the round, from 1 on; 0 is the search before any policy.
         run: folder of the run whose best program is the reward after this round.
-        program: id of that program.
-        fitness, accuracy: fitness and accuracy of that program on the training data of its run.
-        held_out: accuracy of that program on the held-out data of its run, or None.
+        program: id of this best program.
+        fitness, accuracy: fitness and accuracy of the best program on the training data of its run.
+        held_out: accuracy of the best program on the held-out data of its run, or None without such data.
         changed: whether this round searched for a new reward.
-        reward: file of the expansion's reward after this round. It is the run's reward, or the reshaped version of it
-            if policies learnt better from the reshaped version.
+        reward: file of the expansion's reward after this round: the run's reward, or its reshaped version if policies
+            learnt better from that version.
         shaped: file of the reshaped version that the next round trains on; "" if it trains on the run's reward.
         trained_on: file of the reward that this round's policy was trained on; "" in round 0.
         stalled: whether learning stalled although the reward separates rollouts from experts (`expanding.stalls`).
         policy: file of the policy; "" in round 0.
         steps: environment steps of training in this round.
         rollouts: number of episodes that the trained policy played.
-        alike: number of those rollouts that are too close to an expert's to be used as negatives.
-        new_accuracy, new_fitness: accuracy and fitness of the previous search's reward on the experts and this round's
-            negatives, at the threshold and calibration that it was exported with; None without new negatives.
-        mean, deviation: mean and standard deviation of the rollouts' true return, which no search uses.
+        alike: number of rollouts that look like an expert's, and so are no negatives.
+        new_accuracy, new_fitness: accuracy and fitness of the last run's reward on the experts and this round's new
+            negatives. Threshold and calibration are those in the reward file. None without new negatives.
+        mean, deviation: mean and standard deviation of the rollouts' return under the environment's own reward. No
+            search uses it.
         success: share of rollouts that reached the goal; None if the environment has no goal.
-        components: mean total per rollout of each of the environment's own reward components.
+        components: mean sum per rollout of each component of the environment's own reward, by name.
     """
 
     number: int
@@ -82,7 +83,7 @@ def read_round(path: Path) -> Round | None:
     """Read a round's record; None if the round is not complete.
 
     Raises:
-        InputError: a file of another version, or one that names files outside its expansion.
+        InputError: a damaged file, one of another version, or one that names files outside the expansion's folder.
     """
     instead = "expected one of this version: delete it to do the round's end again"
     try:
@@ -115,19 +116,19 @@ def ends(steps: int, rounds: int, growth: float) -> tuple[int, ...]:
     Args:
         steps: N, environment steps of all rounds together.
         rounds: M, number of rounds; at least 1.
-        growth: ratio of a round's steps to those of the round before it.
+        growth: ratio of the steps of a round to the steps of the round before it.
     """
     shares = np.cumsum(growth ** np.arange(1 - rounds, 1, dtype=np.float64))  # exponents up to 0 avoid overflow
     return tuple(np.rint(steps * shares / shares[-1]).astype(int).tolist())
 
 
 def share(done: Round) -> float:
-    """The share of a round's rollouts that look like an expert's."""
+    """The share of a round's rollouts that look like an expert's; 0 without rollouts."""
     return done.alike / done.rollouts if done.rollouts else 0.0
 
 
 def became(done: Round) -> str:
-    """The fate of the reward in a round, in one or two words."""
+    """The change of the reward in a round, in one or two words, for example "searched" or "kept"."""
     if done.changed:
         return "searched"
     if not done.stalled:
@@ -138,16 +139,16 @@ def became(done: Round) -> str:
 def favourite(rounds: Sequence[Round], folder: Path, reward: Path, config: Config, rule: str) -> Round:
     """The round with the best policy, judged without the environment's own reward. Ties go to the later round.
 
-    If only goal states are positive, the best round has the largest share of rollouts that look like an expert's. If
+    If only goal states are positive, the best policy has the largest share of rollouts that look like an expert's. If
     all expert states are positive, it has the highest mean return under the reward, in the form used for training. The
-    comparison is fair, since the reward was fitted with the rollouts of all rounds as negatives.
+    comparison is fair, because the reward was fitted with the rollouts of all rounds as negatives.
 
     Args:
         rounds: complete rounds, without round 0; at least one.
         folder: the folder of the expansion.
         reward: the file of the reward that judges the episodes.
         config: the configuration of the expansion.
-        rule: which expert states are positive; "all" for every state.
+        rule: the label rule, which decides the positive expert states; "all" for every state.
 
     Raises:
         GraceError: the reward fails on a rollout.
@@ -159,14 +160,17 @@ def favourite(rounds: Sequence[Round], folder: Path, reward: Path, config: Confi
 
 
 def episodes(folder: Path, number: int) -> list[Trajectory]:
-    """The rollouts of a round's policy, whether or not they became negatives."""
+    """Read all rollouts of a round's policy: the new negatives, then those that look like an expert's."""
     place = folder / "rounds" / str(number)
     paths = [place / name for name in ("rollouts.parquet", "alike.parquet")]
     return [item.trajectory for path in paths if path.exists() for item in load([], [path])]
 
 
 def _paid(played: Sequence[Sequence[Trajectory]], reward: Path, config: Config, rule: str) -> list[float]:
-    """Mean return of each round's episodes: the sum of the scaled rewards of all states but the first."""
+    """Mean return of each round's episodes under a reward.
+
+    A return is the sum of the rewards of all states but the first, in the form used for training.
+    """
     file = load_reward(reward)
     values = file.rewards(
         [each for part in played for each in part],

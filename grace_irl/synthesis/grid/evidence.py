@@ -23,9 +23,10 @@ from grace_irl.synthesis.grid.meaning import CHANNELS, SEVERAL, STATIC, Filter
 from grace_irl.synthesis.grid.scene import OFFSETS, SIDES, Scene, ThingRows
 
 MISSED = 12.0
-"""Cost in nats of an expert trajectory if the event completes in none of its goal states. Each has an equal share."""
+"""Cost in nats if the event completes in none of a trajectory's goal states. Each goal state has an equal share."""
 WRONGLY_HIT = 2.0
-"""Cost in nats of a trajectory if the event completes in other states. `WRONG_STATE` is added for each, up to 60."""
+"""Cost in nats if the event completes in other states of a trajectory. `WRONG_STATE` is added for each of the first 60
+such states."""
 WRONG_STATE = 0.1
 ABSENT = 5.0
 """Cost in nats of a description that matches nothing in the first state. One that matches n things costs log n."""
@@ -117,7 +118,8 @@ class GridEvidence:
 
     def _fired(self, scene: int, stages: Stages) -> int:
         # A stage completes in a state if one of its steps happens there and each of its steps has happened by then.
-        # Only the states `since` the previous stage completed matter. As a set, -1 is all states and 0 is none.
+        # `since` holds the states from the completion of the previous stage on: only these matter. As a set, -1 is all
+        # states and 0 is none.
         since, now = -1, 0
         for stage in stages:
             done = [self._hit(scene, step) & since for step in stage]

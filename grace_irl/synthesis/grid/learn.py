@@ -119,11 +119,11 @@ CHAINS = 3  # number of walks of a search
 STEPS_PER_CHOICE = 36
 """Number of steps of a walk per pair of a word and a filter."""
 DOUBT = 1.5
-"""Divisor of costs before they become probabilities. It is above 1, because costs treat evidence as independent."""
+"""Divisor of costs before they become probabilities. Costs are too large, as they add up correlated evidence."""
 PROFILE_MARGIN = 12.0
-"""Maximum additional cost of a meaning for which the meanings of the other words are optimised, too."""
+"""If another meaning of a word costs at most this much more, the meanings of the other words are optimised for it."""
 FREE_MARGIN = 4.0
-"""Maximum additional cost, after this optimisation, for which all words are optimised, the first one included."""
+"""If it then costs at most this much more, the meanings of all words are optimised, including this word."""
 
 
 def learn(lexicon: Lexicon, events: Sequence[int], seed: int, known: Sequence[GridReading] = ()) -> Posterior:

@@ -99,8 +99,8 @@ class GridReading:
     """An interpretation of the instructions under a plan. It is never changed in place.
 
     Attributes:
-        constants: index of the filter under every instruction, by feature.
-        meanings: index of the filter that a word stands for, by word.
+        constants: by feature, index of the filter that applies under every instruction.
+        meanings: by word, index of the filter that the word stands for.
     """
 
     constants: Constants

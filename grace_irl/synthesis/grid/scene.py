@@ -82,7 +82,8 @@ def unique_positions(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
 def find_agent(stacks: Sequence[NDArray[Any]]) -> Agent | None:
     """Find the agent of these trajectories, each a (T+1, h, w, 3) stack of states.
 
-    Its code is in exactly one cell of every state. Of several such codes it is the one that moves most often.
+    The agent's code is in exactly one cell of every state. If several codes are, the one that moves most often is the
+    agent's.
     """
     best: tuple[int, int, int] | None = None
     for channel in range(3):
@@ -147,7 +148,7 @@ def _complete(headings: dict[int, Offset], seen: set[int], turns: Counter[tuple[
     """Choose an unused offset for each heading code with which the agent never moved.
 
     Args:
-        headings: offset by heading code; the result is added.
+        headings: offset by heading code. The function adds the chosen offsets.
         seen: all heading codes.
         turns: number of turns, by heading before and after.
     """
@@ -171,7 +172,7 @@ def find_background(stacks: Sequence[NDArray[Any]], agent: Agent | None) -> tupl
     border: Counter[Code] = Counter()
     everything: Counter[Code] = Counter()
     for stack in stacks:
-        # Only first states are counted: later ones repeat them, with changes by the agent.
+        # Cells are counted in first states only, because later states repeat most of them.
         cells, counts = np.unique(stack[0].reshape(-1, 3), axis=0, return_counts=True)
         everything.update({_code(cell): int(count) for cell, count in zip(cells, counts, strict=True)})
         edge = np.concatenate([stack[0][0], stack[0][-1], stack[0][1:-1, 0], stack[0][1:-1, -1]])

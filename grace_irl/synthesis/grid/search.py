@@ -154,7 +154,8 @@ def search(seen: PerceivedStates, seed: int) -> list[LearntPlan]:
 def _grow(found: LearntPlan, words: Sequence[str]) -> Plan:
     """Improve a plan by one change of a separator at a time, as long as the cost decreases.
 
-    Each step takes the change with the lowest cost. The search for its reading starts from the last reading.
+    Each step takes the change with the lowest cost. Under a changed plan, the search for a reading starts from the
+    reading under the plan before.
     """
     plan, reading, cost = found.lexicon.plan, found.posterior.best, found.cost
     while True:

@@ -27,18 +27,18 @@ from grace_irl.synthesis.grid.source import write_source
 MISS = 0.8
 """Probability that a thing does not fit a wrong meaning of a word: 1 - 1/5 if a feature has five values."""
 COINCIDENCE = 0.05
-"""Maximum probability of a chance agreement for which a code that all goals share is required."""
+"""A code that all goals share is required if the probability of such a chance agreement is below this."""
 NOVEL_TRUST = 0.85
 """Probability that a word that is not in training names a value that no known word names."""
 
 
 def decide(lexicon: Lexicon, posterior: Posterior, reading: GridReading | None = None) -> Hypothesis:
-    """Choose the contents of a program: meanings that it requires, and guesses, which decide about half the reward.
+    """Choose the contents of a program: meanings that it requires, and guesses (an event that fails one earns half).
 
     Args:
         lexicon: the words and filters, and the cost of readings.
         posterior: the best reading, and the probability of each meaning.
-        reading: the reading whose other meanings become guesses; by default the most likely one.
+        reading: the reading whose meanings become guesses unless they are required; by default the most likely one.
     """
     evidence = lexicon.evidence
     reading = reading or posterior.best

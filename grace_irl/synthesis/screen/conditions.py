@@ -1,6 +1,7 @@
-"""The candidate conditions of a search: properties that goal screens, or items on them, share.
+"""The candidate conditions of the search: tests of whole screens, of items on them, and of the instruction.
 
-An item is the part of a screen around one node with an id (`universe`). A pattern is a test of one node.
+A pattern is a test of one node of a screen. An item is the part of a screen around one node (`universe`), such as a row
+of a list. The anchor of items is the id of these nodes.
 """
 
 from __future__ import annotations
@@ -18,32 +19,31 @@ from grace_irl.synthesis.screen.reading import Around, Condition, ScreenPrices, 
 from grace_irl.synthesis.screen.universe import Universe, Vocabulary
 
 SHARE = 0.08
-"""Minimum share of a task's goals in which a pattern must hold to be tried; at least two goals, if there are two."""
+"""Minimum share of a task's goals in which a candidate pattern holds. It also holds in two goals, if there are two."""
 RARE = 0.05
-"""Maximum share of goals with a pattern for which its absence is tried."""
+"""Maximum share of goals with a pattern, for the absence of the pattern to be a candidate."""
 MAX_PATTERNS = 1_500
-"""Maximum number of patterns in a universe, those that hold in most goals."""
+"""Maximum number of patterns in the table of one anchor or of the screens, those that hold in most goals."""
 MAX_ANCHORS = 16
-"""Maximum number of anchors: ids whose items are examined, those of most goals."""
+"""Maximum number of anchors. If there are more, those that occur in most goals are used."""
 MAX_NEAR = 400
-"""Maximum number of rows in a sample."""
+"""Maximum number of rows (screens under an instruction) in a sample from which shares are estimated."""
 TELLING = 0.6
-"""Minimum share of goals that show a part of the instruction, for it to count as telling. Of the other states at most
-the remaining share may show it."""
+"""Minimum share of a task's goals that fit a telling pattern. Of other states at most 1 - `TELLING` fit it."""
 PER_ANCHOR = 8
-"""Number of conjunctions for each anchor that become conditions on a screen."""
+"""Number of conjunctions per anchor that may become conditions on a screen."""
 
 
 def telling(evidence: ScreenEvidence, vocabulary: Vocabulary) -> set[NodePattern]:
-    """Find the patterns on parts of the instruction that most goals of a task show, and most other states do not.
+    """Find the telling patterns: parts of the instruction that most goals of a task show, and most other states do not.
 
-    The other states are those that the task's experts passed, or all states if there are none. Goals are reached by
-    following the instruction, so such patterns are likely.
+    Experts followed the instruction, so such a pattern probably belongs to the description of the goal. The other
+    states are those of the task's experts. If these have none, they are all states that are no goals of the task.
     """
     found: set[NodePattern] = set()
     for task in range(evidence.tasks):
         goals = evidence.task == task
-        # Under the same instructions: under others, another part of the screen may show what this task requires.
+        # Only rows with an instruction of this task count. Other tasks may require other parts of the same screens.
         others = evidence.near & ~goals & np.isin(evidence.pairs[:, 1], evidence.pairs[goals, 1])
         shown = _shown(evidence, vocabulary, np.flatnonzero(goals))
         elsewhere = _shown(evidence, vocabulary, np.flatnonzero(others if others.any() else ~goals))
@@ -52,7 +52,7 @@ def telling(evidence: ScreenEvidence, vocabulary: Vocabulary) -> set[NodePattern
 
 
 def _shown(evidence: ScreenEvidence, vocabulary: Vocabulary, rows: NDArray[np.int64]) -> dict[NodePattern, float]:
-    """The share of rows in which each pattern on a part of the instruction holds."""
+    """The share of these rows in which each pattern on a part of the instruction holds, estimated from a sample."""
     sample = rows[np.linspace(0, len(rows) - 1, min(len(rows), MAX_NEAR)).astype(np.int64)]
     counted: Counter[NodePattern] = Counter()
     for screen, said in evidence.pairs[sample].tolist():
@@ -62,10 +62,10 @@ def _shown(evidence: ScreenEvidence, vocabulary: Vocabulary, rows: NDArray[np.in
 
 
 class ConditionSpace:
-    """All candidate conditions on the rows.
+    """All candidate conditions, with the rows in which they hold.
 
     Args:
-        evidence: the rows.
+        evidence: the demonstrations as rows. A row is a screen under an instruction.
         vocabulary: the patterns of these rows.
         parsimony: prices of conditions.
     """
@@ -76,23 +76,23 @@ class ConditionSpace:
         self._vocabulary = vocabulary
         self._goals = np.flatnonzero(evidence.missed > 0)
         self._hits: dict[Condition, NDArray[np.bool_]] = {}
-        self._absentees = self._absent()  # first, as it numbers patterns, and tables need all numbers
+        self._absentees = self._absent()  # first: it numbers patterns, and tables need all numbers
         self._items = [self._around(anchor) for anchor in self._anchors()]
         self.screens = self._whole()
 
     def hits(self, condition: Condition) -> NDArray[np.bool_]:
-        """(rows,): whether a candidate condition holds in each row."""
+        """(rows,): whether a condition, which must be a candidate, holds in each row."""
         return self._hits[condition]
 
     def _places(self, row: int, anchor: str) -> list[tuple[int, ...]]:
-        """The looks of each item around an anchor in a row; for the anchor "", the looks of the whole screen."""
+        """The looks (contents) of the nodes of each item in a row; for the anchor "", those of the whole screen."""
         sight = self.evidence.sights[self.evidence.pairs[row, 0]]
         if not anchor:
             return [sight.looks]
         return [sight.within(span) for span in sight.items.get(anchor, ())]
 
     def _anchors(self) -> list[str]:
-        """Ids that several nodes side by side have in some goal screen, those of most goals first."""
+        """Ids that repeat side by side on some goal screen, as in the rows of a list; the most frequent ones first."""
         goals = {int(screen) for screen in self.evidence.pairs[self._goals, 0]}
         repeated = {name for i in goals for name, spans in self.evidence.sights[i].items.items() if _apart(spans)}
         seen: Counter[str] = Counter()
@@ -106,20 +106,20 @@ class ConditionSpace:
         return ranked[:MAX_ANCHORS]
 
     def _common(self, anchor: str) -> list[int]:
-        """Patterns that hold somewhere around an anchor in enough goals of some task."""
+        """Numbers of the patterns that hold in enough goals of some task, in an item of the anchor or on the screen."""
         counted: Counter[int] = Counter()
         found: dict[int, None] = {}
         for task in range(self.evidence.tasks):
             goals = np.flatnonzero(self.evidence.task == task)
             rows = Counter(pattern for row in goals.tolist() for pattern in self._fit(row, anchor))
-            # The share is counted within a task, so that a rare task has its own conditions.
+            # The minimum share refers to the goals of one task, so that a rare task has its own conditions.
             least = max(min(2, len(goals)), SHARE * len(goals))
             found |= {pattern: None for pattern in rows if rows[pattern] >= least}
             counted += rows
         return self._ranked(list(found), counted)[:MAX_PATTERNS]
 
     def _fit(self, row: int, anchor: str = "") -> set[int]:
-        """All patterns that hold in a row, somewhere around an anchor."""
+        """Numbers of all patterns that hold in a row: in an item of the anchor, or for "" on the screen."""
         looks = {look for place in self._places(row, anchor) for look in place}
         return self._vocabulary.fit(looks, int(self.evidence.pairs[row, 1]))
 
@@ -142,7 +142,7 @@ class ConditionSpace:
         return anchor, Universe(owners, len(self.evidence.pairs), [Test(one) for one in patterns], prices, table)
 
     def _whole(self) -> Universe:
-        """The universe of screens: what is present, absent, present several times, and what items contain."""
+        """The conditions on screens: what is present, absent, present several times, and what items contain."""
         common, absent = self._common(""), self._absentees
         owners, table = self._table("", [*common, *absent])
         table[:, len(common) :] ^= True
@@ -158,7 +158,7 @@ class ConditionSpace:
         return Universe(owners, len(self.evidence.pairs), conditions, prices, table)
 
     def _absent(self) -> list[int]:
-        """Patterns that goals hardly ever have, but other states of experts do."""
+        """Numbers of the patterns that goals hardly ever have, but other states of experts do."""
         had: Counter[int] = Counter()
         for row in self._goals.tolist():
             for pattern in self._fit(row):
@@ -171,10 +171,10 @@ class ConditionSpace:
         return self._ranked(found, seen)[:MAX_PATTERNS]
 
     def _spoken(self) -> dict[Condition, NDArray[np.bool_]]:
-        """Conditions on words of the instruction.
+        """Conditions on words of the instruction, with the rows in which they hold.
 
-        They are the words that separate the instructions of goals, and for each task a set of words of which most of
-        its instructions and few others contain one. A word that all instructions share is no condition.
+        One condition is made for each word that some instructions of goals contain and others lack. One more is made
+        for each task: a set of words, of which most instructions of the task and few others contain one.
         """
         said = [frozenset(one.words.split()) for one in self.evidence.said]
         asked = {int(i) for i in self.evidence.pairs[self._goals, 1]}
@@ -202,7 +202,7 @@ class ConditionSpace:
         }
 
     def _counted(self) -> dict[Condition, NDArray[np.bool_]]:
-        """Ids and flags that appear several times in all goals, with the minimum of these counts."""
+        """Conditions that nodes with an id or a flag appear several times, with the smallest count in a goal."""
         counts = [self._occurrences(row) for row in range(len(self.evidence.pairs))]
         goals = [counts[row] for row in self._goals.tolist()]
         always = set.intersection(*(set(count) for count in goals)) if goals else set()
@@ -225,7 +225,7 @@ class ConditionSpace:
         return seen
 
     def _bound(self) -> dict[Condition, NDArray[np.bool_]]:
-        """Limits on the numbers in nodes with one id: the strictest lower and upper limit that all goals meet."""
+        """Limits on the numbers in nodes with one id: the strictest lower and upper limit that hold in all goals."""
         values = [self._largest(row) for row in range(len(self.evidence.pairs))]
         goals = [values[row] for row in self._goals.tolist()]
         always = set.intersection(*(set(value) for value in goals)) if goals else set()
@@ -240,7 +240,7 @@ class ConditionSpace:
         return offered
 
     def _largest(self, row: int) -> dict[str, set[float]]:
-        """The numbers that the nodes of each id show."""
+        """The numbers that the nodes with each id show, by id."""
         shown: dict[str, set[float]] = {}
         for number in set(self._places(row, "")[0]):
             look = self.evidence.looks.all[number]
@@ -249,7 +249,7 @@ class ConditionSpace:
         return shown
 
     def _conjoined(self) -> dict[Condition, NDArray[np.bool_]]:
-        """Conjunctions of several conditions on one item, the best ones for each anchor."""
+        """Conjunctions of several patterns in one item, the best ones for each anchor."""
         offered: dict[Condition, NDArray[np.bool_]] = {}
         for anchor, universe in self._items:
             for found in universe.best(self.evidence.signed, 4 * PER_ANCHOR):

@@ -1,7 +1,8 @@
 """The demonstrations as rows, each with a screen and an instruction, and the costs of mistakes about them.
 
-There are three kinds of mistakes: a program misses a goal state; it marks another state as a goal; or it marks a goal
-state under another instruction, where it is rarely a goal. The third kind makes programs read the instruction.
+There are three kinds of mistakes: a program misses a goal state; it marks another state as a goal; or it marks the
+screen of a goal under another instruction, where it is rarely a goal. Because of the third kind, programs that read the
+instruction have lower costs.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ FLAGS = {
     "disabled": {"enabled": "false"},
     "hidden": {"visible-to-user": "false"},
 }
-"""Flags of a node, and the attribute values that show them."""
+"""Flags of a node, and the values of its XML attributes that show them."""
 ON_OR_OFF = frozenset({"checked", "unchecked", "selected"})
-"""Flags of nodes whose neighbouring texts matter."""
+"""Flags of nodes, such as switches, for which the texts beside the node are read as its label."""
 
 
 @dataclass(frozen=True)
 class NodeLook:
-    """The testable content of a node.
+    """The content of a node, an element of a screen, that conditions can test.
 
     Attributes:
         name: the node's id without its package.
@@ -60,7 +61,7 @@ class NodeLook:
 
     @cached_property
     def speaks(self) -> bool:
-        """Whether the node, or a place beside it, has a text that an instruction may be about."""
+        """Whether the node has a text, or a text beside it, that can show a part of an instruction."""
         return any(self.says) or bool(self.beside)
 
     @classmethod
@@ -84,7 +85,7 @@ def _flags(node: etree._Element) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Said:
-    """The testable content of an instruction."""
+    """The content of an instruction that conditions can test."""
 
     text: str
 
@@ -107,7 +108,7 @@ class Said:
 
 
 class NodeLooks:
-    """The distinct looks of nodes, numbered: most screens share most looks."""
+    """The distinct looks of the nodes of all screens, with a number each. Most looks occur on many screens."""
 
     def __init__(self) -> None:
         self.all: list[NodeLook] = []
@@ -116,7 +117,7 @@ class NodeLooks:
 
     def number(self, node: etree._Element) -> int:
         """The number of a node's look."""
-        if len(node) or _flags(node) & ON_OR_OFF:  # the look depends on other nodes as well
+        if len(node) or _flags(node) & ON_OR_OFF:  # its look depends on the nodes around it, too
             return self._of(NodeLook.of(node))
         key = tuple(
             part for pair in node.items() if pair[0] not in ("index", "bounds", "drawing-order") for part in pair
@@ -138,8 +139,9 @@ class Sight:
 
     Attributes:
         looks: number of the look of each node, in document order.
-        items: spans of the items around the nodes with an id (`functions.items`), by id: index of the first node, and
-            of the node after the last. If only one node has the id, its item is the whole screen.
+        items: by id, the items around the nodes with this id (`functions.items`). An item is a span of nodes: the index
+            of its first node, and of the node after its last. If only one node has the id, its item is the whole
+            screen.
     """
 
     looks: tuple[int, ...]
@@ -147,7 +149,7 @@ class Sight:
 
     @classmethod
     def of(cls, state: bytes, looks: NodeLooks, *, system: bool) -> Sight:
-        """Parse a screen from its XML, with or without the status bar."""
+        """Parse a screen from its XML. Without `system`, the system's own windows (the status bar) are left out."""
         root = markup.parse(state, "a state")
         if not system:
             for window in root.findall("node"):
@@ -164,7 +166,7 @@ class Sight:
         return cls(numbers, items)
 
     def within(self, span: tuple[int, int]) -> tuple[int, ...]:
-        """The looks in a span."""
+        """The looks of the nodes in a span."""
         return self.looks[slice(*span)]
 
 
@@ -182,29 +184,29 @@ def _items(anchors: list[etree._Element], places: dict[etree._Element, int]) -> 
 MISSED = 12.0
 """Cost in nats of missing all goal states of a trajectory, divided evenly among them."""
 WRONG = 2.0
-"""Cost in nats of marking another state as a goal, for each trajectory that contains it."""
+"""Cost in nats of marking a state that is no goal, for each trajectory that contains it."""
 WRONG_OF_EXPERT = 2.5
-"""Cost in nats of marking another state of an expert. Such states are closest to a goal without being one."""
+"""Cost in nats that replaces `WRONG` for expert trajectories. Their other states are most similar to goals."""
 WRONG_ELSEWHERE = 2.0
-"""Cost in nats of marking a goal state under all other instructions of a task, divided evenly among them."""
+"""Cost in nats of marking the screen of a goal under all other instructions of a task, divided evenly among them."""
 MAX_WRONG = 6_000
 """Maximum number of rows that are no goals. From more, an evenly spaced sample is used."""
 
 
 @dataclass(frozen=True, eq=False)
 class ScreenEvidence:
-    """Rows in any order, each with a screen and an instruction.
+    """The demonstrations as rows. A row is a screen under an instruction.
 
     Attributes:
         looks: looks of the nodes of all screens.
         sights: the distinct screens.
         said: the distinct instructions, those of experts first.
-        experts: number of experts' instructions.
+        experts: number of instructions in `said` that experts followed.
         pairs: (rows, 2) indices of each row's screen and instruction.
         missed: (rows,) cost in nats of not marking the row, if it is a goal; else 0.
         wrong: (rows,) cost in nats of marking the row as a goal.
-        task: (rows,) number of a goal's task, -1 for other rows.
-        near: (rows,) whether the row is a state of an expert but no goal.
+        task: (rows,) number of the task if the row is a goal, else -1.
+        near: (rows,) whether the row is a state of an expert trajectory that is not one of its goals.
     """
 
     looks: NodeLooks
@@ -224,7 +226,7 @@ class ScreenEvidence:
 
     @property
     def tasks(self) -> int:
-        """Number of tasks that the goals belong to."""
+        """Number of tasks that have goals."""
         return int(self.task.max(initial=-1)) + 1
 
     def cost(self, hits: NDArray[np.bool_]) -> float:
@@ -237,7 +239,7 @@ class ScreenEvidence:
 
         Args:
             items: the demonstrations.
-            system: whether the system's own windows (the status bar) are included.
+            system: whether screens include the system's own windows (the status bar).
         """
         states: dict[bytes, int] = {}
         said: dict[str, int] = {}
@@ -288,7 +290,7 @@ class ScreenEvidence:
 
 
 def _spread(count: int, most: int) -> list[int]:
-    """At most `most` of the numbers below `count`, evenly spaced."""
+    """At most `most` of the integers from 0 to `count` - 1, evenly spaced."""
     if count <= most:
         return list(range(count))
     return [int(i) for i in np.linspace(0, count - 1, most)]

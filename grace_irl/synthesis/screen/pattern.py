@@ -1,4 +1,4 @@
-"""A test of one node, such as: it has this id, it has this text, it is checked, it shows a part of the instruction."""
+"""Patterns, which are tests of one node of a screen: it has an id, has a text, is checked, shows a time, and so on."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from grace_irl.synthesis.screen.evidence import FLAGS, ON_OR_OFF, NodeLook, Said
 from grace_irl.text import quoted
 
 Shows = Literal["", "time", "number", "quote", "name", "word"]
-"""Parts of an instruction that a node can show: a time, a number, a quotation ("quote"), some of its words and nothing
-else ("name"), or one of its longer words ("word")."""
+"""Parts of an instruction that a node can show: a time, a number, a quotation ("quote"), the whole text of the node
+("name"), or a word of this text with at least four letters ("word")."""
 SHOWN = 40
 """Maximum characters of a text in an explanation."""
 
 
 @dataclass(frozen=True)
 class NodePattern:
-    """Conditions on a node. An empty attribute is no condition.
+    """Conditions on a node, which must all hold. An empty attribute is no condition.
 
     Attributes:
         name: id of the node without its package.
@@ -56,11 +56,11 @@ class NodePattern:
 
     @property
     def key(self) -> str:
-        """Sort key of patterns."""
+        """A text by which patterns are sorted."""
         return repr(self)
 
     def expression(self) -> list[str]:
-        """Python expressions over a node `n`, which are all true if it fits; cheap ones first."""
+        """Python expressions over a node `n`. The node fits the pattern if all are true. Fast ones come first."""
         parts = []
         says = f"{'beside' if self.aside else 'says'}(n)"
         if self.name:
@@ -123,12 +123,12 @@ FIELDS = tuple(field.name for field in fields(NodePattern))
 
 
 def shown(text: str) -> str:
-    """A text of a screen for an explanation: on one line, cut, and safe inside a docstring."""
+    """Prepare a text of a screen for an explanation: one line, at most `SHOWN` characters, safe inside a docstring."""
     return quoted(text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…")[1:-1]
 
 
 def plain_patterns(look: NodeLook) -> Iterator[NodePattern]:
-    """All patterns that a node fits with any instruction."""
+    """Generate the patterns that a node fits under every instruction."""
     texts = sorted({text for text in look.says if text})
     words = {word for word in functions.words(*texts) if len(word) > 2 and not word.isdecimal()}
     if look.package:
@@ -153,12 +153,12 @@ def plain_patterns(look: NodeLook) -> Iterator[NodePattern]:
 
 
 def told_patterns(look: NodeLook, said: Said) -> Iterator[NodePattern]:
-    """All patterns that a node fits because of the instruction."""
+    """Generate the patterns on a part of the instruction that a node fits."""
     if not said.text:
         return
     for shows in _shown(look.says, said):
         for flag in ("", *sorted(look.flags)):
-            # A single shared word means little unless the node has a certain id.
+            # One word in common with the instruction means little, so this pattern must have an id, too.
             for name in dict.fromkeys((look.name,) if shows == "word" else ("", look.name)):
                 if name or shows != "word":
                     yield NodePattern(name=name, shows=shows, flag=flag)
@@ -170,7 +170,7 @@ def told_patterns(look: NodeLook, said: Said) -> Iterator[NodePattern]:
 
 
 def _shown(texts: tuple[str, ...], said: Said) -> list[Shows]:
-    """The parts of the instruction that texts show."""
+    """The parts of the instruction that these texts show."""
     times, numbers, phrases = _read(texts)
     shown: dict[Shows, bool] = {
         "time": not said.times.isdisjoint(times),
@@ -184,5 +184,5 @@ def _shown(texts: tuple[str, ...], said: Said) -> list[Shows]:
 
 @lru_cache(maxsize=100_000)
 def _read(texts: tuple[str, ...]) -> tuple[set[float], set[float], set[str]]:
-    """Times, numbers and phrases in texts."""
+    """Times, numbers and phrases in these texts."""
     return functions.times(*texts), functions.numbers(*texts), functions.phrases(texts)

@@ -1,7 +1,7 @@
-"""Readings of the demonstrations over screens, and their prices.
+"""Readings of demonstrations over screens, which describe the goal, and their prices.
 
-A reading is a description of the goal: the goal is reached if all conditions of one of its clauses hold. Every
-condition has a price in nats, in addition to the cost of the reading's mistakes.
+A reading consists of clauses, and a clause of conditions. The goal is reached if all conditions of one clause hold.
+The cost of a reading in nats is the cost of its mistakes (`evidence`) plus the prices of its conditions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from grace_irl.synthesis.screen.pattern import NodePattern, Shows, shown
 
 @dataclass(frozen=True)
 class Test:
-    """A condition on the number of nodes that fit a pattern: at least `count`, or none if `count` is 0."""
+    """A condition on how many nodes fit a pattern (a test of one node): at least `count`, or none if `count` is 0."""
 
     __test__ = False  # stops pytest from collecting this class
 
@@ -32,7 +32,7 @@ class Test:
 
 @dataclass(frozen=True)
 class Around:
-    """A condition on items: in the item around some node with the id `anchor`, every pattern fits a node."""
+    """A condition on items, such as rows of a list: some item around a node with the id `anchor` fits all patterns."""
 
     anchor: str
     patterns: tuple[NodePattern, ...]
@@ -43,7 +43,7 @@ class Around:
 
 @dataclass(frozen=True)
 class Spoken:
-    """A condition on the instruction: it contains one of these words."""
+    """A condition on the instruction: it contains at least one of these words."""
 
     words: tuple[str, ...]
 
@@ -57,12 +57,12 @@ Clause = tuple[Condition, ...]
 
 @dataclass(frozen=True)
 class ScreenReading:
-    """A description of the goal by clauses, the most important first."""
+    """A description of the goal by clauses. The goal is reached if all conditions of one clause hold."""
 
     clauses: tuple[Clause, ...]
 
     def text(self) -> str:
-        """The reading as JSON, without empty values."""
+        """The reading as JSON, without the attributes of patterns that are no conditions."""
         return json.dumps([[_packed(condition) for condition in clause] for clause in self.clauses])
 
     @classmethod
@@ -105,47 +105,50 @@ def _pattern(short: dict[str, Any]) -> NodePattern:
 
 
 CONDITION = 1.0
-"""Price of each condition in nats. The other prices are added to it."""
+"""Price of a pattern before the prices of its parts are added. All prices are in nats."""
 CLAUSE = 3.0
-"""Price of each clause beyond the number of tasks."""
+"""Price of each clause that exceeds the number of tasks."""
 AROUND = -0.1
-"""Price of a condition on items. It is negative, since conditions around one node mostly belong together."""
+"""Price of a condition on items. It is negative, since patterns in one item mostly belong together."""
 REPEATED = 0.1
-"""Price of a pattern in a clause if its own price is negative. In addition, the clause gets the lowest negative price
-once for each part of the instruction that its patterns show."""
+"""Price in a clause of each pattern whose own price is negative. For each part of the instruction (`Shows`) that these
+patterns show, their lowest price is added once. So a clause gains nothing if it tests one part repeatedly."""
 SPOKEN = 3.0
 """Price of a condition on words of the instruction. It is high, so that conditions on the screen are preferred."""
 OR = 0.5
 """Price of each further word in a condition on words."""
 ABSENT = 1.0
 SEVERAL = 1.5
-"""Additional prices of a condition that nodes are absent, and that there are several."""
+"""Additional prices of a condition that no node fits a pattern, and that several nodes do."""
 
 NAME = 0.25
 KIND = 1.0
 PACKAGE = 0.75
 SAYS = 1.0
 WORD = 1.5
-"""Prices of a pattern's parts. An id is cheap because it shows the purpose of a node better than class and text."""
+"""Prices of the parts of a pattern: id, class, app, whole text, word. An id is cheap, because it shows the purpose of a
+node better than class and text do."""
 SHOWS = {"quote": 0.25, "time": 0.25, "number": 1.0, "name": 0.5, "word": 1.5}
 SHOWS_ANYWHERE = {"quote": 0.25, "time": 0.25, "number": 1.5, "name": 1.0, "word": 0.0}
-"""Prices of a part of the instruction, and additional prices if the node's id is not given. A number or a name of the
-instruction may appear anywhere by chance."""
+"""Prices of the part of the instruction that a node shows, and additional prices if the pattern has no id: a number or
+a name of the instruction may appear anywhere by chance."""
 TOLD = {"quote": -0.5, "time": -0.5, "name": -0.25, "number": 0.25}
 TOLD_ANYWHERE = 0.25
-"""Prices of a part of the instruction that only goals show, and additional price without an id. They are mostly
-negative, since experts followed the instruction."""
+"""Prices of telling patterns in place of `CONDITION`, `NAME` and `SHOWS`, and additional price without an id. A telling
+pattern is a part of the instruction that goals show and other states seldom show. Most of these prices are negative,
+since experts followed the instruction."""
 ASIDE = 0.25
 """Price of a text beside the node instead of in it."""
 BOUND = 2.5
-"""Price of a limit on a number. It is high, since among many numbers one always meets some limit by chance."""
+"""Price of a limit on a number. It is high, since among many numbers some separate the goals by chance."""
 CHOSEN = -0.5
 EACH_CHOSEN = 0.1
-"""Price of an exact set of chosen children, and of each child in it. Few conditions are as precise."""
+"""Price of an exact set of chosen children, and price of each child in the set. The first is negative, because an exact
+set is a precise condition."""
 FLAG = {"checked": -0.25, "unchecked": 0.0, "selected": -0.25, "focused": 1.0, "disabled": 0.25, "hidden": 1.0}
-"""Prices of flags. Tasks concern what is on or off. Focus and hidden nodes are mostly accidental."""
+"""Prices of flags. Many tasks require that something is on or off. Focus and hidden nodes are mostly accidental."""
 FIGURES = 1.5
-"""Price of digits in a text, since the next screen shows others."""
+"""Price of digits in a text, since such texts change from screen to screen."""
 LONG = 1.0
 LONG_TEXT = 40
 """Price of a text with more characters than `LONG_TEXT`."""
@@ -154,12 +157,12 @@ KNOWN = -0.5
 
 
 class ScreenPrices:
-    """Prices of conditions on these screens.
+    """Prices of patterns, conditions, clauses and readings. They depend on the demonstrations.
 
     Args:
         spoken: all words of the instructions.
         telling: patterns on parts of the instruction that goals show, and other states seldom show.
-        tasks: number of tasks of the goals, and so of the clauses that cost nothing extra.
+        tasks: number of tasks that have goals. A reading may have one clause per task without an additional price.
     """
 
     def __init__(self, spoken: Collection[str], telling: Collection[NodePattern], tasks: int) -> None:
@@ -172,12 +175,12 @@ class ScreenPrices:
         return sum(map(self.clause, reading.clauses)) + CLAUSE * max(0, len(reading.clauses) - self._tasks)
 
     def clause(self, clause: Clause) -> float:
-        """Price of a clause. Each pattern counts once, and a negative price counts once for each shown part."""
+        """Price of a clause. Equal patterns count once. For negative prices of patterns see `REPEATED`."""
         tests = [one.pattern for one in clause if isinstance(one, Test) and one.count == 1]
         inside = [pattern for one in clause if isinstance(one, Around) for pattern in one.patterns]
         told: dict[Shows, float] = {}
         price = AROUND * sum(isinstance(one, Around) for one in clause)
-        for pattern in dict.fromkeys([*tests, *inside]):  # in a fixed order, unlike a set
+        for pattern in dict.fromkeys([*tests, *inside]):  # not a set: sums in a fixed order are reproducible
             paid = self.pattern(pattern)
             if paid < 0:
                 told[pattern.shows] = min(paid, told.get(pattern.shows, 0.0))
@@ -187,7 +190,7 @@ class ScreenPrices:
         return price + sum(map(self.condition, others)) + sum(told.values())
 
     def condition(self, condition: Condition) -> float:
-        """Price of a single condition. Patterns in an item have no negative price, as they may be outside as well."""
+        """Price of a single condition. In an item, negative prices of patterns are replaced by `REPEATED`."""
         match condition:
             case Test(pattern, count):
                 return self.pattern(pattern) + (ABSENT if count == 0 else SEVERAL if count > 1 else 0.0)

@@ -1,6 +1,7 @@
-"""Search for the readings of lowest cost: clauses by beam search, then readings by changes of single clauses.
+"""Search for the readings of lowest cost.
 
-A reading describes the goal by clauses. A clause is a conjunction of conditions.
+A reading describes the goal by clauses, and a clause is a conjunction of conditions. A beam search finds clauses. Then
+they are combined into readings, which are improved by changes of single clauses.
 """
 
 from __future__ import annotations
@@ -21,25 +22,27 @@ MAX_CLAUSES = 6  # maximum number of clauses in a reading
 FIRST = 8
 """Maximum number of initial readings."""
 STARTS = 12
-"""Maximum number of clauses for each group of goals."""
+"""Maximum number of clauses that are found for each group of goals, such as the goals of one task."""
 CLEAN = (0.01, 0.03, 0.1)
-"""Maximum ratio of a clause's mistakes to the goals that it covers, both in nats, if it is combined with others. Each
-limit gives one combination."""
+"""Limits on the cost of a clause's mistakes, as a fraction of the cost of missing the goals that it covers. For each
+limit, the clauses within it are combined to cover all goals."""
 PER_GROUP = 4
 """Number of clauses from each group of goals that may be combined."""
 MAX_GROUPS = 24  # maximum number of groups of goals
 MORE = 3
-"""Maximum number of conditions that a fuller reading adds to each clause."""
+"""Maximum number of conditions that `SearchSpace.fuller` adds to each clause."""
 SHARED = 0.95
-"""Minimum share of a clause's goals that a condition must hold in, to be added to the clause."""
+"""A condition may be added to a clause only if it holds in at least this share of the goals that the clause covers."""
 
 
 class SearchSpace:
-    """The rows, the conditions on them, and the prices of readings.
+    """The demonstrations as rows, the candidate conditions, and the cost of readings.
+
+    A row is a screen under an instruction.
 
     Args:
         items: training demonstrations.
-        system: whether the system's own windows are included.
+        system: whether screens include the system's own windows (the status bar).
     """
 
     def __init__(self, items: Sequence[Labelled], *, system: bool) -> None:
@@ -51,10 +54,10 @@ class SearchSpace:
         self.conditions = ConditionSpace(self.evidence, vocabulary, self.parsimony)
 
     def readings(self) -> list[ScreenReading]:
-        """Find initial readings, lowest cost first; none if nothing separates goals from other states."""
+        """Find initial readings, lowest cost first; [] if nothing separates goals from other states."""
         none = self.evidence.cost(np.zeros(len(self.evidence.pairs), np.bool_))
-        # With several tasks a clause for all goals is seldom right, and clauses for one task miss what tasks share. So
-        # the searches start from both, and from combinations of the groups' clauses that cover all goals.
+        # With several tasks, a clause for all goals is seldom right, and a clause for one task misses what tasks share.
+        # So the search starts from clauses of both types, and from combinations of clauses that cover all goals.
         groups = [self._clauses(self._only(group), STARTS) for group in self._groups()]
         pool = list(dict.fromkeys(clause for clauses in groups for clause in clauses[:PER_GROUP]))
         starts = [self._covering(pool, clean) for clean in CLEAN]
@@ -65,7 +68,10 @@ class SearchSpace:
         return [reading for reading in ranked if self.cost(reading) < none][:FIRST]
 
     def _groups(self) -> list[NDArray[np.bool_]]:
-        """Groups of goals, (rows,) each: all goals, those of each task, and those of each word that some goals lack."""
+        """Groups of goals, each as a mask `(rows,)`: all goals, the goals of each task, and the goals of each word.
+
+        The goals of a word are those whose instruction contains it.
+        """
         goal = self.evidence.missed > 0
         groups = [
             goal,
@@ -76,18 +82,18 @@ class SearchSpace:
         return list({np.packbits(group).tobytes(): group for group in groups}.values())[:MAX_GROUPS]
 
     def _only(self, group: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """(rows,): cost of marking a row as a goal minus the cost of not marking it.
+        """(rows,): cost of marking a row as a goal minus the cost of not marking it, for a search in one group.
 
-        Goals outside the group have no cost if they are not marked.
+        Goals outside the group may be missed at no cost.
         """
         return np.asarray(self.evidence.wrong - self.evidence.missed * group, dtype=np.float64)
 
     def _covering(self, pool: Sequence[Clause], wrong: float) -> tuple[Clause, ...]:
-        """Cover the goals by clauses, greedily.
+        """Choose clauses that together cover the goals, one at a time, the best one first.
 
         Args:
             pool: the clauses.
-            wrong: maximum ratio of a clause's mistakes to the goals that it covers, both in nats.
+            wrong: limit on a clause's mistakes, see `CLEAN`.
         """
         clean = {}
         for clause in pool:
@@ -98,7 +104,7 @@ class SearchSpace:
         left = self.evidence.missed.copy()
         while clean and len(chosen) < MAX_CLAUSES:
             best = min(clean, key=lambda one: (self.parsimony.clause(one) - float(left[clean[one]].sum()), repr(one)))
-            # A clause must cover at least the goals of one trajectory.
+            # Each chosen clause must cover the goals of at least one trajectory that the others do not cover.
             if left[clean[best]].sum() < MISSED:
                 break
             chosen.append(best)
@@ -106,7 +112,7 @@ class SearchSpace:
         return tuple(chosen)
 
     def _improved(self, reading: ScreenReading, pool: Sequence[Clause]) -> ScreenReading:
-        """Change one clause at a time as long as the cost decreases."""
+        """Change one clause at a time as long as the cost decreases. The clauses that cover most goals come first."""
         cost = self.cost(reading)
         while True:
             best = min(self._changed(reading, pool), key=self.cost, default=reading)
@@ -115,11 +121,11 @@ class SearchSpace:
             reading, cost = best, self.cost(best)
 
     def _covered(self, clause: Clause) -> tuple[float, str]:
-        """Sort key of clauses: minus the cost of missing the goals that a clause covers, then its text."""
+        """Sort key of a clause: minus the cost of missing the goals that it covers, then its text."""
         return -float(self.evidence.missed[self.clause_hits(clause)].sum()), repr(clause)
 
     def _changed(self, reading: ScreenReading, pool: Sequence[Clause]) -> Iterator[ScreenReading]:
-        """Generate readings with one clause more, one less, or one exchanged."""
+        """Generate readings with one more clause, one less, or one exchanged for another from the pool."""
         clauses = reading.clauses
         more = [clause for clause in pool if clause not in clauses]
         if len(clauses) < MAX_CLAUSES:
@@ -144,7 +150,12 @@ class SearchSpace:
         return np.asarray(hits.all(axis=0), dtype=np.bool_)
 
     def _clauses(self, signed: NDArray[np.float64], count: int) -> list[Clause]:
-        """The clauses of lowest cost that have a condition on the screen."""
+        """The clauses of lowest cost with at least one condition on the screen.
+
+        Args:
+            signed: (rows,) cost of marking a row as a goal minus the cost of not marking it.
+            count: maximum number of clauses.
+        """
         screens = self.conditions.screens
         clauses = [
             _in_order([screens.conditions[column] for column in one.columns]) for one in screens.best(signed, 4 * count)
@@ -153,7 +164,10 @@ class SearchSpace:
         return list(dict.fromkeys(looking))[:count]
 
     def fuller(self, reading: ScreenReading) -> ScreenReading:
-        """Add conditions that the goals of each clause share, if they concern the instruction or what is on."""
+        """Add to each clause of a reading conditions that nearly all goals of the clause share.
+
+        They concern parts of the instruction, and what is checked, selected or chosen.
+        """
         return ScreenReading(tuple(self._fuller(clause) for clause in reading.clauses))
 
     def _fuller(self, clause: Clause) -> Clause:
@@ -170,7 +184,7 @@ class SearchSpace:
         return _in_order(chosen)
 
     def additions(self, clause: Clause) -> list[Condition]:
-        """Conditions outside a clause that hold in nearly all its goals, the cheap and informative ones first."""
+        """Conditions to add to a clause: they hold in nearly all its goals. Cheap, informative ones come first."""
         hits = self.clause_hits(clause)
         covered = self.evidence.missed * hits
         screens = self.conditions.screens
@@ -186,7 +200,7 @@ class SearchSpace:
 
 
 def _in_order(conditions: Sequence[Condition]) -> Clause:
-    """A clause of these conditions, without those that another one implies."""
+    """A clause of these conditions in a fixed order. A condition that another one implies is left out."""
     tested = [one.pattern for one in conditions if isinstance(one, Test) and one.count == 1]
     inside = [pattern for one in conditions if isinstance(one, Around) for pattern in one.patterns]
     implied = {one for one in tested if one in inside or any(_more(other, one) for other in (*tested, *inside))}
@@ -195,12 +209,12 @@ def _in_order(conditions: Sequence[Condition]) -> Clause:
 
 
 def _more(one: NodePattern, other: NodePattern) -> bool:
-    """Whether a pattern requires more than another one."""
+    """Whether the pattern `one` requires all that `other` requires, and more."""
     return one != other and one.implies(other)
 
 
 def _order(condition: Condition) -> tuple[int, str]:
-    """Sort key of conditions: first the instruction, then what must be present, then what must be absent."""
+    """Sort key of a condition: first the instruction, then what must be present, then what must be absent."""
     rank = (
         0 if isinstance(condition, Spoken) else 2 if isinstance(condition, Around) else 1 + 2 * (condition.count == 0)
     )

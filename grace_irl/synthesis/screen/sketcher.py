@@ -1,4 +1,7 @@
-"""The sketcher of screens, and the writer of its programs. A reading describes the goal; its program recognises it."""
+"""The sketcher of programs over screens, and the writer of these programs.
+
+A program is written from a reading, which describes goal screens by conditions.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,10 @@ from grace_irl.text import quoted
 
 
 def quote(names: Iterable[str]) -> tuple[list[str], list[str]]:
-    """The source of functions and constants in `functions`, with all that they use.
+    """The source of functions and constants in module `functions`, and of all definitions that they use.
 
     Returns:
-        Lines of imports, then definitions in the file's order.
+        The lines of imports, and the definitions in the order of the module.
     """
     definitions, imports = _library()
     wanted, used, new = set[str](), set[str](), set(names)
@@ -44,7 +47,11 @@ def _names(source: str) -> set[str]:
 
 @cache
 def _library() -> tuple[dict[str, str], dict[str, set[str]]]:
-    """The source of each definition, and the imported names by module; for `import module` this is its own name."""
+    """The definitions and imports of module `functions`.
+
+    Returns:
+        The source of each definition by name, and the imported names by module. `import re` imports the name "re".
+    """
     text = inspect.getsource(functions)
     lines = text.splitlines()
     definitions: dict[str, str] = {}
@@ -62,14 +69,14 @@ def _library() -> tuple[dict[str, str], dict[str, set[str]]]:
 
 WIDTH = 100
 INDENT = 16
-"""Columns before the first line of a list of conditions."""
+"""Width of the indentation of conditions in a program, in characters."""
 KEPT = {
     "words": 'self.words = " ".join(words(plain(extra_info)))',
     "times": "self.times = times(plain(extra_info))",
     "numbers": "self.numbers = numbers(plain(extra_info))",
     "quotes": "self.quotes = quotes(plain(extra_info))",
 }
-"""Lines that store parts of the instruction, by the attribute that conditions read."""
+"""Python that stores a part of the instruction in an attribute, by the attribute's name. Conditions read them."""
 
 
 def write_source(reading: ScreenReading, *, system: bool) -> str:
@@ -77,7 +84,7 @@ def write_source(reading: ScreenReading, *, system: bool) -> str:
 
     Args:
         reading: the reading.
-        system: whether the program reads the system's own windows as well.
+        system: whether the program also reads the system's own windows (the status bar).
     """
     goals = [_goal(clause) for clause in reading.clauses]
     nodes = "all_nodes" if system else "nodes"
@@ -107,7 +114,7 @@ def _goal(clause: Clause) -> str:
 
 
 Expression = tuple[str, list[str], str]
-"""The text before tests that must hold together, the tests, and the text after them."""
+"""Python in three parts: the text before tests, the tests, which are joined by "and", and the text after them."""
 
 
 def _expression(condition: Condition) -> Expression | list[Expression]:
@@ -150,15 +157,15 @@ def _fitted(expression: Expression | list[Expression], depth: int) -> str:
 
 
 SYSTEM = 6.0
-"""Price in nats of a reading that includes the system's own windows, where clocks, batteries and signals change."""
+"""Price in nats of readings that include the system's own windows, in which clocks and other signs change by chance."""
 UNSURE = 12.0
-"""Cost of mistakes in nats above which readings with the system's own windows are tried as well."""
+"""Cost in nats of the best reading's mistakes above which readings with the system's own windows are tried, too."""
 CANDIDATES = 12
-"""Scale of the random choice of a condition: the chance of rank i falls as exp(-i / CANDIDATES)."""
+"""Scale of the random choice of a condition: rank i has a probability proportional to exp(-i / CANDIDATES)."""
 
 
 class UiSketcher:
-    """Sketcher for screens. Its sketch of a program is a reading; variations have fewer, more or other conditions.
+    """Sketcher of programs over screens. A sketch is a reading as JSON. Variations differ in a condition or a clause.
 
     Args:
         items: training demonstrations.
@@ -180,12 +187,12 @@ class UiSketcher:
         return found.evidence.cost(found.hits(reading))
 
     def initial(self) -> list[str]:
-        """The readings of lowest cost, each followed by its version with more conditions."""
+        """The readings of lowest cost. Each is followed by a version with more conditions (`SearchSpace.fuller`)."""
         sketches = [reading.text() for one in self._readings for reading in (one, self._found.fuller(one))]
         return list(dict.fromkeys(sketches))
 
     def mutate(self, sketch: str, seed: int) -> str:
-        """Drop, add or exchange a condition of one clause, or drop the clause."""
+        """Drop, add or exchange a condition of a random clause, or drop the clause."""
         rng = np.random.default_rng(seed)
         clauses = list(ScreenReading.of(sketch).clauses)
         at = int(rng.integers(len(clauses)))
@@ -198,7 +205,7 @@ class UiSketcher:
         return write_source(ScreenReading.of(sketch), system=self._found.system)
 
     def prior(self, sketch: str) -> float:
-        """Cost of the best reading minus that of this one, at most 0."""
+        """Cost of the best reading minus the cost of the sketch's reading, at most 0."""
         return min(0.0, self._found.cost(self._readings[0]) - self._found.cost(ScreenReading.of(sketch)))
 
     def reasoning(self, sketch: str) -> str:
@@ -218,7 +225,15 @@ class UiSketcher:
         return tuple(conditions if added is None else [*conditions, added])
 
     def _addition(self, clause: Clause, former: Clause, rng: np.random.Generator) -> Condition | None:
-        """Draw a condition that nearly all goals of a clause share; cheap and informative ones are more likely."""
+        """Draw a condition that holds in nearly all goals that a clause covers; None if there is none.
+
+        Cheap and informative conditions are more likely.
+
+        Args:
+            clause: the clause to extend.
+            former: a clause whose conditions are not drawn.
+            rng: the random generator.
+        """
         offered = [one for one in self._found.additions(clause) if one not in former][: 4 * CANDIDATES]
         if not offered:
             return None

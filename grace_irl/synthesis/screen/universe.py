@@ -1,6 +1,7 @@
-"""Tables of candidate conditions: where each one holds, on whole screens or on the items around nodes with one id.
+"""Tables of the conditions that hold at places on screens, and a search for the best conjunctions of conditions.
 
-The item around a node is the largest part of the screen that contains it and no other node with the same id.
+A place is a whole screen, or one *item* on it, such as a row of a list. The item around a node is the largest part of
+the screen that contains the node and no other node with the same id.
 """
 
 from __future__ import annotations
@@ -16,15 +17,19 @@ from grace_irl.synthesis.screen.pattern import NodePattern, plain_patterns, told
 from grace_irl.synthesis.screen.reading import Condition
 
 BEAM = 16
-"""Number of conjunctions of each length that the search extends."""
+"""Number of conjunctions of each length that the beam search extends."""
 MAX_LENGTH = 5
 """Maximum number of conditions in a conjunction."""
 GROWN = 24
-"""Number of conditions that may extend a conjunction, those of lowest cost."""
+"""Number of extensions of a conjunction by one condition that the beam search considers: those of lowest cost."""
 
 
 class Vocabulary:
-    """All patterns, numbered, and the patterns that each look fits. A look is the testable content of a node."""
+    """All patterns, with a number each, and the patterns that each look fits.
+
+    A pattern is a test of one node. A look is the content of a node that patterns test. Looks and instructions are
+    given by their index in the evidence.
+    """
 
     def __init__(self, evidence: ScreenEvidence) -> None:
         self.patterns: list[NodePattern] = []
@@ -35,7 +40,7 @@ class Vocabulary:
         self._numbered: dict[tuple[int, int], NDArray[np.int32]] = {}
 
     def fit(self, looks: Iterable[int], said: int) -> set[int]:
-        """The numbers of all patterns that one or more of these looks fit, with the instruction `said` (its index)."""
+        """The numbers of all patterns that one of these looks fits under the instruction `said`."""
         fit: set[int] = set()
         for look in looks:
             if look not in self._plain:
@@ -51,8 +56,8 @@ class Vocabulary:
         """(places, wanted): whether each wanted pattern holds at each place.
 
         Args:
-            places: the looks at each place, and the index of its instruction.
-            wanted: numbers of patterns. Every pattern must have a number before the first table is made.
+            places: the looks at each place, and its instruction.
+            wanted: numbers of patterns, from `fit`. Patterns that `fit` numbers after the first table may be missed.
         """
         columns = np.full(len(self.patterns), -1)
         columns[list(wanted)] = np.arange(len(wanted))
@@ -67,14 +72,20 @@ class Vocabulary:
         return np.stack(rows) if rows else np.zeros((0, len(wanted)), dtype=np.bool_)
 
     def _row(self, keys: Iterable[tuple[int, int]], columns: NDArray[np.int64], width: int) -> NDArray[np.bool_]:
-        """(width,): whether a look fits each wanted pattern. A key is a look and its instruction, or -1 for none."""
+        """(width,): whether one of the looks fits each wanted pattern.
+
+        Args:
+            keys: pairs of a look and its instruction; -1 for the patterns that do not depend on the instruction.
+            columns: for each pattern its column in the row, or -1 if it is not wanted.
+            width: number of wanted patterns.
+        """
         row = np.zeros(width, dtype=np.bool_)
         held = columns[np.concatenate([*map(self._known, keys), np.zeros(0, np.int32)])]
         row[held[held >= 0]] = True
         return row
 
     def _known(self, key: tuple[int, int]) -> NDArray[np.int32]:
-        """The numbers of the patterns that a look fits; patterns without a number are left out."""
+        """The numbers of the patterns that a look fits, for a key of `_row`. Patterns without a number are left out."""
         if key not in self._numbered:
             look = self._evidence.looks.all[key[0]]
             offered = plain_patterns(look) if key[1] < 0 else told_patterns(look, self._evidence.said[key[1]])
@@ -94,12 +105,13 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class Conjunction:
-    """Columns of a universe whose conditions hold together.
+    """A conjunction of conditions, given by their columns in a `Universe`.
 
     Attributes:
         columns: sorted numbers of the columns.
         cost: cost of mistakes in nats, plus the prices of the conditions, minus the cost of marking no goal.
-        hits: (rows,) whether each row of the evidence has a place where all conditions hold.
+        hits: (rows,) whether each row of the evidence has a place where all conditions hold. A row is a screen under an
+            instruction.
     """
 
     columns: tuple[int, ...]
@@ -108,11 +120,13 @@ class Conjunction:
 
 
 class Universe:
-    """Places in rows of the evidence, and the conditions that hold there. A place is a whole screen, or one item on it.
+    """Places in the rows of the evidence, and a table of the conditions that hold there.
+
+    All places are whole screens, or all are items around nodes with one id. A row may have any number of items.
 
     Args:
         owners: (places,) the row of each place, sorted.
-        rows: number of rows.
+        rows: number of rows of the evidence.
         conditions: the condition of each column.
         prices: (columns,) price of each condition in nats.
         table: (places, columns) whether each condition holds at each place.
@@ -154,19 +168,19 @@ class Universe:
             grown: dict[bytes, tuple[tuple[int, ...], NDArray[np.bool_], float]] = {}
             for columns, mask, before in beam:
                 costs = self._costs(mask, signed) + self.prices + sum(self.prices[list(columns)])
-                # A stable sort, here and below: equal costs are common, and the programs must be reproducible.
+                # Equal costs are common. A stable sort keeps the result reproducible.
                 for column in np.argsort(costs, kind="stable")[:GROWN].tolist():
                     cost = float(costs[column])
                     if column in columns or (columns and cost >= before):
                         continue
-                    # One of several conjunctions at the same places is enough, otherwise the beam fills with synonyms.
+                    # Of conjunctions that hold at equal places, the beam keeps the cheapest, or it fills with synonyms.
                     narrower = mask & self.table[:, column]
                     key = np.packbits(narrower).tobytes()
                     if key not in grown or cost < grown[key][2] - 1e-9:
                         grown[key] = (tuple(sorted((*columns, column))), narrower, cost)
             beam = sorted(grown.values(), key=lambda one: (one[2], one[0]))[:BEAM]
             for columns, mask, cost in beam:
-                # The result keeps one conjunction for the same rows, since places within a row make no difference.
+                # Of conjunctions that hold in equal rows, the result keeps the cheapest: only rows are marked as goals.
                 hits = self.hits(mask)
                 key = np.packbits(hits).tobytes()
                 if key not in found or cost < found[key].cost - 1e-9:
@@ -176,7 +190,7 @@ class Universe:
         return sorted(found.values(), key=lambda one: (one.cost, one.columns))[:count]
 
     def _costs(self, mask: NDArray[np.bool_], signed: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(columns,): cost in nats of a conjunction with each column added, without the prices."""
+        """(columns,): cost of mistakes in nats if each column is added to the conjunction that holds at `mask`."""
         if self._floats is not None:
             rows = np.flatnonzero(mask & (signed != 0))
             return np.asarray(signed[rows].astype(np.float32) @ self._floats[rows], dtype=np.float64)
@@ -189,7 +203,10 @@ class Universe:
 
 
 def _distinct(table: NDArray[np.bool_], prices: NDArray[np.float64]) -> list[int]:
-    """The cheapest of the columns that hold at the same places, without those that hold everywhere or nowhere."""
+    """Numbers of the useful columns. Of columns that hold at equal places, only the cheapest is useful.
+
+    Columns that hold everywhere or nowhere are not useful.
+    """
     cheapest: dict[bytes, int] = {}
     holds = table.sum(axis=0)
     packed = np.packbits(table, axis=0).T

@@ -62,7 +62,7 @@ def write_source(reward: Additive, numbers: Numbers) -> str:
 
 
 def _merged(reward: Additive, numbers: Numbers) -> dict[tuple[str, Shape, str], float]:
-    """Weights of the rows of the program's table of terms, largest first. Terms with equal rows are merged."""
+    """The weight of each row in the program's table of terms, largest first. Terms with equal rows are merged."""
     rows: dict[tuple[str, Shape, str], float] = {}
     for term, weight in zip(reward.terms, reward.weights, strict=True):
         if term.shape == "outside":

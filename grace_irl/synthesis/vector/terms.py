@@ -203,7 +203,7 @@ class Numbers(Protocol):
     def reader(self) -> str:
         """Python for the value of a number, from the variables `state` and `number`.
 
-        `number` is the first part of its entry in FIELDS: an index, or a function of the state.
+        `number` is the first part of the number's entry in FIELDS: an index, or a function of the state.
         """
         ...
 
