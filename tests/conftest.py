@@ -26,6 +26,11 @@ def pytest_xdist_auto_num_workers() -> int:
     return cores if cores > 1 else 0
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest tests first, so that no process waits for them at the end: whoever is done takes others."""
+    items.sort(key=lambda item: "vllm" not in item.keywords and "test_plain_user.py" not in item.nodeid)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Which runs are this user's is noted in a folder of the tests' own."""
