@@ -167,7 +167,7 @@ class PolicyMethod(Protocol):
 
     @property
     def reads_length(self) -> str:
-        """How the method's reward depends on the length of an episode, as the end of a sentence in a warning.
+        """The dependence of the method's reward on the length of an episode, as the end of a warning.
 
         For example "its reward is positive everywhere, so …"; "" if the length has no effect.
         """
