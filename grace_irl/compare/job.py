@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 
 EVALUATION = 7919
-"""Offset of the last evaluation's seed from the job's seed. Methods with the same seed have the same episodes there."""
+"""Offset from the job's seed to the seed of the last evaluation. So all methods with one seed are evaluated on the same
+initial states."""
 
 
 class Looks:
@@ -64,7 +65,7 @@ class Looks:
         from grace_irl.rl.evaluation import evaluate
 
         begun = time.monotonic()
-        number = self._seed + (len(self._points) + 2) * EVALUATION  # The last evaluation has other episodes.
+        number = self._seed + (len(self._points) + 2) * EVALUATION  # differs from the seed of the last evaluation
         found = evaluate(policy, self._problem.make_env, self._episodes, number, deterministic=self._deterministic)
         self._points.append(found.point(steps))
         write_atomically(self._path, to_json(self._points))

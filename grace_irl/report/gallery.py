@@ -280,7 +280,7 @@ class VectorFigures(GalleryFigures):
 
 
 class RecordFigures(VectorFigures):
-    """Figures of records: a table of their numbers, with row names such as `achieved_goal[0]`."""
+    """Figures of records (states of named parts): a table of numbers, with row names such as `achieved_goal[0]`."""
 
     def _names(self, data: Data) -> Sequence[str]:
         first = next(iter(data.trajectories.values()))
@@ -288,7 +288,7 @@ class RecordFigures(VectorFigures):
 
 
 class ScreenFigures(GalleryFigures):
-    """Figures of screens: pictures and outlines."""
+    """Figures of screens (states of a user interface): pictures and outlines."""
 
     wide = True
 

@@ -41,7 +41,7 @@ class FunctionView:
     """A `StateView` made of functions.
 
     Attributes:
-        metadata: facts about all states, such as kind, field names, environment id, name of the view and label rule.
+        metadata: facts about all states, such as their kind ("vector", "grid", …) and the environment's id.
         of: function from `(environment, observation)` to the state. By default the observation is the state.
         text: function from the environment to the instruction of its running episode. By default the instruction is
             the environment's `mission`, or "".
@@ -228,8 +228,8 @@ def make(
     if max_steps is not None:
         if max_steps < 1:
             raise InputError(f"--max-steps {max_steps}; expected at least 1")
-        # Environments named MiniGrid-… have a limit of their own, which would end episodes before Gymnasium's wrapper
-        # does. So this limit is set. All other environments get the wrapper.
+        # Environments named MiniGrid-… have a limit of their own. It could end episodes earlier than Gymnasium's
+        # `TimeLimit` wrapper, so `max_steps` replaces it. All other environments get the wrapper.
         chosen["max_steps" if environment_id.startswith("MiniGrid-") else "max_episode_steps"] = max_steps
     if is_adapter(environment_id):
         adapted, own_view = make_adapted(environment_id, kind)

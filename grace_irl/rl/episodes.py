@@ -93,9 +93,9 @@ def _whole(experts: Iterable[Demonstration]) -> Iterator[Trajectory]:
 
 
 def _to_goal(item: Demonstration) -> Trajectory | None:
-    """An expert's trajectory up to its last goal state; None if it has none.
+    """An expert's trajectory up to its last goal state; the whole trajectory if its goal states are not marked.
 
-    If goal states are not marked, the whole trajectory.
+    None if they are marked, and the trajectory has none.
     """
     trajectory = item.trajectory
     if item.goals is None or max(item.goals, default=-1) == trajectory.num_steps:

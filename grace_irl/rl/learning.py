@@ -51,7 +51,7 @@ class ProgramPay:
 
     Attributes:
         reward: the file.
-        form: form of the learner's reward (`grace_irl.rewards.scale.Scale`).
+        form: form of the learner's reward, such as "raw" or "logit" (`grace_irl.rewards.scale.Scale`).
         allow_weak_sandbox: whether to accept tier E, a sandbox that does not protect the user's files
             (docs/sandbox.md).
     """
