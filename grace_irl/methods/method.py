@@ -103,7 +103,7 @@ class Method:
         summary: one line for the help text.
         search: function from the settings of a run to its search.
         evaluator: function that checks the data, before the run writes any file. It returns a second function, which
-            creates the evaluator of the run from a `Workbench` (data, sandbox and memory).
+            creates the evaluator of the run from a `Workbench` (data, sandbox and cache of rewards).
         account: presentation of evaluations, in text and in JSON.
         operators: function that returns the operators by name. An operator writes the prompt for a request or for a
             follow-up call. The synthesiser writes no prompts and uses only the names.

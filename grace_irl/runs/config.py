@@ -141,7 +141,7 @@ def resolve(
 
     Args:
         file: a TOML file with the sections of `config.toml`.
-        sets: texts of the form `section.key=value`, with values as for `parsed`.
+        sets: texts of the form `section.key=value`. The value has TOML syntax, or is a string without quotes.
         flags: values by `section.key`. None means that the flag is not given.
         base: the configuration to start from, in place of the defaults.
 

@@ -190,7 +190,7 @@ class Engine:
             await self._answering.close()
 
     def finish(self) -> Record | None:
-        """Decide the open fates, and return the best program that passes strict mode.
+        """Decide the fates (such as "kept") that are still open, and return the best program that passes strict mode.
 
         Strict mode computes all rewards twice, in different orders, and requires equal results.
         """

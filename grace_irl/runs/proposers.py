@@ -72,8 +72,8 @@ def _best_of(folder: Path, most: int) -> list[GivenProgram]:
 
 
 SERVED_SAMPLES = 4  # default number of programs that one call of a served model requests
-# Default number of requests in flight: LAG. With a server it is CALLS_AHEAD times the number of programs that the
-# server writes in parallel, so that the server is never idle.
+# The default number of requests in flight is LAG. With a server, it is CALLS_AHEAD times the number of programs that
+# the server writes in parallel, so that the server is never idle.
 LAG, CALLS_AHEAD = 8, 4
 
 
@@ -272,7 +272,7 @@ def asking(config: Config, bench: Workbench) -> Asking | None:
 
     Args:
         config: a configuration that `checked` returned.
-        bench: the data, the sandbox and the memory of the run.
+        bench: the run's data, sandbox and cache of rewards.
     """
     chat = kind(config.proposer.name).chat
     return None if chat is None else Asking(chat(config, bench), bench, prompt_settings(config))
@@ -283,7 +283,7 @@ def proposer(config: Config, bench: Workbench, brought: Proposer | None = None) 
 
     Args:
         config: a configuration that `checked` returned.
-        bench: the data, the sandbox and the memory of the run.
+        bench: the run's data, sandbox and cache of rewards.
         brought: a proposer of the caller, in place of the configured one.
     """
     made = brought or kind(config.proposer.name).make(config, bench)
