@@ -56,8 +56,8 @@ class Architecture:
     """Constants of a processor architecture.
 
     Attributes:
-        audit: AUDIT_ARCH constant of the native calling convention. A call by another one, such as i386 on x86-64,
-            kills the process.
+        audit: AUDIT_ARCH constant of the native calling convention. A call by another convention, such as i386 on
+            x86-64, kills the process.
         allowed: numbers of the allowed system calls, by name.
         foreign_from: smallest number of the system calls of x32, which has the same `audit`; 0 if there is no x32.
         seccomp: number of the system call seccomp, which installs the filter.

@@ -28,12 +28,12 @@ PORTION_BYTES = 16 << 20
 one after the other, so that memory never holds a copy of the whole set."""
 
 _CODE_BYTES = 8
-"""Bytes to count for a state's reference to its text. With 0, a portion whose states share one text could grow without
-limit."""
+"""Bytes that each text of a state adds to the size of a portion, even if the portion already holds this text.
+Otherwise, a portion whose states share one text could grow without limit."""
 
 _GLANCE = 64  # number of states to test first; they usually show whether numbers were recorded in double precision
 _BLOCK = 1 << 16  # number of states to compare at once, because a comparison makes copies
-_PLACES = 1024.0  # numbers with at most 10 binary digits after the point, such as counts, do not reveal a precision
+_PLACES = 1024.0  # 2 ** 10: numbers with at most 10 binary digits after the point, such as counts, reveal no precision
 
 
 @dataclass(frozen=True)
