@@ -155,7 +155,8 @@ class Selector:
         self._label = label
         self._progress = progress or (lambda _: None)
         outs = [str(selection.out) for selection in selections]
-        twice = next((out for out, count in Counter(outs).items() if count > 1), None)
+        places = Counter(Path(out).resolve() for out in outs)
+        twice = next((out for out in outs if places[Path(out).resolve()] > 1), None)
         if twice is not None:
             raise InputError(f"{twice}: two selections for one file; expected a file for each: rename one")
         sources = {Path(file).resolve() for file in self._files}
