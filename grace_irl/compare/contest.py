@@ -112,7 +112,7 @@ class Contest:
 
         Args:
             settings: settings of the comparison.
-            workers: number of sandbox processes of each search, if the settings have no number.
+            workers: number of sandbox processes of each search. It is used only if the settings have no such number.
             new: whether the comparison starts now. If not, and its stored settings name no label rule, an earlier
                 version of grace-irl wrote them. The rule of that version is then used.
 

@@ -47,8 +47,8 @@ class JobFolder:
     Attributes:
         result: result of the job so far.
         log: output of the job's process.
-        fit: folder of the run that recovers `grace`'s reward, or of the expansion (rounds of such runs, each followed
-            by the training of a policy).
+        fit: folder of the run that recovers `grace`'s reward, or of the expansion, which alternates such runs with
+            trainings of a policy.
         program, net: file of the recovered reward, if it is a program or if it is a network.
     """
 

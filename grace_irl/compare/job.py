@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 
 EVALUATION = 7919
-"""Offset from the job's seed to the seed of the last evaluation. So all methods with one seed are evaluated on the same
-initial states."""
+"""Offset from the job's seed to the seed of the last evaluation. So in jobs with the same seed, the policies of all
+methods start from the same initial states in this evaluation."""
 
 
 class Looks:
@@ -85,7 +85,7 @@ def run_job(folder: Path, method: str, seed: int, workers: int | None = None, di
     Args:
         folder: folder of the comparison.
         method, seed: method and seed of the job.
-        workers: number of sandbox processes of the search, if the settings have no number; None: as in the settings.
+        workers: number of sandbox processes of the search. It is used only if the settings have no such number.
         digest: digest of the settings that the user confirmed; "" accepts any settings.
     """
     place = ComparisonFolder(folder).job(method, seed)

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 ALL = ("grace", "gail", "airl", "bc", "ppo-true")
 KEEP = 5
-"""Default number of policies that a training keeps, if the comparison has no rounds of expansion."""
+"""Default number of policies that a training keeps, if the comparison has no rounds of expansion. A round trains a
+policy on the reward, then searches again with the policy's episodes as negatives."""
 MOST_KEPT = 100
 
 

@@ -93,7 +93,7 @@ def scramble(
 
     Args:
         sources: files, folders or Minari ids.
-        target: file or folder for one source file, else a folder.
+        target: folder of the copies. For a single source file, it may also be the file to write.
         seed: seed of a new scramble map.
         map_path: file of an existing scramble map, to use instead of a new one.
         kind: name of the states' kind, as for `grace_irl.demos.load`.

@@ -94,7 +94,7 @@ class Selected:
 
     @property
     def number_held_out(self) -> int:
-        """Number of trajectories that the selection's share holds out."""
+        """Number of chosen trajectories in `held_out`; 0 if the splits from the sources are kept."""
         return sum(match.digest in (self.held_out or ()) for match in self.matches)
 
     @property

@@ -21,8 +21,9 @@ Group = list[Demonstration]
 def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonstrations:
     """Hold out a random share of the trajectories of each task and role.
 
-    A trajectory with a stated split keeps it, and counts towards the share if it is held out. The others are drawn. At
-    least one trajectory of each task and role is held out, and at least one stays in training.
+    A trajectory with a stated split keeps it, and counts towards the share if it is held out. The other trajectories
+    are assigned at random. At least one trajectory of each task and role is held out, and at least one stays in
+    training.
 
     Equal trajectories (same states, actions and instruction) go to the same side, even across tasks and roles. So a
     program is never scored on held-out data that also occur in training. If one of them states a side, the others go

@@ -27,7 +27,8 @@ class GroupSummary:
         held_out: number of held-out trajectories.
         states: number of states in all trajectories.
         shortest, longest: number of states in the shortest and the longest trajectory.
-        terminated, truncated: number of trajectories that ended in this way.
+        terminated: number of trajectories that the environment ended.
+        truncated: number of trajectories that a time limit ended.
         returns: pair of the sum of all rewards and the number of trajectories with rewards.
         instructions: number of trajectories with each instruction.
     """

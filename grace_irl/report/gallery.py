@@ -99,7 +99,7 @@ def numbers(field: Field, shots: Sequence[Shot], trajectories: dict[str, Traject
 
 CELL = 20  # width and height of a grid cell, pixels
 MOST_CELLS = 4_096  # maximum number of cells of a grid to draw
-MARKED = 40  # maximum width, in cells, of a grid whose drawing has marks in its cells
+MARKED = 40  # maximum width, in cells, of a grid whose drawing has marks (a character in each cell)
 MOST_LISTED = 60  # maximum number of entries of the legend
 COMMON = "·▒"  # marks of common background cells; drawings omit these marks
 

@@ -80,7 +80,7 @@ def require_layers(weights: Mapping[str, torch.Tensor], described: object, input
         weights: result of `require_tensors`.
         described: layers in the form of `net_arch` (Stable-Baselines3): a list of their widths, or a dict of lists.
         inputs: number of inputs of the first layer.
-        critics: number of critic networks. Their layers are `described`, or its last entry if it is a dict.
+        critics: number of critic networks. If `described` is a dict, its last list holds the layers of each critic.
 
     Raises:
         ValueError: `described` has another form, or its layers need more weights.

@@ -97,7 +97,7 @@ def make_adapted(name: str, kind: str = "") -> tuple[Any, StateView]:
         name: `package.module:function`, or `file.py:function`. The function returns a Gymnasium environment, or an
             environment and its `StateView`. Without a view, observations are the states: vectors `(n,)`, grids
             `(w, h, 3)` of integers, images `(h, w, c)` of bytes, or dicts.
-        kind: as in `make`.
+        kind: name of the observations' kind, for example "grid" or "image", if their space fits several kinds.
 
     Raises:
         InputError: the function cannot be imported or called, or returns something else.

@@ -97,7 +97,7 @@ class NetVecEnv(VecEnvWrapper):
     Args:
         venv: the vector environment to wrap, with automatic resets.
         reward: the reward of transitions between observations.
-        form: form of the returned reward.
+        form: form of the returned reward ("reward", "centred" or "positive", see `Paid`).
     """
 
     def __init__(self, venv: VecEnv, reward: TransitionReward, form: Paid = "reward") -> None:

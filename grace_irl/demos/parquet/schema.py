@@ -60,7 +60,8 @@ WORD_COLUMNS = ("action_text", "step_instruction")
 """Text columns with each action and its purpose. The last row of an episode is null."""
 
 SCREENSHOT = "screenshot"
-"""Name of the screenshot column. Each screenshot is a struct with the picture itself, with its place, or with both."""
+"""Name of the screenshot column. Each screenshot is a struct with the picture itself, with its place (a file and an
+offset, for example), or with both."""
 
 PICTURE = "bytes"
 """Name of the struct's field with the picture. `PLACE_TEXTS` and `PLACE_NUMBERS` name the fields of its place."""
