@@ -39,13 +39,13 @@ def coloured(image: NDArray[Any]) -> NDArray[np.uint8]:
     return found.repeat(3, axis=2) if found.shape[2] == 1 else found[..., :3]
 
 
-def enlarged(image: NDArray[Any], least: int) -> NDArray[np.uint8]:
+def enlarged(image: NDArray[Any], longest: int) -> NDArray[np.uint8]:
     """A copy in which each pixel becomes a square of pixels.
 
-    The longer side of the copy has between `least` / 2 and `least` pixels. An image with a side of more than `least`
-    pixels is not changed.
+    The longer side of the copy has between `longest` / 2 and `longest` pixels. An image with a side of more than
+    `longest` pixels is not changed.
     """
-    times = max(1, least // max(image.shape[:2]))
+    times = max(1, longest // max(image.shape[:2]))
     return np.asarray(image, np.uint8).repeat(times, axis=0).repeat(times, axis=1)
 
 
