@@ -62,7 +62,9 @@ class Asking:
 
         Args:
             write: function that writes the prompt with a `Prompter`. It is called again for a shorter prompt.
-            name, n, schema: see `Question`.
+            name: unique name of the prompt within the run, such as "0012".
+            n: number of answers.
+            schema: JSON schema of answers in the format "json".
 
         Raises:
             InputError: a prompt cannot be made short enough, or the server refuses the key.

@@ -148,7 +148,7 @@ def authorised(
 
 
 def shareable(config: Config) -> Config:
-    """The settings of a recording: method, search, stop rules and labels, without acting settings."""
+    """The settings that an exported recording contains: method, search, stop rules and labels, no acting settings."""
     data = config.data.model_copy(update={"demos": (), "negatives": (), "goals": ""})
     expand = config.expand.model_copy(update={"trust": False})
     if runs_code(expand.env):

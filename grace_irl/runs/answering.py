@@ -127,7 +127,7 @@ class Answering:
             self._notes.setdefault(result.program.id, result.notes)
 
     async def verified(self, program: Program) -> str:
-        """Run a program over all data in strict mode. Return the problem, or ""."""
+        """Compute the rewards of all data twice, in different orders (strict mode). Return the problem, or ""."""
         said: str = await self._done("verify", program=program)
         return said
 

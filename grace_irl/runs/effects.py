@@ -1,8 +1,8 @@
 """Refusal of settings that the user gives and that have no effect in a run.
 
-A setting may declare a need, for example "a model" (`grace_irl.settings.setting`). It has no effect in a run that does
-not meet this need. `NEEDS` lists all needs. Some settings also have no effect if the run's method does not read them
-(`Method.reads`).
+A setting may declare a need, for example "a model" (`grace_irl.settings.setting`). In a run that does not meet this
+need, the setting has no effect. `NEEDS` lists all needs. Some settings also have no effect if the run's method does not
+read them (`Method.reads`).
 
 The user gives settings by flags, environment variables, keywords, `--set`, or a settings file. A value in a file counts
 as given only if it differs from the default, because a file that a run wrote contains every setting.

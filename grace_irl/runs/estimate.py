@@ -91,7 +91,7 @@ class Cap:
     Attributes:
         name: flag of the limit without its leading dashes, for example "max-tokens".
         limit: the configured limit.
-        typical, most: use of a typical run, and of the longest run.
+        typical, most: how much a typical run uses, and how much the longest run uses, in the unit of the limit.
     """
 
     name: str

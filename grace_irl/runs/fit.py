@@ -151,8 +151,9 @@ def resume(
 ) -> Run:
     """Continue a run as if it had never stopped, and return its result when it ends.
 
-    If this user did not make the run on this machine, the command must repeat its paths and addresses. Otherwise a
-    folder from somebody else could choose which files are read and where prompts go (`grace_irl.runs.acting`).
+    If this user did not make the run on this machine, the command must repeat the paths and addresses in the run's
+    settings. Otherwise a folder from somebody else could choose which files are read and where prompts go
+    (`grace_irl.runs.acting`).
 
     Args:
         folder: the run's folder.

@@ -218,7 +218,7 @@ def checked(config: Config, problem: Problem) -> Config:
     """Check the proposer of a configuration. Return the configuration with values that the check found out.
 
     Raises:
-        InputError: an unknown proposer, or one without its needs, for example a server.
+        InputError: an unknown proposer, or one that lacks something it needs, for example a server.
     """
     found, model, problem = kind(config.proposer.name), config.model, as_shown(config, problem)
     if found.chat is not None and config.stop.max_cost is not None and not (model.price_in or model.price_out):
@@ -239,7 +239,7 @@ def checked(config: Config, problem: Problem) -> Config:
 
 
 def as_shown(config: Config, problem: Problem) -> Problem:
-    """The problem for the proposer. It has no field names if `data.field_names` is False."""
+    """The labelled demonstrations for the proposer, without field names if `data.field_names` is False."""
     if config.data.field_names:
         return problem
     if problem.metadata.state_kind.has_parts:

@@ -237,7 +237,7 @@ def _read(path: Path) -> Recorded:
                     raise ValueError("a number that no run has")
                 continue
             place, answer = from_json(_Place, line), from_json(Proposal, line)
-            if header["format"] in OLDER:  # older formats have it only in the text of the failure
+            if header["format"] in OLDER:  # older formats have only the text of the failure
                 answer = replace(answer, exhausted=answer.failure.lower().startswith("exhausted"))
             if max(map(abs, (place.index, place.attempt, answer.tokens_in, answer.tokens_out))) > _MOST:
                 raise ValueError("a number that no run has")

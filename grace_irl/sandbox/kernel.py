@@ -118,9 +118,9 @@ class Rule:
 
 _PROT_EXEC = 4
 
-# The clocks 0 to 7 (CLOCK_BOOTTIME), which every process may read. The next ids belong to alarm clocks, which need a
-# capability. The CPU clocks of other processes and threads have negative ids (`~pid << 3 | …`), which are large as
-# unsigned numbers.
+# Every process may read the clocks 0 (CLOCK_REALTIME) to 7 (CLOCK_BOOTTIME). The next ids belong to alarm clocks, which
+# need a capability. The CPU clocks of other processes and threads have negative ids (`~pid << 3 | …`), which are large
+# as unsigned numbers.
 _OWN_CLOCKS = Rule(0, below=8)
 
 # Futex operations within this process. Without FUTEX_PRIVATE_FLAG (128), children could wait for each other at a word

@@ -93,7 +93,7 @@ class Package:
         """Copy single states to sealed shared memory, each as a trajectory of one state. Return the file descriptor.
 
         Args:
-            places: index of the trajectory and step of each state.
+            places: (trajectory, step) of each state. The trajectory is an index into `contents`.
 
         Raises:
             ValueError: a state that does not exist.
@@ -226,7 +226,7 @@ def convert(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def action_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
-    """The shape to which to convert each action; None if every trajectory keeps its shape.
+    """The common shape to which to convert all actions; None to leave all shapes unchanged.
 
     Different shapes of the same numbers, such as `()` and `(1,)`, would reveal which file a trajectory is from. Actions
     of different sizes keep their shapes, because they are different actions.

@@ -193,8 +193,8 @@ class Sandbox(Protocol):
             limits: limits of the call.
 
         Returns:
-            An outcome without rewards. `debug` holds the text, at most `limits.debug_chars` long, without control
-            characters. It is () if the source has no `debug` or the text is empty.
+            An outcome without rewards. Its attribute `debug` holds one text, of at most `limits.debug_chars`
+            characters. It is () if the source has no function `debug`, or if the text is empty.
 
         Raises:
             SandboxError: the sandbox itself failed.

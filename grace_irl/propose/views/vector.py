@@ -1,4 +1,7 @@
-"""The view of vectors: rounded rows, with a table of the fields that separate positive from negative states best."""
+"""The view of vectors: rounded rows, with a table of the fields that separate positive from negative states best.
+
+A field is one number of the vector, the same in all states.
+"""
 
 from __future__ import annotations
 
