@@ -274,7 +274,7 @@ class SetOfFiles:
 
     Args:
         files: demo files, Minari folders and Minari ids.
-        kind: name of the states' kind, as for `load`.
+        kind: name of the states' kind, such as "grid", if the files do not state it; "" chooses by the values.
         restated: whether `kind` replaces the kind that a file states, if shape and dtype of the states fit both.
     """
 
@@ -335,7 +335,7 @@ def iter_trajectories(path: str | Path, *, role: Role | None = None, kind: str =
     Args:
         path: file, folder or Minari id.
         role: role of every demonstration; None uses the files' roles.
-        kind: name of the states' kind, as for `load`.
+        kind: name of the states' kind, such as "grid", if the files do not state it; "" chooses by the values.
     """
     files = SetOfFiles(expand(path), kind)
     for place in range(len(files.files)):

@@ -72,7 +72,9 @@ def goals_of(demonstration: Demonstration, goals: Goals | None = None) -> tuple[
 
 
 def with_goals(demonstrations: Demonstrations, goals: Goals) -> Demonstrations:
-    """A copy of the set in which experts have the goal states of `goals`. Trajectories that it lacks do not change.
+    """A copy of the set in which experts have the goal states of `goals`.
+
+    Trajectories that `goals` does not list keep their goal states.
 
     Raises:
         InputError: an index outside its trajectory.

@@ -103,7 +103,7 @@ class Memory:
         self.taken += nbytes
 
     def empty(self, shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
-        """A new array, for callers that keep one trajectory at a time. Its size is checked and not reserved.
+        """A new array, for callers that keep one trajectory at a time. Its size is checked, but not reserved.
 
         Raises:
             InputError: the array does not fit.

@@ -30,8 +30,8 @@ class Selection:
         conditions: conditions on each demonstration.
         role: new role of all chosen demonstrations; None keeps the role from the source.
         task: new task name of all chosen demonstrations; None keeps the task from the source.
-        sample: maximum number of trajectories, drawn by the seed; None for no maximum.
-        held_out: share to hold out, drawn by the seed; None keeps the splits from the source.
+        sample: maximum number of trajectories. If more match, a random sample is drawn. None for no maximum.
+        held_out: share of the trajectories to hold out, drawn at random; None keeps the splits from the source.
 
     Raises:
         InputError: a sample below 1, or a share that is not between 0 and 1.
@@ -127,7 +127,7 @@ class Selector:
         selections: settings of each output file.
         seed: seed of samples and of held-out shares.
         label: label rule of the chosen data; None keeps the rule from the sources.
-        kind: name of the states' kind, as for `grace_irl.demos.load`.
+        kind: name of the states' kind, such as "grid", if the files do not state it; "" chooses by the values.
         progress: function that is called with the name of a file each time before the file is read.
 
     Raises:

@@ -156,7 +156,7 @@ def summarise(path: str | Path, kind: str = "") -> DemosSummary:
 
     Args:
         path: file, folder or Minari id.
-        kind: name of the states' kind, as for `grace_irl.demos.load`.
+        kind: name of the states' kind, such as "grid", if the files do not state it; "" chooses by the values.
 
     Raises:
         InputError: data that cannot be used, or files of different kinds.

@@ -120,7 +120,7 @@ class _Call:
 class LlmProposer:
     """A proposer that writes a prompt for each request and reads the model's answers.
 
-    One call to the model answers all samples of a request, which are consecutive requests with the same prompt.
+    One call to the model answers consecutive requests with the same prompt (`Request.samples`).
 
     An answer without a program becomes a proposal with a failure. The failure begins with its kind: "length",
     "refusal", "empty", "unparsable", "no_class" or "no answer".

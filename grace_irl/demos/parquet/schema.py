@@ -80,7 +80,7 @@ PART = "state/"
 """Prefix of a column with a named part of the states, as in `state/camera`."""
 
 FOREIGN_PART = "observation."
-"""Prefix of such a column in LeRobot's data sets for robots, as in `observation.camera.left`."""
+"""Prefix of a column with a part of the states in LeRobot's data sets for robots, as in `observation.camera.left`."""
 
 
 def part_columns(names: Sequence[str]) -> dict[str, str]:

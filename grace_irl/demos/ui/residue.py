@@ -24,8 +24,7 @@ Residue = Mapping[str, Any]
 - `hierarchy`: attributes of the root;
 - `layouts`: the different lists of attribute names that nodes have;
 - `layout`: for each node, the index of its list in `layouts`;
-- `values`: map from the index of a node to the attributes whose values the forest does not hold. Nodes are in document
-  order.
+- `values`: map from the index of a node (in document order) to the attributes whose values the forest does not hold.
 """
 
 

@@ -19,7 +19,7 @@ from grace_irl.propose.views.outline import ANY_TEXT, Item, ScreenOutline, named
 from grace_irl.propose.views.words import going_with, words_of
 
 MAX_TRAJECTORIES = 200
-"""Maximum number of trajectories for the table of words. Each instruction is compared with one screen of each."""
+"""Maximum number of trajectories for the first table, since each instruction is compared with a screen of each one."""
 
 MOST_PLACES = 8  # maximum number of places (see `Sharing`) in the table
 LEAST_GAP = 0.25  # minimum of `Sharing.own` as a share of all trajectories, minus `Sharing.other`
