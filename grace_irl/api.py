@@ -130,12 +130,17 @@ def score(
 
     Args:
         reward: the reward file.
-        demos, negatives, max_memory: as for `fit`.
+        demos: files, folders or Minari ids, or demonstrations in memory.
+        negatives: files, folders or Minari ids. All their trajectories count as negatives.
         kind: kind of state, such as "grid"; "": the kind that fits the data.
         label: rule that selects the positive expert states; None: the rule that fits the data.
-        log_pi, calibration: as the arguments `choice` and `calibration` of `grace_irl.runs.score.score`.
+        log_pi: source of the log-probability of actions in the discriminator: "constant", "uniform", "recorded" or
+            "cloned".
+        calibration: source of the discriminator's scale and offset: the reward "file", "fitted" to these
+            demonstrations, or "none" for 1 and 0.
         workers: number of sandbox processes; None: one per core.
         allow_weak_sandbox: whether to run the program even if this machine cannot confine it.
+        max_memory: maximum memory for demonstrations in bytes or as `4G`; None: a share of the available memory.
 
     Raises:
         InputError: a file or demonstrations that cannot be used.

@@ -1,8 +1,8 @@
 """Protection against links in folders that come from somebody else.
 
 A symbolic or hard link in the folder of a run could make this program write to a file outside it. Archives can contain
-both kinds. A link in a folder of demonstrations could make it read any file of the user. Only a link that the user
-names directly is followed.
+both kinds. A link in a folder of demonstrations could make this program read any file of the user. Only a link that
+the user names directly is followed.
 """
 
 from __future__ import annotations

@@ -40,4 +40,4 @@ class InputError(GraceError):
 
 
 class SandboxError(GraceError):
-    """The sandbox itself failed, or is too weak on this machine. The failure of a program in it is another error."""
+    """The sandbox itself failed, or is too weak on this machine. A failing program in the sandbox is no such error."""

@@ -26,6 +26,11 @@ def pytest_xdist_auto_num_workers() -> int:
     return cores if cores > 1 else 0
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest tests first, so that no process waits for them at the end: whoever is done takes others."""
+    items.sort(key=lambda item: "vllm" not in item.keywords and "test_plain_user.py" not in item.nodeid)
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Which runs are this user's is noted in a folder of the tests' own."""
@@ -44,3 +49,15 @@ def _zygotes() -> Iterator[None]:
         patch.setattr(pool, "ZygoteHandle", RecycledZygote)
         yield
     end_spare()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _job_processes() -> Iterator[None]:
+    """Jobs do not import torch anew."""
+    from grace_irl.work import process
+    from tests.fakes.job_processes import Subprocess, end_server
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(process, "subprocess", Subprocess)
+        yield
+    end_server()

@@ -1,4 +1,4 @@
-"""The shared part of GAIL and AIRL: alternating updates of learner and discriminator in one run of the learner."""
+"""The shared part of GAIL and AIRL: alternating updates of learner and discriminator in one call of `learn`."""
 
 from __future__ import annotations
 

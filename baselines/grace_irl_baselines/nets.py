@@ -97,7 +97,7 @@ def reward_of(trainer: AdversarialTrainer, pays: Literal["centred", "positive"])
     """A trainer's reward of transitions, in one of two forms (`Adversarial.pays`)."""
     if pays == "positive":
         return Positive(trainer)
-    # The normalisation wraps the complete reward, because imitation's GAIL bypasses one inside its reward net.
+    # The normalisation wraps the complete reward. Imitation's GAIL would bypass a normalisation inside its reward net.
     centred = NormalizedRewardNet(trainer.reward_train, RunningNorm).to(trainer.gen_algo.device)
     return centred.predict_processed
 

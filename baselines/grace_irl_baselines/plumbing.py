@@ -18,7 +18,7 @@ from grace_irl.rl.method import PolicyProblem
 def as_trajectories(episodes: Sequence[ExpertEpisode]) -> list[Trajectory]:
     """One trajectory of `imitation` per episode.
 
-    `terminal` is also true for an episode that ended by a time limit. A vector environment returns `done` for both
+    Its field `terminal` is also true if the episode ended by a time limit. A vector environment returns `done` for both
     kinds of end, and a discriminator must get the same `done` from experts and learner.
     """
     return [Trajectory(each.observations, each.actions, None, each.ended) for each in episodes]

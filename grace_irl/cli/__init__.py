@@ -36,7 +36,7 @@ def _called(given: Sequence[str]) -> int:
         called = next((word for word in given if not word.startswith("-")), None)
         try:
             command = build((called,) if called else (), method_of(given))
-            # Options set context variables. The copy of the context limits them to this command.
+            # Options such as --max-memory set context variables. They change only this copy of the context.
             code = copy_context().run(command, args=spread(given), prog_name="grace-irl", standalone_mode=False)
         except Exception as error:
             said = misused(error)

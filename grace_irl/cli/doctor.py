@@ -1,6 +1,7 @@
 """`grace-irl doctor`: a test of this machine's sandbox, and a list of installed packages.
 
-The test gives the sandbox's tier: how well this machine confines programs, from A (best) to E (not at all).
+The test runs harmless attacks (canaries) in the sandbox. Its result is a tier: how well this machine confines programs,
+from A (best) to E (not at all).
 """
 
 from __future__ import annotations

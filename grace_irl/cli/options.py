@@ -48,7 +48,7 @@ def with_settings(command: Callable[..., None], settings: Iterable[Setting]) -> 
 
 
 def _option(declared: Setting) -> Any:
-    """The annotated type of a setting's option. Help shows the setting's default, but an option not given is None."""
+    """The annotated type of a setting's option. An option that is not given is None, although help shows a default."""
     shown = declared.shown or ("none" if declared.default in (None, "", ()) else str(declared.default))
     flag = f"--{declared.flag}"
     if declared.kind is bool:

@@ -148,7 +148,7 @@ def _number(value: float | None) -> str:
 
 
 class ComparisonProgress(LiveLine):
-    """The progress display of a comparison. Implements `Listener`."""
+    """The progress display of a comparison. The comparison calls it with each new state of its runs."""
 
     def __init__(self) -> None:
         words = TextColumn("{task.fields[said]}", markup=False)

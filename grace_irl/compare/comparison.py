@@ -123,8 +123,8 @@ def resume(
 ) -> Compared:
     """Resume a comparison. Failed jobs are repeated.
 
-    If another user or another machine started the comparison, some of its settings are not used, because they act for
-    the user: paths, server addresses, code and trust. The arguments must then name them again.
+    Some settings make a comparison act with the user's rights: paths, server addresses, code and trust. If another user
+    or another machine started the comparison, these settings are not used, and the arguments must name them again.
 
     Args:
         folder: folder of the comparison.
@@ -132,7 +132,8 @@ def resume(
         transfer: further environments for training on the recovered rewards. A recovered program is reused. A network
             is trained again, because loading its file could run code.
         env: the environment of the comparison, if it must be named again.
-        sets, flags: other settings that must be named again, as for `grace_irl.runs.config.resolve`.
+        sets: other settings that must be named again, as texts such as "data.demos=DIR".
+        flags: other settings that must be named again, as values by key.
         workers, listener, note: as for `start`.
 
     Raises:

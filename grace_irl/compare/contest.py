@@ -38,7 +38,8 @@ def require_cleanable(config: Config, demonstrations: Demonstrations) -> Config:
     """Check the inputs of `clean` before anything is written.
 
     Returns:
-        The configuration for `clean`, with the facts that the model's server returned.
+        The configuration for `clean`. If it uses a model, the check asks the server for the model's name and for the
+        form of its answers, and adds both.
 
     Raises:
         InputError: the file of goal states is invalid, or goal states are missing and no model is available.
@@ -53,8 +54,8 @@ def clean(
 
     Args:
         config: configuration of the runs that share the goal states. Its search settings have no effect.
-        folder: folder of the run that stores the goal states. If the run exists, its goal states are used instead of a
-            file.
+        folder: folder of the run that stores the goal states. If the run exists, its goal states are used instead of
+            the file that the setting `data.goals` names.
         demonstrations: the demonstrations as loaded.
         parts: callbacks, and the folder that the user resumes after an interruption.
         checked: result of `require_cleanable`; None: this function makes the check.
@@ -78,7 +79,7 @@ def clean(
 
 
 def _checked(config: Config, labelling: Labelling) -> Config:
-    """The completed configuration. If goal states are missing, it includes facts that the model's server returned.
+    """Complete the configuration. If goal states are missing, this also checks the model that will name them.
 
     Raises:
         InputError: goal states are missing and no model is available.
@@ -111,9 +112,9 @@ class Contest:
 
         Args:
             settings: settings of the comparison.
-            workers: number of sandbox processes of each search, if the settings have no number.
-            new: whether the comparison starts now. Stored settings without a label rule come from an earlier version of
-                grace-irl. They keep the rule of that version.
+            workers: number of sandbox processes of each search. It is used only if the settings have no such number.
+            new: whether the comparison starts now. If not, and its stored settings name no label rule, an earlier
+                version of grace-irl wrote them. The rule of that version is then used.
 
         Raises:
             InputError: the demonstrations cannot be read.
@@ -148,10 +149,10 @@ class Contest:
         Args:
             folder: folder of the comparison. Goal states found there are reused.
             note: function that is called with a line for each question to the model and each answer.
-            checked: as for `clean` in this module.
+            checked: result of `require_cleanable`; None: this call makes the check.
 
         Raises:
-            InputError, GraceError, Interrupted: as in `clean` in this module.
+            InputError, GraceError, Interrupted: as in the function `clean`.
         """
         if not self.needs_goals:
             return self

@@ -34,7 +34,7 @@ class Locomotion:
         control: factor of the cost of control, which is multiplied by the sum of the squared action components.
         heights: limits of the torso's height in a healthy state, in metres; None: there is no bonus.
         angles: limits of the torso's angle in a healthy state, in radians.
-        largest: limit of the absolute value of each other component in a healthy state, the angle included.
+        largest: limit of the absolute value of each component of a healthy state, except the height.
     """
 
     size: int

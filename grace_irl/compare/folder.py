@@ -47,7 +47,8 @@ class JobFolder:
     Attributes:
         result: result of the job so far.
         log: output of the job's process.
-        fit: folder of the run or expansion that recovers `grace`'s reward.
+        fit: folder of the run that recovers `grace`'s reward, or of the expansion, which alternates such runs with
+            trainings of a policy.
         program, net: file of the recovered reward, if it is a program or if it is a network.
     """
 
@@ -76,7 +77,7 @@ class JobFolder:
 
 
 def slug(environment: str) -> str:
-    """An environment's name in a form for file names."""
+    """An environment's name in a form for file names, such as `file.py-make` for `file.py:make`."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", environment).strip("-.")
 
 
@@ -139,7 +140,7 @@ class TrainingOutcome:
         mean, deviation: mean and standard deviation of the episodes' returns.
         success: share of episodes that reached the goal; None if the environment has no goal.
         length: mean steps of an episode.
-        components: mean return from each component of the reward that the environment names, by name.
+        components: mean over episodes of the sum of each reward component, by the component's name.
         steps: environment steps of training.
         seconds: wall seconds of training, without evaluations and without the search for a reward; None if unknown.
         epic: EPIC distance between the recovered reward and the true one; None if either is missing.

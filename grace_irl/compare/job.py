@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
 
 EVALUATION = 7919
-"""Offset of the last evaluation's seed from the job's seed. Methods with the same seed have the same episodes there."""
+"""Offset from the job's seed to the seed of the last evaluation. So in jobs with the same seed, the policies of all
+methods start from the same initial states in this evaluation."""
 
 
 class Looks:
@@ -64,7 +65,7 @@ class Looks:
         from grace_irl.rl.evaluation import evaluate
 
         begun = time.monotonic()
-        number = self._seed + (len(self._points) + 2) * EVALUATION  # The last evaluation has other episodes.
+        number = self._seed + (len(self._points) + 2) * EVALUATION  # differs from the seed of the last evaluation
         found = evaluate(policy, self._problem.make_env, self._episodes, number, deterministic=self._deterministic)
         self._points.append(found.point(steps))
         write_atomically(self._path, to_json(self._points))
@@ -84,7 +85,7 @@ def run_job(folder: Path, method: str, seed: int, workers: int | None = None, di
     Args:
         folder: folder of the comparison.
         method, seed: method and seed of the job.
-        workers: number of sandbox processes of the search, if the settings have no number; None: as in the settings.
+        workers: number of sandbox processes of the search. It is used only if the settings have no such number.
         digest: digest of the settings that the user confirmed; "" accepts any settings.
     """
     place = ComparisonFolder(folder).job(method, seed)

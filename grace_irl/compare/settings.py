@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 ALL = ("grace", "gail", "airl", "bc", "ppo-true")
 KEEP = 5
-"""Default number of policies that a training keeps, if the comparison has no rounds of expansion."""
+"""Default number of policies that a training keeps, if the comparison has no rounds of expansion. A round trains a
+policy on the reward, then searches again with the policy's episodes as negatives."""
 MOST_KEPT = 100
 
 
@@ -158,7 +159,10 @@ class Settings:
         return hashlib.sha256((to_toml(self.comparison) + to_toml(self.fit)).encode()).hexdigest()[:16]
 
     def acting(self) -> dict[str, object]:
-        """The settings that act for the user, such as code to run (`grace_irl.runs.acting`), as JSON values."""
+        """The settings that act with the user's rights, such as code to run or a path to read, as JSON values.
+
+        `grace_irl.runs.acting` explains them.
+        """
         named = {"env": self.comparison.env, "transfer": [*filter(runs_code, self.comparison.transfer)]}
         own = {key: value for key, value in named.items() if value and (key != "env" or runs_code(str(value)))}
         return plain_acting(self.fit) | {f"compare.{key}": value for key, value in own.items()}
@@ -257,15 +261,17 @@ def authorised_settings(
     sets: tuple[str, ...],
     flags: Mapping[str, object],
 ) -> Settings:
-    """The settings of a folder, after a check that the user confirmed all acting settings (`grace_irl.runs.acting`).
+    """The settings of a folder, after a check that the user confirmed those that act with the user's rights.
 
-    A setting is confirmed if this user started the comparison with it on this machine, or if the command names it.
+    These are paths, server addresses, code and trust (`grace_irl.runs.acting`). A setting is confirmed if this user
+    started the comparison with it on this machine, or if the command names it.
 
     Args:
         folder: folder of the comparison.
         settings: settings in the folder.
         env, transfer: environments in the user's command.
-        sets, flags: other settings in the user's command, as for `grace_irl.runs.config.resolve`.
+        sets: other settings in the user's command, as texts such as "data.demos=DIR".
+        flags: other settings in the user's command, as values by key.
 
     Raises:
         InputError: a setting is not confirmed. The message names the flags.

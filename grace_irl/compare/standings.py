@@ -25,7 +25,8 @@ earns about 1,000 in 1,000 steps for being alive. A HalfCheetah that does not mo
 SUCCESS = 0.5
 """Minimum success rate with which the oracle counts as trained, if the environment has a goal."""
 OF_EXPERTS = 0.5
-"""Minimum mean return with which the oracle counts as trained elsewhere, as a share of the experts' mean return."""
+"""Minimum mean return with which the oracle counts as trained in all other environments, as a share of the experts'
+mean return."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,9 @@ class Oracle:
         return cls(float(np.mean(totals)) if totals else None)
 
     def doubt(self, environment: str, score: float, *, success: bool) -> str:
-        """The reason why tables show no scores as fractions of the oracle's, in one line; "" if the oracle has learnt.
+        """The reason why the oracle does not count as trained, in one line; "" if it does.
+
+        With such a reason, the tables do not show the scores of other methods as fractions of the oracle's.
 
         Args:
             environment: environment of the training.
@@ -79,7 +82,7 @@ CONFIDENCE = 0.95
 TRIM = 0.25
 """Share of the runs that the interquartile mean cuts from each end."""
 IQM_RUNS = 4
-"""Minimum number of runs for an interquartile mean. With fewer runs `TRIM` cuts none, so the mean would be the same."""
+"""Minimum number of runs for an interquartile mean. With fewer runs `TRIM` cuts none, so it would equal the mean."""
 UNKNOWN: Interval = (float("nan"), float("nan"))
 """The interval for a single run or for equal scores, because they do not show how much further runs would differ."""
 ANYWHERE: Interval = (-float("inf"), float("inf"))

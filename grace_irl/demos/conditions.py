@@ -111,12 +111,12 @@ Check = Callable[[Demonstration], bool]
 
 @dataclass(frozen=True)
 class Conditions:
-    """Conditions on a demonstration. It is chosen if it meets all of them. None and () set no condition.
+    """Conditions on a demonstration. A demonstration is chosen if it meets all of them. None and () set no condition.
 
     Attributes:
         from_role: role that the source must state.
         from_task: task that the source must state.
-        success: whether the episode must have succeeded or failed (`succeeded`).
+        success: True if the episode must have succeeded, False if it must have failed (see `succeeded`).
         min_states, max_states: smallest and largest number of states in the trajectory.
         goal: regular expression that must match somewhere in the instruction, ignoring case.
         not_goal: regular expression that must not match anywhere in the instruction, ignoring case.
@@ -182,7 +182,7 @@ class Funnel:
 
     Attributes:
         conditions: the conditions.
-        seen: number of all demonstrations.
+        seen: number of demonstrations that were tested.
         left: map from the name of a condition to the number of demonstrations left after it. Its order is that of
             `Conditions.checks`.
     """

@@ -93,10 +93,10 @@ def scramble(
 
     Args:
         sources: files, folders or Minari ids.
-        target: file or folder for one source file, else a folder.
+        target: folder of the copies. For a single source file, it may also be the file to write.
         seed: seed of a new scramble map.
         map_path: file of an existing scramble map, to use instead of a new one.
-        kind: name of the states' kind, as for `grace_irl.demos.load`.
+        kind: name of the states' kind, such as "grid", if the files do not state it; "" chooses by the values.
 
     Returns:
         A record of each copy, and the path of the scramble map: `scramble.json` in a folder, `NAME.scramble.json`

@@ -64,7 +64,7 @@ first such file is opened."""
 
 TEXTS = (".json", ".json.gz", "ui_element.txt", "utg.yaml")
 """Endings of text files that may hold screens of a user interface. They are read from a folder only if it has no other
-demonstrations. Otherwise they are probably recipes or descriptions of the data set."""
+demonstrations. Beside other demonstrations, such a file probably describes the data set."""
 
 
 def open_source(path: str | Path, memory: Memory | None = None, kind: str = "") -> Source:
@@ -73,8 +73,8 @@ def open_source(path: str | Path, memory: Memory | None = None, kind: str = "") 
     Args:
         path: file, folder or Minari id.
         memory: memory limit of the set that the file belongs to; None for a separate limit.
-        kind: name of the states' kind, such as "grid", for a Minari dataset that states none. With "", `choose_kind`
-            decides later.
+        kind: name of the states' kind, such as "grid", for a Minari dataset that states none. With "", the
+            caller chooses later, by the values of the states (`choose_kind`).
 
     Raises:
         InputError: a file that is missing, of an unknown format, a pickle, damaged or larger than the memory.
@@ -194,8 +194,9 @@ def load(
         negatives: more paths. All their trajectories are negative, even if the files state another role.
         role: role of all trajectories in `paths`, even if the files state another one; None uses the files' roles.
         kind: name of the states' kind, such as "grid", if the files do not state it. With "", `choose_kind` decides by
-            the data.
-        max_memory: memory limit of the set, in bytes or as a size such as `4G`; None uses the default of `Memory`.
+            the values of the states.
+        max_memory: memory limit of the set, in bytes or as a size such as `4G`. None uses the option
+            `--max-memory` or the environment variable GRACE_IRL_MAX_MEMORY, else 80 % of the available memory.
 
     Raises:
         InputError: data that cannot be used; see `open_source`, `expand`, `role_of`, `choose_kind` and `merge`.
@@ -269,11 +270,11 @@ def _beside(item: Demonstration, known: set[int]) -> int:
 
 
 class SetOfFiles:
-    """The files of a set, each opened when it is needed. The header of an open file holds the kind of the set.
+    """The files of a set, each opened when it is needed. All files get the kind that was chosen for the whole set.
 
     Args:
         files: demo files, Minari folders and Minari ids.
-        kind: name of the states' kind, as for `load`.
+        kind: name of the states' kind, such as "grid", if the files do not state it; "" chooses by the values.
         restated: whether `kind` replaces the kind that a file states, if shape and dtype of the states fit both.
     """
 
@@ -334,7 +335,7 @@ def iter_trajectories(path: str | Path, *, role: Role | None = None, kind: str =
     Args:
         path: file, folder or Minari id.
         role: role of every demonstration; None uses the files' roles.
-        kind: name of the states' kind, as for `load`.
+        kind: name of the states' kind, such as "grid", if the files do not state it; "" chooses by the values.
     """
     files = SetOfFiles(expand(path), kind)
     for place in range(len(files.files)):
@@ -344,7 +345,7 @@ def iter_trajectories(path: str | Path, *, role: Role | None = None, kind: str =
 def open_writer(
     path: str | Path, metadata: Metadata, format: Format | None = None, screenshots: Keep = "embed"
 ) -> SetWriter:
-    """A writer for one file or Minari dataset, in the given format or in that of the path.
+    """A writer for one file or Minari dataset.
 
     Args:
         path: path of the file, or a Minari id.
@@ -389,7 +390,13 @@ def open_writer(
 def save(
     demonstrations: Demonstrations, path: str | Path, format: Format | None = None, screenshots: Keep = "embed"
 ) -> None:
-    """Write a set to one file or Minari dataset, atomically. The arguments are those of `open_writer`.
+    """Write a set to one file or Minari dataset, atomically.
+
+    Args:
+        demonstrations: the set.
+        path: path of the file, or a Minari id.
+        format: format of the file. None derives it from the suffix; a path that ends in `-vN` is a Minari id.
+        screenshots: whether the file embeds screenshots, refers to them or leaves them out.
 
     Raises:
         InputError: an empty set, or data that the format cannot hold.

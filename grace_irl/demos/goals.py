@@ -72,7 +72,9 @@ def goals_of(demonstration: Demonstration, goals: Goals | None = None) -> tuple[
 
 
 def with_goals(demonstrations: Demonstrations, goals: Goals) -> Demonstrations:
-    """A copy of the set in which experts have the goal states of `goals`. Trajectories outside `goals` do not change.
+    """A copy of the set in which experts have the goal states of `goals`.
+
+    Trajectories that `goals` does not list keep their goal states.
 
     Raises:
         InputError: an index outside its trajectory.
@@ -127,9 +129,10 @@ def load_goals(path: str | Path) -> dict[str, tuple[int, ...]]:
 
 
 def save_goals(path: str | Path, goals: Goals, demonstrations: Iterable[Demonstration]) -> None:
-    """Write the goal states of expert trajectories to a file, atomically. They come from `goals`, else from the data.
+    """Write the goal states of expert trajectories to a file, atomically.
 
-    Equal trajectories share one line, with a comment for each of them. Trajectories without marks are left out.
+    The goal states come from `goals`, else from `demonstrations`. Equal trajectories share one line, with a comment for
+    each of them. Trajectories whose goal states nobody has marked are left out.
 
     Raises:
         InputError: an index outside its trajectory, or a folder that cannot be written.

@@ -123,7 +123,7 @@ def choose_observed(
 
 
 def with_kind(header: Header, choice: KindChoice | None) -> Header:
-    """A copy of a file's header with the kind that was chosen for the set. A header that states its kind is kept."""
+    """A copy of a file's header with the kind that was chosen for the set. A kind that the header states is kept."""
     if choice is None or not header.kinds:
         return header
     return replace(header, metadata=of_kind(header.metadata, choice.kind), kinds=())
@@ -154,7 +154,7 @@ def _require_asked(asked: str, certain: dict[str, str], headers: Sequence[Header
 
 
 def _stated(headers: Sequence[Header], names: Sequence[str | Path]) -> KindChoice | None:
-    """The choice of the kind that all files state. None if the states fit no other kind."""
+    """The kind that all files state, with this reason. None if the states fit no other kind."""
     if not headers or len(headers[0].rivals) < 2:
         return None
     named = ", ".join(Path(name).name for name in names[:MOST_NAMED])

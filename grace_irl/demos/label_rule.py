@@ -176,13 +176,13 @@ def choose_rule(demonstrations: Demonstrations, asked: LabelRule | Literal[""] =
     1. the user's choice (`--label`);
     2. the rule that the files with expert trajectories state;
     3. goal states, if they are marked in every expert trajectory;
-    4. the environments of the files, if they are known or if their observations have a part `desired_goal`;
+    4. the environments of the files, if this module lists them or if their observations have a part `desired_goal`;
     5. the endings, in two cases: the environment ended all expert episodes and a time limit all negative ones, or a
        time limit ended all expert episodes;
     6. the kind of the states.
 
-    The environment's rewards are not a criterion, because the search must not learn from them. A set without rewards
-    must also get the same rule.
+    The environment's rewards are not a criterion, because the search must not learn from them. So a set gets the same
+    rule with and without its rewards.
 
     Args:
         demonstrations: the set.
@@ -201,7 +201,7 @@ def rule_of(metadata: Metadata) -> LabelRule | Literal[""]:
 
 
 def earlier_rule(demonstrations: Demonstrations) -> LabelRule:
-    """The stated rule, else the default rule of earlier versions. The replay of a run from such a version needs it."""
+    """The stated rule, else the default of earlier versions of grace-irl, which the replay of their runs needs."""
     from grace_irl.demos.minari.source import dataset_folder  # only this function needs the Minari reader
 
     stated = demonstrations.metadata.label
@@ -234,7 +234,7 @@ def require_roles_for(choice: RuleChoice, demonstrations: Demonstrations) -> Non
 
 
 def untested(demonstrations: Demonstrations) -> str:
-    """A one-line warning that a set without negative trajectories cannot test everything; "" for other sets.
+    """A one-line warning about what a set without negative trajectories cannot test; "" for a set that has some.
 
     Args:
         demonstrations: the set, with a split for each trajectory.
@@ -253,8 +253,8 @@ def environment_rule(name: str) -> LabelRule | Literal[""]:
     """The rule for a known environment, or "". Namespace and version of the name are ignored.
 
     Args:
-        name: Gymnasium id, such as "D4RL/antmaze-umaze-v2", or a function in a `.py` file of the user, which is never
-            known.
+        name: Gymnasium id, such as "D4RL/antmaze-umaze-v2", or a function in a `.py` file of the user. For such a
+            function, the result is "".
     """
     if ".py" in name:
         return ""

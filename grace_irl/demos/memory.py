@@ -1,8 +1,8 @@
 """The memory limit for demonstrations, and the memory region that holds their arrays.
 
 Readers check the limit before they allocate. The limit comes from the option `--max-memory`, else from the environment
-variable GRACE_IRL_MAX_MEMORY. Without both, it is a share of the memory that is available now. It depends on the
-machine, so the settings of a run do not contain it. One `Memory` object covers all files of a set.
+variable GRACE_IRL_MAX_MEMORY. Without both, it is a share of the memory that is available now. The settings of a run do
+not contain the limit, because a good limit depends on the machine. One `Memory` object covers all files of a set.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ VARIABLE = "GRACE_IRL_MAX_MEMORY"
 """Name of the environment variable with the limit."""
 
 SHARE = 0.8
-"""Default limit as a share of the available memory. The rest is for learning, the sandbox and other processes."""
+"""Default limit as a share of the available memory. The rest is for training, reward programs and other processes."""
 
 EPISODE_BYTES = 1024
 """Size of the Python objects of one trajectory in bytes, without its arrays and texts."""
@@ -90,7 +90,11 @@ class Memory:
             )
 
     def take(self, nbytes: int, what: str) -> None:
-        """Reserve bytes for as long as the set exists. The arguments are those of `require`.
+        """Reserve bytes for as long as the set exists.
+
+        Args:
+            nbytes: number of bytes to reserve.
+            what: file and part that need them, for messages.
 
         Raises:
             InputError: the bytes do not fit.
@@ -99,7 +103,7 @@ class Memory:
         self.taken += nbytes
 
     def empty(self, shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
-        """A new array, for callers that keep one trajectory at a time. Its size is checked and not reserved.
+        """A new array, for callers that keep one trajectory at a time. Its size is checked, but not reserved.
 
         Raises:
             InputError: the array does not fit.
@@ -248,9 +252,13 @@ def spelled(nbytes: int) -> str:
 def available_memory() -> int:
     """Number of bytes that this process can allocate without swapping, without a failure and without being killed.
 
-    It is the smallest of three figures. These are the available memory of the machine, and the memory that the control
-    groups and the address-space limit of the process still allow. If the kernel reports none of them, the result is
-    half of the physical memory.
+    It is the smallest of these figures:
+
+    - the available memory of the machine;
+    - the memory that each control group of the process still allows;
+    - the memory that the address-space limit of the process still allows.
+
+    If the kernel reports none of them, the result is half of the physical memory.
     """
     found = [*_of_machine(), *_of_cgroups(), *_of_address_space()]
     return max(min(found), 0) if found else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
@@ -273,8 +281,8 @@ def _of_cgroups() -> Iterator[int]:
                 CGROUPS / "memory",
                 ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
             )
-        # A limit also holds for the groups inside a group, so all parents are checked. In a container, the kernel may
-        # state a path of the host; then only the last parent, the root, exists.
+        # A group's limit also holds for the groups inside it, so the limits of all parents are checked. In a container,
+        # the kernel may state a path of the host. Of that path, only the last parent (the root) exists.
         inner = Path(path.strip("/"))
         for group in (inner, *inner.parents):
             limit, used = (_number(root / group / name) for name in names[:2])

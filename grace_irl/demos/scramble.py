@@ -32,7 +32,7 @@ TRIES = 100
 
 
 NO_MAP = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-"""Errors that occur while a scramble map is created from other JSON."""
+"""Errors that may occur while a scramble map is read from JSON that is no scramble map."""
 
 
 @dataclass

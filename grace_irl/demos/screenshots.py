@@ -132,8 +132,13 @@ def media_type(data: bytes, where: str) -> str:
 def beside(file: Path) -> FileScreenshot | None:
     """The picture that belongs to a file with one state, or None if there is none.
 
-    The picture has the same stem as the file. It lies beside the file, or in a folder `screenshots` beside the file or
-    beside the file's folder.
+    The picture has the same stem as the file. For `episode/hierarchy/step_1.xml`, it is the first of these that exists:
+
+    - `episode/hierarchy/step_1.png`;
+    - `episode/hierarchy/screenshots/step_1.png`;
+    - `episode/screenshots/step_1.png`.
+
+    The suffix may also be another one of `SUFFIXES`.
 
     Raises:
         InputError: the picture is a link to a file outside these folders.

@@ -30,8 +30,8 @@ class Selection:
         conditions: conditions on each demonstration.
         role: new role of all chosen demonstrations; None keeps the role from the source.
         task: new task name of all chosen demonstrations; None keeps the task from the source.
-        sample: maximum number of trajectories, drawn by the seed; None for no maximum.
-        held_out: share to hold out, drawn by the seed; None keeps the splits from the source.
+        sample: maximum number of trajectories. If more match, a random sample is drawn. None for no maximum.
+        held_out: share of the trajectories to hold out, drawn at random; None keeps the splits from the source.
 
     Raises:
         InputError: a sample below 1, or a share that is not between 0 and 1.
@@ -94,7 +94,7 @@ class Selected:
 
     @property
     def number_held_out(self) -> int:
-        """Number of trajectories that the selection's share holds out."""
+        """Number of chosen trajectories in `held_out`; 0 if the splits from the sources are kept."""
         return sum(match.digest in (self.held_out or ()) for match in self.matches)
 
     @property
@@ -127,7 +127,7 @@ class Selector:
         selections: settings of each output file.
         seed: seed of samples and of held-out shares.
         label: label rule of the chosen data; None keeps the rule from the sources.
-        kind: name of the states' kind, as for `grace_irl.demos.load`.
+        kind: name of the states' kind, such as "grid", if the files do not state it; "" chooses by the values.
         progress: function that is called with the name of a file each time before the file is read.
 
     Raises:
@@ -155,7 +155,8 @@ class Selector:
         self._label = label
         self._progress = progress or (lambda _: None)
         outs = [str(selection.out) for selection in selections]
-        twice = next((out for out, count in Counter(outs).items() if count > 1), None)
+        places = Counter(Path(out).resolve() for out in outs)
+        twice = next((out for out in outs if places[Path(out).resolve()] > 1), None)
         if twice is not None:
             raise InputError(f"{twice}: two selections for one file; expected a file for each: rename one")
         sources = {Path(file).resolve() for file in self._files}

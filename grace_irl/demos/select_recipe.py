@@ -1,4 +1,4 @@
-"""Recipes of selections: TOML files that define which demonstrations go into each file of a set."""
+"""Recipes for `grace-irl demos select`: TOML files that define which demonstrations go into each file of a set."""
 
 from __future__ import annotations
 

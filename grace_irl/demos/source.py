@@ -28,9 +28,9 @@ class Source(Protocol):
     header: Header
 
     def demonstrations(self, role: Role | None, allocate: Allocate) -> Iterator[Demonstration]:
-        """Every demonstration, in order. States and actions lie in arrays from `allocate`.
+        """Yield every demonstration in order, with its states and actions in arrays from `allocate`.
 
-        Besides those arrays, only one trajectory and one batch of rows are in memory.
+        Apart from these arrays, memory holds only the current trajectory and one batch of the file's rows.
 
         Args:
             role: role of every episode, "expert" or "negative"; None uses the role that the source states.

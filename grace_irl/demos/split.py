@@ -21,8 +21,9 @@ Group = list[Demonstration]
 def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonstrations:
     """Hold out a random share of the trajectories of each task and role.
 
-    A trajectory with a stated split keeps it, and counts towards the share if it is held out. The others are drawn. At
-    least one trajectory of each task and role is held out, and at least one stays in training.
+    A trajectory with a stated split keeps it, and counts towards the share if it is held out. The other trajectories
+    are assigned at random. At least one trajectory of each task and role is held out, and at least one stays in
+    training.
 
     Equal trajectories (same states, actions and instruction) go to the same side, even across tasks and roles. So a
     program is never scored on held-out data that also occur in training. If one of them states a side, the others go
@@ -77,7 +78,7 @@ def _stated(demonstrations: Demonstrations) -> dict[str, Split]:
 
 
 def _draw(members: Group, sides: dict[str, Split], share: float, rng: np.random.Generator) -> None:
-    """Draw a side for each trajectory of a group that has none in `sides` yet, and add it there."""
+    """Draw a side for each trajectory of a group whose digest is not in `sides`, and add this side to `sides`."""
     counts = _digests(members)
     free = [digest for digest in counts if digest not in sides]
     held = sum((item.split or sides.get(item.trajectory.digest)) == "held_out" for item in members)
@@ -88,7 +89,7 @@ def _draw(members: Group, sides: dict[str, Split], share: float, rng: np.random.
         sides[digest] = "held_out" if taken else "train"
         held += counts[digest] if taken else 0
     if held == 0 and len(counts) > 1 and order:
-        # Each set of equal trajectories exceeds the share, so the smallest one is held out.
+        # Each set of equal trajectories is larger than the share, so the smallest set is held out.
         sides[min(order, key=counts.__getitem__)] = "held_out"
 
 

@@ -27,7 +27,8 @@ class GroupSummary:
         held_out: number of held-out trajectories.
         states: number of states in all trajectories.
         shortest, longest: number of states in the shortest and the longest trajectory.
-        terminated, truncated: number of trajectories that ended in this way.
+        terminated: number of trajectories that the environment ended.
+        truncated: number of trajectories that a time limit ended.
         returns: pair of the sum of all rewards and the number of trajectories with rewards.
         instructions: number of trajectories with each instruction.
     """
@@ -155,7 +156,7 @@ def summarise(path: str | Path, kind: str = "") -> DemosSummary:
 
     Args:
         path: file, folder or Minari id.
-        kind: name of the states' kind, as for `grace_irl.demos.load`.
+        kind: name of the states' kind, such as "grid", if the files do not state it; "" chooses by the values.
 
     Raises:
         InputError: data that cannot be used, or files of different kinds.

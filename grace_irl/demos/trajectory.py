@@ -180,7 +180,8 @@ class Demonstrations(Sequence[Demonstration]):
         origins: name and metadata of each file that may hold experts; () if the set was made in memory.
         choice: the chosen kind and the reason, if the shape and dtype of the states fit several kinds; else None.
 
-    One trajectory alone may fit several kinds. So it gets the kind of `metadata` if that kind recognises its states.
+    The states of one trajectory may fit several kinds. So each item gets the kind of `metadata`, if that kind
+    recognises its states.
 
     Raises:
         InputError: states of different kinds, or vectors of different lengths.

@@ -161,7 +161,8 @@ def _optimum(objective: Objective, edges: Edges) -> tuple[Objective, float, floa
     """The objective with its rewards in a suitable unit, and the best scale >= 0 and offset for that unit."""
     gap = edges.expert - edges.negative
     length = abs(gap) or nearest(objective, edges.expert)
-    # Expert rewards beyond the clip are high and negative ones low, so they cost nothing at any relevant scale.
+    # Clipping changes only expert rewards far above the middle and negative rewards far below it. Both are on their
+    # right side, so their log-terms are practically 0 at any relevant scale.
     unit = objective.clipped(edges.middle, FAR * length).measured(edges.middle, length)
     if gap > 0:
         return unit, MARGIN + edges.spread_log_pi, edges.middle_log_pi

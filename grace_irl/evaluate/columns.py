@@ -72,7 +72,7 @@ class Columns:
         return replace(self, positive=positive, log_pi=log_pi, lengths=lengths, task=task)
 
     def of_task(self, number: int) -> Columns | None:
-        """The rows of one task, with the weights of a single task.
+        """The rows of one task, with weights as if there were no other task.
 
         None if the task lacks positive or negative states.
         """

@@ -51,8 +51,8 @@ class Group:
 class Objective:
     """The fitness f as a function of scale and offset: a weighted sum of log sigmoid(sign * logit), concave in both.
 
-    The logit is `scale * (x - centre) / unit + offset - log pi`. If log pi is 0, equal rewards are merged: a reward
-    with two values over a million states becomes two numbers with weights.
+    The logit is `scale * (x - centre) / unit + offset - log pi`. If log pi is 0, equal rewards are merged: a million
+    expert states with two different rewards become two numbers with weights.
     """
 
     def __init__(self, groups: Sequence[Group], centre: float = 0.0, unit: float = 1.0) -> None:

@@ -2,7 +2,7 @@
 
 An evaluation runs a program over the trajectories in stages. It stops early if the fitness cannot reach the caller's
 minimum. Rewards are cached. The best programs of a search (elites) and its winner also run in strict mode, which checks
-that rewards depend only on the states so far.
+that no reward depends on later states or on other trajectories.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from grace_irl.sandbox.protocol import Limits, Outcome, Sandbox
 
 Floats = NDArray[np.float64]
 
-STAGE_STATES = 4_096  # maximum states in a single stage; the second stage of larger sets has about this number, too
+STAGE_STATES = 4_096  # sets of at most this many states run in one stage; the second stage of others has about as many
 STAGE_GROWTH = 3  # factor by which each stage after the second raises the number of states that have run
 STRICT_STATES = 5_000  # approximate number of states on which an elite runs in strict mode; the winner runs on all
 
@@ -190,7 +190,7 @@ class _Split:
         self._columns: dict[bool, Columns | None] = {}
         self._lock = threading.Lock()
         length = {item.trajectory.digest: len(item.trajectory.states) for item in items}
-        # A digest is a hash. In sorted order, expert and negative trajectories are mixed, equally in every run.
+        # A digest is a hash, so sorting mixes expert and negative trajectories, in the same way in every run.
         self._mixed = sorted(length)
         self._length = length
         self.stages = self._stages()

@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 Policy = Callable[[Trajectory], Floats]
 
 MAX_STEPS = 50_000  # maximum number of steps for cloning, evenly spaced: a linear policy gains nothing from more
-RIDGE = 1e-2  # L2 penalty per step, on standardised features: keeps weights finite if a line separates the actions
+RIDGE = 1e-2  # L2 penalty per step, on standardised features: keeps weights finite if actions are linearly separable
 CLIP = 20.0  # maximum |log pi|: one surprising action must not outweigh every reward
 MIN_DEVIATION = 1e-3  # minimum deviation of the Gaussian in a dimension, as a fraction of the expert actions' deviation
 

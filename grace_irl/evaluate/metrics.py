@@ -22,8 +22,10 @@ class Ranking:
     """Measures of how well rewards rank expert above negative states.
 
     Attributes:
-        auc, accuracy, separated: as in `Metrics`.
-        threshold: the threshold on the reward at which `accuracy` is computed.
+        auc: probability that a random expert state has a higher reward than a random negative one. Ties count one half.
+        accuracy: balanced accuracy at `threshold`.
+        separated: whether the smallest expert reward exceeds the largest negative one.
+        threshold: reward above which a state is classified as positive.
     """
 
     auc: float
@@ -51,9 +53,10 @@ def ranking(values: Floats, positive: NDArray[np.bool_], threshold: float | None
 
 def _best(experts: Floats, negatives: Floats) -> float:
     """The threshold with the best balanced accuracy, from sorted rewards of expert and of negative states."""
-    # The classifier is "expert iff value > t". As t grows, balanced accuracy rises only at negative values and falls
-    # only at expert ones. So a best t is a negative value or below all values. A t below all values has accuracy one
-    # half, and the largest negative value has at least one half. So negative values suffice as candidates.
+    # The classifier is "expert iff reward > t". As t grows, balanced accuracy rises only where t passes the reward of a
+    # negative state, and falls only where it passes that of an expert state. So a best t is the reward of a negative
+    # state or below all rewards. The latter has accuracy one half, which the largest reward of a negative state has at
+    # least. So the rewards of negative states suffice as candidates.
     candidates = np.unique(negatives)
     best = int(_balanced(experts, negatives, candidates).argmax())
     below = float(candidates[best])

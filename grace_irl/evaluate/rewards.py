@@ -94,8 +94,8 @@ WALL_PER_PARSING = 5
 class RewardSource:
     """Rewards of programs over one set of trajectories.
 
-    The sandbox gets equal trajectories only once. Each run has them in a new random order. The operating system seeds
-    this order, so programs cannot predict it. A program whose rewards depend on the order gives other rewards in a
+    The sandbox gets equal trajectories only once. Each run scores trajectories in a new random order. The operating
+    system seeds this order, so programs cannot predict it. If a program's rewards depend on the order, they differ in a
     second run (`differs_in_strict_mode`).
     """
 
@@ -121,7 +121,7 @@ class RewardSource:
         return sum(len(self._by_digest[digest].states) for digest in digests)
 
     def _parsed_bytes(self, digests: Sequence[str]) -> int:
-        """Size of the trajectories whose states are texts that programs must parse, such as screens.
+        """Size in bytes of the trajectories whose states are texts that programs must parse, such as screens.
 
         The states of a trajectory are padded to equal length, and the padding counts.
         """

@@ -57,7 +57,7 @@ class Separation:
         threshold: threshold with the best accuracy on the training data of all tasks. A state is classified as positive
             if its uncalibrated reward is higher. None in runs of older versions, where each accuracy is at the best
             threshold for its own data.
-        tasks: for each task, by name, its metrics on training data and on held-out data, or None without held-out data.
+        tasks: from task name to metrics on training data and on held-out data. The latter are None without such data.
         monotonicity: mean Kendall tau of reward against time along expert trajectories, or None.
     """
 

@@ -57,7 +57,7 @@ class Calibrated:
     Attributes:
         scale, offset: calibration of the discriminator `D = sigmoid(scale * reward + offset - log pi)`; 1 and 0 without
             calibration.
-        threshold: reward above which a state is classified as an expert's; None if unknown.
+        threshold: reward above which a state is classified as positive; None if unknown.
     """
 
     scale: float = 1.0
@@ -72,8 +72,8 @@ class Account:
         score: name of the score.
         columns: metrics in tables of programs.
         progress: metrics of the best program in tables of generations.
-        curves: metrics between 0 and 1 of the best program so far, drawn in the report over the number of programs
-            tried. The title of a column is the name of its line.
+        curves: metrics between 0 and 1 that the report's chart shows. Each line is a metric of the best program so far,
+            over the number of programs tried. The title of the column names the line.
         drawn: label of the chart's vertical axis.
         note: remark on the score for the report, or "".
     """

@@ -93,7 +93,7 @@ def evolution(config: Config) -> Search:
 def discriminator(problem: Problem, config: Config) -> Callable[[Workbench], Evaluator]:
     """Return a function that creates the evaluator of a run.
 
-    The argument of this function is a `Workbench`: the data, the sandbox and the memory of the run. The evaluator
+    The argument of this function is the run's `Workbench`: its data, its sandbox and a cache of rewards. The evaluator
     scores programs by the discriminator's fitness (GRACE, eq. 4.1).
 
     Raises:
@@ -134,7 +134,8 @@ def course(config: Config) -> Course:
     size, rounds = search.population, search.generations
     usual = rounds if plateau is None else min(rounds, plateau)
     reshaping = [Phase("reshape", search.reshape, search.reshape)] if search.reshape else []
-    retries = 0 if search.steady else (ATTEMPTS - 1) * size  # for the first population, in the worst case one at a time
+    # More requests for the first population, if answers contain no valid program. In the worst case, each is one call.
+    retries = 0 if search.steady else (ATTEMPTS - 1) * size
     first = Phase("initialise", size, size)
     end = (
         f"ends after {usual} generations without improvement (plateau)"

@@ -33,13 +33,13 @@ MAX_TASKS_SCORED = 12
 
 
 FOCUS = 5
-"""Number of misclassified states that a prompt shows even of the longest trajectory."""
+"""Number of misclassified states per trajectory that a prompt always shows, even if the trajectory is very long."""
 
 
 def initialise(briefing: Briefing, material: Material) -> Prompt:
     """Write the prompt that requests a new program. It shows random expert and negative trajectories.
 
-    The operator reads only `seed` of the material.
+    The operator reads only `seed` of the material, which is the input of this prompt.
     """
     items = _subset(briefing, np.random.default_rng(material.seed))
     shown = [shown_item(briefing, item, material) for item in items]

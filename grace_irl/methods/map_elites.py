@@ -35,12 +35,13 @@ class MapElitesSettings(Section):
 class MapElites:
     """A search with an archive of one program per niche. It draws parents uniformly from the archive.
 
-    Each result updates the archive at once, so `ask` never returns `Wait`.
+    Each result updates the archive at once. So `ask` never returns `Wait`, which other searches use to get more results
+    before their next request.
 
     Args:
         settings: settings of the search.
         samples: maximum number of identical requests in a row. A model answers them in one call.
-        seed: seed of all random draws. Only `ask` draws.
+        seed: seed of all random choices. Only `ask` makes random choices.
     """
 
     def __init__(self, settings: MapElitesSettings, samples: int, seed: int) -> None:

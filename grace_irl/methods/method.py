@@ -103,10 +103,10 @@ class Method:
         summary: one line for the help text.
         search: function from the settings of a run to its search.
         evaluator: function that checks the data, before the run writes any file. It returns a second function, which
-            creates the evaluator of the run from a `Workbench` (data, sandbox and memory).
+            creates the evaluator of the run from a `Workbench` (data, sandbox and cache of rewards).
         account: presentation of evaluations, in text and in JSON.
         operators: function that returns the operators by name. An operator writes the prompt for a request or for a
-            follow-up call. The synthesiser writes no prompts and uses only the names.
+            follow-up call. The synthesiser, which works without a model, uses only the names.
         following: function from settings to the rule for follow-up calls after a first answer. The default rule
             requests repairs of invalid programs.
         panels: function that returns sections of the report. Its arguments are the evaluation of the best program, or

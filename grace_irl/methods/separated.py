@@ -82,7 +82,7 @@ class SeparationAccount(Account):
         return [*self.remarks(evaluation), *rising]
 
     def cautions(self, evaluation: Evaluation) -> list[str]:
-        """See `Account`. The warning is for accuracies of older versions, measured at a threshold per set of data."""
+        """See `Account`. The warning is for runs of older versions, which fitted one threshold to each set of data."""
         found = Separation.of(evaluation)
         old = found is not None and found.held_out is not None and found.threshold is None
         return [accuracy_line(None)] if old else []

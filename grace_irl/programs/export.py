@@ -75,7 +75,7 @@ def export_source(
         source: a program that compiles.
         title: first line of the docstring.
         facts: provenance as pairs of name and value.
-        scale: scale of the calibration, 1 for a reward without one; None to define none of the four names.
+        scale: scale of the calibration; 1 for a reward without calibration, None to define none of the four names.
         offset: offset of the calibration.
         threshold: reward above which a state is classified as an expert's; None if unknown.
 
@@ -240,7 +240,7 @@ def _assigned(text: str) -> tuple[str, str, str]:
 
 
 def _take_docstring(text: str) -> tuple[str, str]:
-    """The module's docstring, in brackets or not, and the rest of the text. If the text compiles, the rest does."""
+    """The module's docstring, in brackets or not, and the rest of the text. If the text compiles, so does the rest."""
     every = every_token(text)
     found = [token for token in every if matters(token)]
     # These tokens can precede the docstring, if a line that ends in a backslash stands above a comment.

@@ -226,7 +226,7 @@ def renamed(text: str, old: str, new: str) -> str:
 
 
 def _closure(used: set[str], constants: Mapping[str, str]) -> set[str]:
-    """The names in `used`, and all names that these constants need, directly or through other constants."""
+    """The names in `used`, and all names that the constants among them need, directly or through other constants."""
     while True:
         more = {name for each in used & constants.keys() for name in names(constants[each])}
         if more <= used:

@@ -43,8 +43,8 @@ class Program:
         nodes: number of nodes in the syntax tree. Of two equally good programs, the smaller one ranks higher.
         operator: operator of the search that made the program, such as "initialise" or "mutate".
         parents: ids of the programs from which it was made.
-        prior: log-probability of the program under the proposer, minus that of the proposer's best program, in nats; 0
-            if the proposer gives none. It affects the ranking most if there are few demonstrations.
+        prior: log-probability that the proposer, which wrote the program, gives to it, minus that of the proposer's
+            best program. The unit is nats; 0 if unknown. It affects the ranking most if there are few demonstrations.
         functions: functions and classes of the program.
         takes_action: whether reward_fn takes (state, action, next_state) instead of (state).
     """

@@ -218,8 +218,8 @@ def parse(text: str, finish: Finish = "stop") -> Answer:
 def tidy(text: str) -> str:
     """Replace unusual line breaks and spaces, and remove some invisible characters.
 
-    Chat windows insert such characters, and Python refuses them. Zero-width joiners stay, because they have a meaning
-    in the texts of screens. The sandbox refuses programs with joiners, and names the escape to write instead.
+    Chat windows insert such characters, and Python refuses them. Zero-width joiners stay, because a program may compare
+    texts of screens that contain them. The sandbox refuses such a program, and names the escape to write instead.
     """
     text = text.encode("utf-8", "replace").decode()  # replaces lone surrogates
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u00a0", " ")

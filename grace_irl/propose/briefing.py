@@ -43,15 +43,15 @@ def _letters(number: int) -> str:
 
 
 HELPER_FROM = 8_000
-"""Minimum `PromptBudget.total` for which prompts contain the helper function (`vector.HELPER`)."""
+"""Minimum `PromptBudget.total` for which prompts contain `vector.HELPER`, a function that compares sets of vectors."""
 
 TERSE_BELOW = 0.5
-"""`PromptBudget.scale` below which prompts omit advice, debug functions and the list of instructions."""
+"""`PromptBudget.scale` below which prompts omit advice, the offer of debug functions, and the list of instructions."""
 
 SECTIONS = {
     "legend": (1_500, 1 / 8),  # notation of states, and statistics of the data
     "instructions": (500, 1 / 20),  # list of the distinct instructions
-    "words": (500, 1 / 20),  # table of words in instructions, with the codes or nodes that go with them
+    "words": (500, 1 / 20),  # table of words in instructions, with the cells or nodes that most often occur with them
     "context": (3_000, 1 / 8),  # the user's own text
     "source": (6_000, 1 / 4),  # source of a parent program
     "debug": (1_000, 1 / 20),  # output of debug(expert_states, negative_states)

@@ -39,7 +39,8 @@ class Cleaner:
 
         Args:
             items: expert trajectories, all different.
-            said: number of answers that are already stored, by trajectory digest. It is the number of the next answer.
+            said: number of answers that are already stored, by trajectory digest. It is also the index of the next
+                answer, since indices begin at 0.
 
         Returns:
             The last failure by trajectory digest, for the trajectories that still have no goal states.

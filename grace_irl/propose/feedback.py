@@ -32,7 +32,7 @@ def material(
         briefing: the part that all prompts share.
         request: the request of the search.
         parents: the parents of the request, then its ancestors (`Request.ancestors`).
-        operator: the operator.
+        operator: the function that writes the prompt.
     """
     count = len(parents) - len(request.ancestors)
     known = [_known(bench, briefing, each, request.seed if n < count else None) for n, each in enumerate(parents)]
@@ -63,7 +63,11 @@ def material(
 
 
 def _known(bench: Workbench, briefing: Briefing, parent: Parent, seed: int | None) -> ParentMaterial:
-    """Collect facts about a program. With seed None, its debug(expert_states, negative_states) is not called."""
+    """Collect facts about a program.
+
+    The seed draws states for debug(expert_states, negative_states). None omits this call: prompts do not show its
+    output for ancestors.
+    """
     source = parent.program.source
     rewards = bench.rewards.get(parent.program.id, {item.trajectory.digest for item in briefing.items})
     wrong = wrong_states(briefing.items, rewards)

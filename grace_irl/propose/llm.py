@@ -62,7 +62,9 @@ class Asking:
 
         Args:
             write: function that writes the prompt with a `Prompter`. It is called again for a shorter prompt.
-            name, n, schema: see `Question`.
+            name: unique name of the prompt within the run, such as "0012".
+            n: number of answers.
+            schema: JSON schema of answers in the format "json".
 
         Raises:
             InputError: a prompt cannot be made short enough, or the server refuses the key.
@@ -118,7 +120,7 @@ class _Call:
 class LlmProposer:
     """A proposer that writes a prompt for each request and reads the model's answers.
 
-    One call to the model answers all samples of a request, which are consecutive requests with the same prompt.
+    One call to the model answers consecutive requests with the same prompt (`Request.samples`).
 
     An answer without a program becomes a proposal with a failure. The failure begins with its kind: "length",
     "refusal", "empty", "unparsable", "no_class" or "no answer".

@@ -1,6 +1,6 @@
 """The content of one prompt (`Material`), and the data and tools of a proposer during a run (`Workbench`).
 
-This module also finds and draws states that a program misclassifies, for prompts that show a program's mistakes.
+This module also finds the states that a program misclassifies, and samples trajectories with such states for prompts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from grace_irl.evaluate.rewards import MemoryCache, RewardCache
 from grace_irl.sandbox.protocol import Limits, Sandbox
 
 Wrong = Mapping[int, NDArray[np.int64]]
-"""Steps of wrong states (see `wrong_states`), by the index of their trajectory in the training items, sorted."""
+"""For a trajectory, by its index in the training items, the sorted steps of its wrong states (see `wrong_states`)."""
 
 
 def wrong_states(items: Sequence[Labelled], rewards: Mapping[str, NDArray[np.float64]]) -> Wrong:
@@ -56,7 +56,7 @@ def of_experts(items: Sequence[Labelled], wrong: Wrong) -> Wrong:
 
 
 def drawn(items: Sequence[Labelled], wrong: Wrong, count: int, rng: np.random.Generator) -> list[int]:
-    """Draw at most `count` trajectories with wrong states, without replacement. Return their indices.
+    """Sample at most `count` trajectories with wrong states, without replacement. Return their indices.
 
     Tasks take turns, in a new random order in each round, so that a task that no program learns does not dominate.
     Within a task, each draw first chooses positive or negative states with equal probability, since both have the same

@@ -27,12 +27,12 @@ from grace_irl.states.screen import SCREEN
 from grace_irl.text import line
 
 PICTURES = 6  # maximum number of pictures in one prompt
-TRAJECTORIES = 3  # maximum number of trajectories in pictures that have no wrong state
+TRAJECTORIES = 3  # maximum number of trajectories in pictures that have no misclassified state
 CELL = 40  # side of a grid cell in pixels, with room for its three numbers, one below the other
 LONGEST = 1_200  # maximum width and height of a picture in pixels; cells of large grids are smaller
 LEAST_NUMBERED = 36  # minimum side in pixels of a cell in which its numbers are written
 ENLARGED = 512  # maximum width and height in pixels to which small images are enlarged
-NAMED = 80  # maximum number of characters for the names of parts in a caption
+NAMED = 80  # maximum number of characters for the names of a record's parts in a caption
 APART = 8  # pixels between the images of a record
 
 

@@ -72,7 +72,12 @@ class Prompter:
         return operator(self._briefing, material(self._bench, self._briefing, request, parents, operator))
 
     def follow(self, step: Step, request: Request, parents: Sequence[Parent], version: Parent) -> Prompt:
-        """Write the prompt of a follow-up call about a program. It can show this program and the request's parents.
+        """Write the prompt of a follow-up call about a program, such as a repair.
+
+        Args:
+            step: the follow-up call.
+            request, parents: the request of the program and its parents. The prompt can show them.
+            version: the current version of the program.
 
         Raises:
             InputError: the prompt cannot be made short enough, or this operator has no prompt.

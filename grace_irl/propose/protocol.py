@@ -19,7 +19,7 @@ class Proposal:
     Attributes:
         source: the program, or "" if the answer contains none.
         failure: the reason why there is no program; "" otherwise.
-        reasoning: the proposer's explanation, for people.
+        reasoning: the proposer's explanation, for users.
         prompt: the prompt as sent; "" for proposers without prompts.
         raw: the answer as it came.
         sketch: the form in which the synthesiser, a proposer without a model, builds the program; "" from others. The
@@ -51,7 +51,7 @@ class Parent:
         program: the program.
         evaluation: the program's scores.
         sketch: `Proposal.sketch` of the program.
-        notes: answers in text form to follow-up calls about the program, by operator (`Step.writes`).
+        notes: texts that answered follow-up calls about the program, by the operator of the call (see `Step`).
     """
 
     program: Program
@@ -76,7 +76,7 @@ class Step:
     """A follow-up call about a request after its first answer, such as a repair.
 
     Attributes:
-        operator: name of one of the method's operators: "repair", "align", …
+        operator: name of one of the search method's operators, such as "repair".
         writes: whether the answer is a new version of the program, which replaces the old one if it can be parsed. If
             False, the answer is a text, which the search and later prompts get as a note (`Parent.notes`).
     """
@@ -114,7 +114,7 @@ class Follower(Protocol):
         Args:
             step: the follow-up call, chosen by the search method's rule (`Following`).
             request, parents: the arguments of `propose` for the first answer.
-            version: the current version of the program; its evaluation says why it fails.
+            version: the current version of the program. If it is invalid, its evaluation has the reason.
             attempt: number of this follow-up call within the request, from 1.
         """
         ...
@@ -150,7 +150,7 @@ class Prompt:
 
     @property
     def text(self) -> str:
-        """System and user part as one text, for the files of a run and for people."""
+        """System and user part as one text, for the files of a run and for users."""
         return f"{self.system}\n\n{self.user}"
 
 

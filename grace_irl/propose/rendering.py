@@ -70,8 +70,8 @@ def compose(
 ) -> Prompt:
     """Write a prompt from a template.
 
-    The sections with trajectories share the tokens that the other parts leave. Pictures follow the text if the run has
-    pictures.
+    The sections with trajectories share the tokens that the other parts leave. With `Briefing.images`, pictures follow
+    the text.
 
     Args:
         briefing: the common part of all prompts.

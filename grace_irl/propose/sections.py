@@ -51,7 +51,7 @@ def section(view: View, shown: Sequence[Shown], tokens: int, numbers: Mapping[st
         tokens: limit of the section.
         numbers: `PromptSection.numbers` of the previous section of the prompt. Titles continue these numbers.
     """
-    if wanted(view, shown) > tokens:  # omit repetitions first
+    if wanted(view, shown) > tokens:  # the goal states in full, which only repeat the changes, are omitted first
         shown = [replace(each, restate=False) for each in shown]
     kept: list[Shown] = []
     shortest: list[int] = []

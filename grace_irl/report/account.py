@@ -121,7 +121,7 @@ def _facts(
 
 
 def _tasks(rows: Sequence[TrajectoryRow], *, prompted: bool) -> str:
-    """The names of the tasks, as text. Prompts may call tasks by neutral names, which then follow in brackets."""
+    """The names of the tasks, as text. A neutral name in prompts follows in brackets: `GoToObj (task A in prompts)`."""
     names = neutral_names(row.task for row in sorted(rows, key=lambda row: row.split != "train"))
     if [*names] == ["default"]:
         return ""

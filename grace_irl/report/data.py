@@ -1,4 +1,7 @@
-"""Data of the report: states of the demonstrations, stored rewards, and learning curves of an expansion."""
+"""Data of the report: states of the demonstrations, stored rewards, and learning curves of an expansion.
+
+Each round of an expansion trains a policy on the reward, and searches again with its rollouts as negatives.
+"""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ from grace_irl.report.data import Valued
 Floats = NDArray[np.float64]
 
 MOST = 4
-"""Maximum number of positive states with the lowest rewards that a report shows, of negative states with the highest
-rewards, and of trajectories. At most half of these trajectories are experts."""
-OF_ONE = 2  # maximum number of these positive states, or of these negative states, from one trajectory
+"""Maximum number of states in each list of a report: positive states with the lowest rewards, and negative states with
+the highest. It is also the maximum number of trajectories with charts, at most half of them experts."""
+OF_ONE = 2  # maximum number of states in one of these lists from the same trajectory
 
 SIDES = {"train": "training", "held_out": "held out"}
 

@@ -99,7 +99,7 @@ def numbers(field: Field, shots: Sequence[Shot], trajectories: dict[str, Traject
 
 CELL = 20  # width and height of a grid cell, pixels
 MOST_CELLS = 4_096  # maximum number of cells of a grid to draw
-MARKED = 40  # maximum width, in cells, of a grid whose drawing has marks in its cells
+MARKED = 40  # maximum width, in cells, of a grid whose drawing has marks (a character in each cell)
 MOST_LISTED = 60  # maximum number of entries of the legend
 COMMON = "·▒"  # marks of common background cells; drawings omit these marks
 
@@ -280,7 +280,7 @@ class VectorFigures(GalleryFigures):
 
 
 class RecordFigures(VectorFigures):
-    """Figures of records: a table of their numbers, with row names such as `achieved_goal[0]`."""
+    """Figures of records (states of named parts): a table of numbers, with row names such as `achieved_goal[0]`."""
 
     def _names(self, data: Data) -> Sequence[str]:
         first = next(iter(data.trajectories.values()))
@@ -288,7 +288,7 @@ class RecordFigures(VectorFigures):
 
 
 class ScreenFigures(GalleryFigures):
-    """Figures of screens: pictures and outlines."""
+    """Figures of screens (states of a user interface): pictures and outlines."""
 
     wide = True
 

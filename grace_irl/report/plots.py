@@ -72,7 +72,8 @@ class Verdict:
 def steps(store: Store) -> list[ScoreStep]:
     """Every change of the best program, and the state at the end of the search.
 
-    Programs from reshaping are omitted. They are versions of a reward that should rise steadily, not score better.
+    Programs from reshaping are omitted, because reshaping is for a reward that rises steadily towards the goal, not for
+    a better score.
     """
     requests, records = store.requests(), store.records()
     best: Scored | None = None

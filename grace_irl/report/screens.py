@@ -1,4 +1,4 @@
-"""Figures of screens in the report: pictures, changes since the previous state, and an outline."""
+"""Figures of screens, which are states of a user interface: pictures, changes since the previous state, an outline."""
 
 from __future__ import annotations
 

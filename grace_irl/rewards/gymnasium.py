@@ -37,8 +37,8 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         runner: the runner of the program. No other object may use it, and `close` closes it.
         scale: conversion of the program's reward to the returned reward.
         view: the conversion of observations to states. None if the observation is the state, or a dict with the state
-            under "state". Instructions come from the view, else from `info["instruction"]` of `reset`, else from the
-            environment's attribute `mission`.
+            under "state". Instructions come from the view if there is one, else from `info["instruction"]` of `reset`,
+            else from the environment's attribute `mission`.
 
     Raises:
         InputError: `environment` is not a Gymnasium environment.
@@ -92,8 +92,8 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
 class RewardVectorEnv(VectorWrapper):
     """A vector environment with the program's reward instead of its own.
 
-    Every sub-environment behaves as in `RewardEnv`. In each step, one message to the program serves all of them. All
-    modes of automatic reset are supported (`metadata["autoreset_mode"]`):
+    Every sub-environment behaves as in `RewardEnv`. In each step, the program receives all new states in one message.
+    All modes of automatic reset are supported (`metadata["autoreset_mode"]`):
 
     - `NEXT_STEP`: after the last step of an episode, the next step returns the first state of the next episode. It
       ignores the action, and its reward is 0.

@@ -27,7 +27,7 @@ from grace_irl.states.layout import StateLayout
 Floats = NDArray[np.float64]
 
 _OFFLINE = -1
-"""Slot of recorded trajectories. A slot is the number of an episode. Slots of running episodes begin at 0."""
+"""Slot (episode number) of recorded trajectories, which run one after another. Running episodes have slots from 0."""
 
 
 class RewardRunner(Protocol):
@@ -236,9 +236,10 @@ class SandboxedRunner(_Closing):
 class OnlineReward:
     """A program's own `Reward` object for one trajectory, in this process.
 
-    The module is new, states and actions have the same form as in the sandbox, and the episode has its own random
-    generators, seeded with 0. So the rewards equal those of the sandbox. Nothing is shared with other `Reward` objects
-    or with the random generators of this process. All other attributes are those of the program's object.
+    Each trajectory has a new copy of the program's module, and its own random generators, seeded with 0. States and
+    actions have the same form as in the sandbox. So the rewards equal those of the sandbox. Nothing is shared with
+    other `Reward` objects or with the random generators of this process. All other attributes are those of the
+    program's object.
 
     Args:
         candidate: the program.

@@ -19,8 +19,8 @@ from grace_irl.sandbox.session import Begin
 class RewardVecEnv(VecEnvWrapper):
     """A vector environment with the program's reward instead of its own.
 
-    Every sub-environment behaves as in `grace_irl.rewards.gymnasium.RewardEnv`. In each step, one message to the
-    program serves all of them.
+    Every sub-environment behaves as in `grace_irl.rewards.gymnasium.RewardEnv`. In each step, the program receives all
+    new states in one message.
 
     The step that ends an episode also resets its sub-environment. The `Reward` object of the old episode first rewards
     the last state (`info["terminal_observation"]`). Then a new object starts from the new observation. Other entries of

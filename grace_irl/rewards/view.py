@@ -11,11 +11,12 @@ from grace_irl.demos.trajectory import Metadata
 from grace_irl.states.record import rows_of
 
 STATE, INSTRUCTION = "state", "instruction"
-"""Keys of a program's inputs: of the state in a dict observation, and of the instruction in the `info` of `reset`."""
+"""Keys: `STATE` of the state in a dict observation, `INSTRUCTION` of the instruction in the `info` of `reset`."""
 
 SHOWN = "grace_irl.state"
 """Key of the state in the `info` of `reset` and `step`. Environments of this package use it, because their observation
-is made for the policy. A step without this key, for example in the absorbing state, has reward 0."""
+is made for the policy and is not the state. A step without this key has reward 0, for example a padding step after a
+terminal state (`grace_irl.rl.horizon`)."""
 
 
 class StateView(Protocol):

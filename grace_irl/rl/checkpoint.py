@@ -38,7 +38,7 @@ def read_weights(data: bytes, device: str = "cpu") -> Any:
 
     Args:
         data: the whole file.
-        device: the device of tensors.
+        device: torch device on which the tensors are placed.
 
     Raises:
         ValueError: `torch.save` did not write the data, or the data is compressed. Errors of torch pass through.
@@ -51,7 +51,7 @@ def read_weights(data: bytes, device: str = "cpu") -> Any:
     if any(part.compress_type != zipfile.ZIP_STORED for part in parts) or sum(p.file_size for p in parts) > len(data):
         raise ValueError("weights that are compressed, which torch.save does not do")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # about storages of older versions
+        warnings.simplefilter("ignore", UserWarning)  # torch warns about files that its older versions wrote
         return torch.load(io.BytesIO(data), map_location=device, weights_only=True)
 
 
@@ -80,7 +80,7 @@ def require_layers(weights: Mapping[str, torch.Tensor], described: object, input
         weights: result of `require_tensors`.
         described: layers in the form of `net_arch` (Stable-Baselines3): a list of their widths, or a dict of lists.
         inputs: number of inputs of the first layer.
-        critics: number of critic networks. Their layers are `described`, or its last entry if it is a dict.
+        critics: number of critic networks. If `described` is a dict, its last list holds the layers of each critic.
 
     Raises:
         ValueError: `described` has another form, or its layers need more weights.
@@ -136,9 +136,9 @@ class _About:
 class CheckpointPolicy:
     """A policy from a checkpoint of PPO, A2C, SAC, TD3, DDPG or DQN. A stochastic policy draws its actions.
 
-    Its observations are the view's states, which reward programs also receive. If states are records, it must be a
-    `MultiInputPolicy` whose inputs have the names of the record's parts. If states are images, the weights show whether
-    it is a `CnnPolicy` or an `MlpPolicy`.
+    Its observations are the environment's states, in the form that reward programs receive. If states are records
+    (dicts of named parts), the policy must be a `MultiInputPolicy` with inputs of the same names. If states are images,
+    the weights show whether it is a `CnnPolicy` or an `MlpPolicy`.
 
     Args:
         path: the .zip that `model.save` wrote.
@@ -177,7 +177,7 @@ class CheckpointPolicy:
         self._observed = environment.observation_space
 
     def act(self, state: Any) -> tuple[Any, float | None]:
-        """An action, and its log-probability; None unless the policy is an actor-critic policy."""
+        """An action and its log-probability. The log-probability is None unless the policy is an actor-critic one."""
         if self._policy is None:
             self._policy = self._build(state)
         if self._module != "stable_baselines3.common.policies":
@@ -285,11 +285,11 @@ def _leaves(space: Any, name: str = "") -> dict[str, Any]:
 def _as_trained(space: Any, given: dict[str, Any]) -> Any:
     """The observation space that Stable-Baselines3 gives to a policy, with the channels of images first.
 
-    For records it consists of the environment's own spaces, because parts may be discrete there.
+    For records (dicts of named parts) it consists of the spaces in `given`, because some of them may be discrete.
 
     Args:
         space: the space of the states.
-        given: spaces of the environment's observations, by path.
+        given: spaces of the environment's observations, by path, such as "arm/position".
     """
     from gymnasium.spaces import Dict
     from stable_baselines3.common.preprocessing import is_image_space, is_image_space_channels_first

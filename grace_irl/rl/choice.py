@@ -38,11 +38,11 @@ class Signal:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The favourite.
+    """The favourite policy of a training, with the returns of all candidates.
 
     Attributes:
-        policy: the policy, with its environment steps of training.
-        paid: mean return of each policy's episodes by the signal, in the order of the policies.
+        policy: the favourite, with its environment steps of training.
+        paid: mean return of each candidate's episodes by the signal, in the order of the candidates.
         steps: environment steps that the choice used, over all policies.
     """
 
@@ -57,7 +57,7 @@ def choose(
     """Choose the policy whose episodes have the highest mean return by the signal. The later policy wins a tie.
 
     Args:
-        policies: the policies kept during a training, and its last policy.
+        policies: the candidates, which are the copies kept during a training and its last policy.
         problem: the problem of the training, which provides the environments.
         signal: the reward of the training.
         episodes: number of episodes of each policy.

@@ -17,8 +17,8 @@ from grace_irl.rl.environments import make, quiet
 from grace_irl.rl.policies import ActingPolicy, PolicyFailureError, make_policy
 
 PATIENCE = 10
-"""Factor of the limit on lost episodes, which is PATIENCE * (1 + number of kept episodes). Collection stops beyond the
-limit, because the level is too hard for the policy."""
+"""Factor of the limit on lost episodes, which is PATIENCE * (1 + number of kept episodes). Beyond the limit, collection
+stops, because the policy is not good enough for this environment."""
 
 
 @dataclass
@@ -26,7 +26,7 @@ class EpisodeTally:
     """Numbers of episodes by outcome.
 
     Attributes:
-        kept: episodes in the set.
+        kept: episodes in the resulting set of demonstrations.
         dropped_successes: negative episodes left out because they reached the goal.
         failures: episodes left out because the policy failed or an expert missed the goal, by reason.
     """

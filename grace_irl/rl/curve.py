@@ -67,7 +67,12 @@ class Watching:
         self._shown = -1
 
     def at(self, steps: int, policy: Policy) -> None:
-        """Show or keep the policy after `steps` environment steps, if training has passed a planned point."""
+        """Call the `Watch`, or keep a copy of the policy, if a planned number of steps was reached since the last call.
+
+        Args:
+            steps: environment steps of training so far.
+            policy: the policy of the learner.
+        """
         if self._keeps and steps >= self._keeps[0]:
             self._keeps = [point for point in self._keeps if point > steps]
             self._kept.append(Kept(steps, deepcopy(policy)))
@@ -76,7 +81,7 @@ class Watching:
             self._show(steps, policy)
 
     def end(self, steps: int, policy: Policy) -> None:
-        """Show the last policy, unless it was already shown at this number of steps."""
+        """Call the `Watch` with the last policy, unless its last call had this number of steps."""
         if steps != self._shown:
             self._show(steps, policy)
 

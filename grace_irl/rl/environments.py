@@ -41,7 +41,7 @@ class FunctionView:
     """A `StateView` made of functions.
 
     Attributes:
-        metadata: facts about all states, such as kind, field names, environment id, name of the view and label rule.
+        metadata: facts about all states, such as their kind ("vector", "grid", …) and the environment's id.
         of: function from `(environment, observation)` to the state. By default the observation is the state.
         text: function from the environment to the instruction of its running episode. By default the instruction is
             the environment's `mission`, or "".
@@ -97,7 +97,7 @@ def make_adapted(name: str, kind: str = "") -> tuple[Any, StateView]:
         name: `package.module:function`, or `file.py:function`. The function returns a Gymnasium environment, or an
             environment and its `StateView`. Without a view, observations are the states: vectors `(n,)`, grids
             `(w, h, 3)` of integers, images `(h, w, c)` of bytes, or dicts.
-        kind: as in `make`.
+        kind: name of the observations' kind, for example "grid" or "image", if their space fits several kinds.
 
     Raises:
         InputError: the function cannot be imported or called, or returns something else.
@@ -228,8 +228,8 @@ def make(
     if max_steps is not None:
         if max_steps < 1:
             raise InputError(f"--max-steps {max_steps}; expected at least 1")
-        # Environments named MiniGrid-… have a limit of their own, which would end episodes before Gymnasium's wrapper
-        # does. So this limit is set. All other environments get the wrapper.
+        # Environments named MiniGrid-… have a limit of their own. It could end episodes earlier than Gymnasium's
+        # `TimeLimit` wrapper, so `max_steps` replaces it. All other environments get the wrapper.
         chosen["max_steps" if environment_id.startswith("MiniGrid-") else "max_episode_steps"] = max_steps
     if is_adapter(environment_id):
         adapted, own_view = make_adapted(environment_id, kind)

@@ -37,8 +37,8 @@ class ExpertEpisode:
 def expert_episodes(problem: PolicyProblem, method: str, *, absorbing: bool = True) -> tuple[ExpertEpisode, ...]:
     """Convert the experts on the training side of the split. Trajectories without a step are left out.
 
-    Under the label rule "goal", only marked goal states are examples of success. So an expert is cut after its last
-    goal state, and left out if it has none. An expert whose goal states are not marked is used whole.
+    Under the label rule "goal", the positive states are those that are marked as goals. So an expert is cut after its
+    last goal state, and left out if it has none. An expert whose states nobody has marked yet is used whole.
 
     Continuous actions are clipped to the action space, as the learner's actions are. Otherwise a discriminator could
     recognise experts by actions outside the space.
@@ -46,8 +46,9 @@ def expert_episodes(problem: PolicyProblem, method: str, *, absorbing: bool = Tr
     Args:
         problem: the problem, which provides demonstrations, observations and spaces.
         method: the method's name, for messages.
-        absorbing: whether episodes with a terminal state continue in the absorbing state (`grace_irl.rl.horizon`) if
-            the problem has a horizon. False for a method that imitates actions, which have no effect in that state.
+        absorbing: whether to extend episodes that reach a terminal state by padding steps, if the problem has a fixed
+            horizon (`grace_irl.rl.horizon`). False for a method that imitates actions, because the actions of padding
+            steps are random.
 
     Raises:
         InputError: there is no expert or no action, or observations or actions do not fit the environment.
@@ -93,9 +94,9 @@ def _whole(experts: Iterable[Demonstration]) -> Iterator[Trajectory]:
 
 
 def _to_goal(item: Demonstration) -> Trajectory | None:
-    """An expert's trajectory up to its last goal state; None if it has none.
+    """An expert's trajectory up to its last goal state; the whole trajectory if nobody has marked its goal states.
 
-    If goal states are not marked, the whole trajectory.
+    None if somebody has, and no state is a goal state.
     """
     trajectory = item.trajectory
     if item.goals is None or max(item.goals, default=-1) == trajectory.num_steps:

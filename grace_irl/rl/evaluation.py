@@ -126,11 +126,11 @@ def evaluate(
 ) -> Performance:
     """Evaluate a policy over several episodes.
 
-    The seed determines the levels of the episodes, so different policies can be compared on the same levels. The
-    policy and torch's random state stay unchanged, so an evaluation does not affect training.
+    The seed determines the initial states of the episodes (in MiniGrid, the levels), so different policies start from
+    the same ones. The policy and torch's random state stay unchanged, so an evaluation does not affect training.
 
-    `grace_irl.rl.rollouts.play` plays the same levels for the same seed, but returns whole trajectories. This function
-    keeps only sums. It accepts every policy with `predict`, including recurrent ones.
+    `grace_irl.rl.rollouts.play` uses the same initial states for the same seed, but returns whole trajectories. This
+    function keeps only sums. It accepts every policy with `predict`, including recurrent ones.
 
     Args:
         policy: the policy.

@@ -1,4 +1,4 @@
-"""The fixed-horizon form: all episodes have the same length, so that a reward cannot act through their length.
+"""The fixed-horizon form: all episodes have the same length, so that a reward cannot favour long or short ones.
 
 If episodes can end early, a reward that is positive everywhere, like GAIL's, encourages the policy to stay alive. A
 reward that is negative everywhere encourages it to end the episode. If survival or a quick end is what the task needs,

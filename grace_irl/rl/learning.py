@@ -51,7 +51,7 @@ class ProgramPay:
 
     Attributes:
         reward: the file.
-        form: form of the learner's reward (`grace_irl.rewards.scale.Scale`).
+        form: form of the learner's reward, such as "raw" or "logit" (`grace_irl.rewards.scale.Scale`).
         allow_weak_sandbox: whether to accept tier E, a sandbox that does not protect the user's files
             (docs/sandbox.md).
     """
@@ -97,7 +97,7 @@ class NetVecEnv(VecEnvWrapper):
     Args:
         venv: the vector environment to wrap, with automatic resets.
         reward: the reward of transitions between observations.
-        form: form of the returned reward.
+        form: form of the returned reward ("reward", "centred" or "positive", see `Paid`).
     """
 
     def __init__(self, venv: VecEnv, reward: TransitionReward, form: Paid = "reward") -> None:

@@ -31,7 +31,8 @@ class Body:
 
     Attributes:
         options: for each width that v5 supports, the arguments of `gymnasium.make` that produce it.
-        refused: for each width of older versions only, part of an error message with the versions, reason and cure.
+        refused: for each width that only older versions have, a part of the error message. It names these versions, the
+            reason and the cure.
     """
 
     options: Mapping[int, Mapping[str, Any]]

@@ -84,7 +84,7 @@ class PolicyProblem:
         make_env: factory of one Gymnasium environment with the true reward and the policy's observations (a `Box`).
             If there is a goal, the last step of an episode has `info["is_success"]`. The caller closes the environment.
         observe: function from a trajectory of T steps to the policy's observations of its states, `(T+1, ...)`. They
-            lack the extra component of the fixed-horizon form.
+            lack the flag of the absorbing state, which `make_env` appends to vectors if there is a `horizon`.
         make_learner: function from a vector environment of Stable-Baselines3 and a seed to an untrained on-policy
             algorithm of Stable-Baselines3 (PPO).
         steps: maximum environment steps of training, summed over all environments.
@@ -167,7 +167,7 @@ class PolicyMethod(Protocol):
 
     @property
     def reads_length(self) -> str:
-        """The end of a warning that says how the method's reward depends on the length of an episode.
+        """The dependence of the method's reward on the length of an episode, as the end of a warning.
 
         For example "its reward is positive everywhere, so …"; "" if the length has no effect.
         """

@@ -23,7 +23,8 @@ from grace_irl.states.record import RECORD
 from grace_irl.states.vector import VECTOR
 
 CODES = 32
-"""Number of different codes in one channel of a grid. Codes above 31 are clipped to 31."""
+"""Number of different codes in one channel of a grid. A code is an integer, for example for a type of object or for a
+colour. Codes above 31 are clipped to 31."""
 
 GRIDS = 16
 """Number of grids in a chunk for pooling. A chunk of this size fits into the processor's cache."""

@@ -114,7 +114,9 @@ class VectorObserver:
 
 @dataclass(frozen=True)
 class GridObserver:
-    """The observer of grids. The observation is the flattened codes, then one number for each word of the instruction.
+    """The observer of grids, whose cells hold three integer codes each.
+
+    The observation is the flattened codes, then one number for each word of the instruction.
 
     Attributes:
         shape: shape of a state, (w, h, 3).
@@ -220,7 +222,9 @@ class ImageObserver:
 
 @dataclass(frozen=True)
 class RecordObserver:
-    """The observer of records. The observation is one vector: numbers, then images, then word numbers of the texts.
+    """The observer of records, which are states of named parts.
+
+    The observation is one vector: numbers, then images, then word numbers of the texts.
 
     Attributes:
         numbers: names of the numeric parts.

@@ -47,7 +47,7 @@ def make_problem(
         horizon: steps of every episode in the fixed-horizon form; 0 if episodes keep their own lengths.
         watches: number of times during training that a method shows its policy to a callback.
         keeps: environment steps after which a method keeps a copy of its policy.
-        device: torch device, as in `grace_irl.rl.ppo.train`.
+        device: torch device; "auto" is a GPU if there is one and the observer's networks gain from it.
         log: folder for the methods' logs; None: no logs.
 
     Raises:

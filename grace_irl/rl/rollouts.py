@@ -116,7 +116,7 @@ def play(
 def demonstrations(
     rollouts: Sequence[Rollout], make: EnvironmentFactory, role: Role = "negative", task: str | None = None
 ) -> Demonstrations:
-    """Convert episodes to demonstrations, in the form of `grace_irl.rl.collect.collect`.
+    """Convert episodes to a set of demonstrations, as `grace_irl.rl.collect.collect` returns it.
 
     Args:
         rollouts: result of `play`.

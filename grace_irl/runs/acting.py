@@ -3,6 +3,7 @@
 The user gives such settings with the command: as flags, `--set`, `GRACE_IRL_*` variables, or arguments in Python. A
 folder from somebody else must not choose them (docs/security.md). So acting settings in a run's folder are valid in two
 cases only. This user made the folder on this machine (`kept`), or the run is part of a trusted expansion or comparison.
+An expansion (`fit --expand`) and a comparison (`grace-irl compare`) consist of several runs.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ _ACTS: Mapping[str, Callable[[object], bool]] = {
     "sandbox.cpu_s": lambda value: float(str(value)) > _LIMITS.cpu_s,
     "sandbox.memory_mb": lambda value: float(str(value)) > _LIMITS.memory_mb,
 }
-"""Functions that return whether a value is acting, by key. For keys without a function, any non-empty value is."""
+"""Functions that return whether a value is acting, by key. For other keys, any non-empty value is acting."""
 
 
 def acting(config: Config) -> dict[str, object]:
@@ -74,7 +75,10 @@ def worded(
     """The configuration of a command. It is the result of `resolve`, with a check of the settings in `WORDS_ONLY`.
 
     Args:
-        file, sets, flags, base: arguments of `resolve`.
+        file: the file of `--config`, or None.
+        sets: texts of the form `section.key=value` (`--set`).
+        flags: values by `section.key`; None for a flag that is not given.
+        base: the configuration to start from, for example that of a recorded run; None for the defaults.
 
     Raises:
         InputError: `resolve` fails, or the file contains a setting in `WORDS_ONLY` that the command does not give.
@@ -108,7 +112,8 @@ def authorised(
         config: the configuration in the folder.
         name: the folder's name, for messages.
         kept: acting settings that this user has given for the folder on this machine, from the function `kept`.
-        sets, flags: settings of this command, in the forms that `resolve` takes.
+        sets: settings that this command gives as texts of the form `section.key=value`.
+        flags: settings that this command gives as flags, by `section.key`.
         vouched: the configuration that a trusted expansion or comparison has for this run; None without one.
         in_memory: whether the caller passes the demonstrations, so that no demonstration file is read.
 
@@ -143,7 +148,7 @@ def authorised(
 
 
 def shareable(config: Config) -> Config:
-    """The settings of a recording: method, search, stop rules and labels, without acting settings."""
+    """The settings that an exported recording contains: method, search, stop rules and labels, no acting settings."""
     data = config.data.model_copy(update={"demos": (), "negatives": (), "goals": ""})
     expand = config.expand.model_copy(update={"trust": False})
     if runs_code(expand.env):

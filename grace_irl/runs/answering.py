@@ -65,7 +65,7 @@ class Answering:
 
         Args:
             request: the request.
-            bar: limits on the score. Below them, the evaluation of the program may do less work.
+            bar: limits on the score. A program with a score below them is evaluated less thoroughly.
 
         Raises:
             SandboxError: the sandbox itself failed.
@@ -122,17 +122,17 @@ class Answering:
         return result
 
     def remember(self, result: Result) -> None:
-        """Keep the notes of a result that the search has received. Later prompts may show them."""
+        """Keep the notes of a result (texts that follow-up calls returned), because later prompts may show them."""
         if result.program is not None and result.notes:
             self._notes.setdefault(result.program.id, result.notes)
 
     async def verified(self, program: Program) -> str:
-        """Run a program over all data in strict mode. Return the problem, or ""."""
+        """Compute the rewards of all data twice, in different orders (strict mode). Return the problem, or ""."""
         said: str = await self._done("verify", program=program)
         return said
 
     def forget(self, name: str) -> None:
-        """Drop the finished evaluations of a program. The search has received it, and `records` has its score."""
+        """Drop the finished evaluations of a program whose score `records` has."""
         for key in [key for key, task in self._in_flight.items() if key[0] == name and task.done()]:
             del self._in_flight[key]
 

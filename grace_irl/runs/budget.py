@@ -57,8 +57,8 @@ class Budget:
 
     Args:
         rules: the user's stop rules.
-        fruitless: limit on the number of results in a row without a program; at the limit, the run ends. At half
-            the limit, the run ends if the proposer had nothing new to propose. None for no limit.
+        fruitless: number n of results in a row without a program at which the run ends; None for no limit. The run
+            also ends after n / 2 results in a row for which the proposer had no new program.
     """
 
     def __init__(self, rules: StopConfig, fruitless: int | None = None) -> None:
@@ -88,7 +88,7 @@ class Budget:
         return bool(self._limits(progress) or self._hopeless(progress))
 
     def _limits(self, progress: Progress) -> str:
-        """The reason to stop if a limit is reached, else "". A run that stops here loses its answers in flight."""
+        """The reason to stop if a limit is reached, else "". A run at a limit does not wait for requests in flight."""
         rules = self._rules
         if progress.calls >= _limit(rules.max_calls):
             return f"max_calls: {progress.calls} proposals"
@@ -101,7 +101,7 @@ class Budget:
     def _target(self, progress: Progress) -> str:
         """The reason to stop if the best program of a complete generation reaches the target accuracy, else "".
 
-        A target of 1.0 also requires separated states, with every positive reward above every negative one.
+        A target of 1.0 also requires that every positive state has a higher reward than every negative state.
         """
         target, best = _limit(self._rules.target_accuracy), progress.best
         if not progress.generation_ended or best.get("accuracy", 0.0) < target:

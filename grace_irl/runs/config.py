@@ -19,7 +19,7 @@ from grace_irl.toml import read_toml
 
 
 def config_of(method: str = METHOD) -> type[Config]:
-    """The configuration class for a method. It has the sections of all runs and the method's own sections."""
+    """The configuration class for a method. It has the sections of every method, and the method's own ones."""
     from grace_irl.methods.registry import method as method_of
 
     return with_sections(Config, tuple(method_of(method).sections.items()))
@@ -141,7 +141,7 @@ def resolve(
 
     Args:
         file: a TOML file with the sections of `config.toml`.
-        sets: texts of the form `section.key=value`, with values as for `parsed`.
+        sets: texts of the form `section.key=value`. The value has TOML syntax, or is a string without quotes.
         flags: values by `section.key`. None means that the flag is not given.
         base: the configuration to start from, in place of the defaults.
 

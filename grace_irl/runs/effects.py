@@ -1,8 +1,8 @@
 """Refusal of settings that the user gives and that have no effect in a run.
 
-A setting may declare a need, for example "a model" (`grace_irl.settings.setting`). It has no effect in a run that does
-not meet this need. `NEEDS` lists all needs. An optional setting has no effect either if the run's method does not read
-it (`Method.reads`).
+A setting may declare a need, for example "a model" (`grace_irl.settings.setting`). In a run that does not meet this
+need, the setting has no effect. `NEEDS` lists all needs. Some settings also have no effect if the run's method does not
+read them (`Method.reads`).
 
 The user gives settings by flags, environment variables, keywords, `--set`, or a settings file. A value in a file counts
 as given only if it differs from the default, because a file that a run wrote contains every setting.
@@ -47,7 +47,8 @@ def author_of(config: Config) -> str:
 def _asks_model(config: Config, author: str) -> bool:
     """Whether a model writes programs.
 
-    In an expansion, it may do so even if the first search replays a recording, which has no answers for later ones.
+    An expansion consists of several searches. If the first one replays a recording, a model may write the programs of
+    the others, because the recording has no answers for them.
     """
     return author == "llm" or (author == "replay" and config.expand.rounds > 0 and bool(config.model.url))
 

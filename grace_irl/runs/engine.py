@@ -153,7 +153,8 @@ class Engine:
         """Run until a stop rule or the search ends the run, and return the reason in a few words.
 
         Raises:
-            GraceError: the recorded run cannot be replayed, or the search waits although nothing is in flight.
+            GraceError: a request of a resumed run differs from the stored one, or the model's server is lost. Also if
+                the search waits although nothing is in flight.
             SandboxError: the sandbox itself failed.
         """
         asked: deque[asyncio.Task[Result]] = deque()
@@ -190,7 +191,7 @@ class Engine:
             await self._answering.close()
 
     def finish(self) -> Record | None:
-        """Decide the open fates, and return the best program that passes strict mode.
+        """Decide the fates (such as "kept") that are still open, and return the best program that passes strict mode.
 
         Strict mode computes all rewards twice, in different orders, and requires equal results.
         """
@@ -208,7 +209,7 @@ class Engine:
         return best
 
     def interrupt(self) -> Record | None:
-        """The best program of an interrupted run that passes strict mode. Open fates are decided after a resume."""
+        """Return the best program so far that passes strict mode. A resumed run decides the open fates."""
         undecided = self._search.undecided if isinstance(self._search, Deciding) else ()
         left = [self._records[name] for name in dict.fromkeys((*self._search.best, *undecided))]
         while (best := _best_of(left) if undecided else next(iter(left), None)) is not None and self._verify(best):

@@ -91,7 +91,7 @@ class Cap:
     Attributes:
         name: flag of the limit without its leading dashes, for example "max-tokens".
         limit: the configured limit.
-        typical, most: use of a typical run, and of the longest run.
+        typical, most: how much a typical run uses, and how much the longest run uses, in the unit of the limit.
     """
 
     name: str
@@ -216,7 +216,7 @@ def _sizes(problem: Problem, config: Config, room: int | None, operators: Iterab
         operators: names of the operators.
     """
     settings = proposers.prompt_settings(config)
-    # No sandbox is needed: the made-up program has no debug function to run.
+    # No sandbox is needed, because a prompt runs only debug functions, and the made-up program has none.
     problem = proposers.as_shown(config, problem)
     bench = Workbench(problem, cast(Sandbox, None), config.seed)
     prompter = Prompter(bench, settings, "json" if config.model.answer_format == "json" else "code", room)
@@ -270,7 +270,7 @@ def _total(
     Args:
         config: the configuration of the run.
         prompts: sizes of prompts, by operator.
-        phases: forecast of the run's requests.
+        phases: forecast of the run's requests, for example 20 with "initialise", then 300 with "mutate".
         answer: number of tokens in one answer.
         most: whether to assume the longest prompts, a repair of every program, and no synthesised programs.
     """

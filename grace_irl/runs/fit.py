@@ -44,7 +44,7 @@ from grace_irl.version import __version__
 FRUITLESS_POPULATIONS = 2
 
 OpensEvaluator = Callable[[Workbench], Evaluator]
-"""Function that makes the evaluator of a run from its data, sandbox and memory (`Workbench`)."""
+"""Function that makes the evaluator of a run from its `Workbench`: its data, its sandbox and a cache of rewards."""
 
 CHANGEABLE = (
     "search.generations",
@@ -151,12 +151,14 @@ def resume(
 ) -> Run:
     """Continue a run as if it had never stopped, and return its result when it ends.
 
-    If this user did not make the run on this machine, the command must repeat its paths and addresses. Otherwise a
-    folder from somebody else could choose which files are read and where prompts go (`grace_irl.runs.acting`).
+    If this user did not make the run on this machine, the command must repeat the paths and addresses in the run's
+    settings. Otherwise a folder from somebody else could choose which files are read and where prompts go
+    (`grace_irl.runs.acting`).
 
     Args:
         folder: the run's folder.
-        flags, sets: changed settings, in the forms that `resolve` takes. Only settings in `CHANGEABLE` may change.
+        flags: changed settings by `section.key`. Only settings in `CHANGEABLE` may change.
+        sets: changed settings as texts of the form `section.key=value`.
         parts: objects and callbacks of the caller.
         vouched: the configuration that a trusted expansion or comparison has for this run; None without one.
 
@@ -306,7 +308,7 @@ def _nothing(folder: Path, calls: int, reason: str) -> str:
 def labelled(
     folder: Path, config: Config, labelling: Labelling, sandbox: Sandbox, store: Store, parts: Parts
 ) -> Workbench:
-    """The workbench of a run: its labelled demonstrations, sandbox and memory.
+    """The workbench of a run: its labelled demonstrations, its sandbox and a cache of rewards.
 
     If goal states are missing, a model or a person names them first.
 

@@ -143,8 +143,8 @@ def resumed(
 ) -> Labelling:
     """Read the labelling of a resumed run from the answers in its store.
 
-    The user may correct the run's file of goal states until all states are labelled. Labelling needs an answer about
-    each expert trajectory, and it needs both positive and negative states. Later edits have no effect on this run.
+    The user may correct the run's file of goal states until the labels are complete: there is an answer about each
+    expert trajectory, and there are both positive and negative states. Later edits have no effect on this run.
 
     Raises:
         InputError: a file of goal states that cannot be read, or does not fit the trajectories.

@@ -72,8 +72,8 @@ def _best_of(folder: Path, most: int) -> list[GivenProgram]:
 
 
 SERVED_SAMPLES = 4  # default number of programs that one call of a served model requests
-# Default number of requests in flight: LAG. With a server it is CALLS_AHEAD times the number of programs that the
-# server writes in parallel, so that the server is never idle.
+# The default number of requests in flight is LAG. With a server, it is CALLS_AHEAD times the number of programs that
+# the server writes in parallel, so that the server is never idle.
 LAG, CALLS_AHEAD = 8, 4
 
 
@@ -218,7 +218,7 @@ def checked(config: Config, problem: Problem) -> Config:
     """Check the proposer of a configuration. Return the configuration with values that the check found out.
 
     Raises:
-        InputError: an unknown proposer, or one without its needs, for example a server.
+        InputError: an unknown proposer, or one that lacks something it needs, for example a server.
     """
     found, model, problem = kind(config.proposer.name), config.model, as_shown(config, problem)
     if found.chat is not None and config.stop.max_cost is not None and not (model.price_in or model.price_out):
@@ -239,7 +239,7 @@ def checked(config: Config, problem: Problem) -> Config:
 
 
 def as_shown(config: Config, problem: Problem) -> Problem:
-    """The problem for the proposer. It has no field names if `data.field_names` is False."""
+    """The labelled demonstrations for the proposer, without field names if `data.field_names` is False."""
     if config.data.field_names:
         return problem
     if problem.metadata.state_kind.has_parts:
@@ -272,7 +272,7 @@ def asking(config: Config, bench: Workbench) -> Asking | None:
 
     Args:
         config: a configuration that `checked` returned.
-        bench: the data, the sandbox and the memory of the run.
+        bench: the run's data, sandbox and cache of rewards.
     """
     chat = kind(config.proposer.name).chat
     return None if chat is None else Asking(chat(config, bench), bench, prompt_settings(config))
@@ -283,7 +283,7 @@ def proposer(config: Config, bench: Workbench, brought: Proposer | None = None) 
 
     Args:
         config: a configuration that `checked` returned.
-        bench: the data, the sandbox and the memory of the run.
+        bench: the run's data, sandbox and cache of rewards.
         brought: a proposer of the caller, in place of the configured one.
     """
     made = brought or kind(config.proposer.name).make(config, bench)

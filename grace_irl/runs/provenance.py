@@ -79,7 +79,7 @@ def facts(
 
 
 def lineage(record: Record, records: Mapping[str, Record]) -> list[str]:
-    """The chain of first parents from a program back to its origin, as texts `id (operator)`. It may end with "…"."""
+    """The chain of first parents from a program back to its origin, as texts `id (operator)`. "…" ends a long chain."""
     names: list[str] = []
     current: Record | None = record
     while current is not None and len(names) < MAX_LINEAGE:

@@ -104,7 +104,7 @@ class Recorded:
         return self._answers.get((index, attempt))
 
     def close(self) -> None:
-        """Do nothing, because no file is open. The method exists because `Store`, which callers use alike, has it."""
+        """Do nothing, because no file is open. Callers close a `Recorded` just as they close a `Store`."""
 
 
 def opened_recording(path: Path) -> Store | Recorded:
@@ -125,8 +125,8 @@ def opened_recording(path: Path) -> Store | Recorded:
 def recorded_config(path: Path) -> Config:
     """The configuration that replays a recorded run up to its number of results.
 
-    A recording may come from somebody else. So it provides no acting settings, such as paths (`shareable`). The folder
-    of a run also provides its demonstrations, if this user made it on this machine.
+    A recording may come from somebody else. So it provides no settings that run code, read files or contact a server
+    (`shareable`). The folder of a run also provides its demonstrations, if this user made it on this machine.
 
     Args:
         path: the folder of a run, or a recording.
@@ -148,7 +148,7 @@ def recorded_config(path: Path) -> Config:
     config = shareable(whole)
     if own:
         data = config.data.model_copy(update={"demos": whole.data.demos, "negatives": whole.data.negatives})
-        config = config.model_copy(update={"data": data})  # the goal states are among the answers
+        config = config.model_copy(update={"data": data})  # no file of goal states: the answers include them
     proposer = config.proposer.model_copy(update={"name": "replay", "recording": str(path.absolute())})
     stop = config.stop.model_copy(update={"max_calls": max(calls, 1), "max_seconds": None})
     return config.model_copy(update={"proposer": proposer, "stop": stop})
@@ -237,7 +237,7 @@ def _read(path: Path) -> Recorded:
                     raise ValueError("a number that no run has")
                 continue
             place, answer = from_json(_Place, line), from_json(Proposal, line)
-            if header["format"] in OLDER:  # older formats mark exhaustion only in the text of the failure
+            if header["format"] in OLDER:  # older formats have only the text of the failure
                 answer = replace(answer, exhausted=answer.failure.lower().startswith("exhausted"))
             if max(map(abs, (place.index, place.attempt, answer.tokens_in, answer.tokens_out))) > _MOST:
                 raise ValueError("a number that no run has")

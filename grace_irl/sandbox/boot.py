@@ -4,7 +4,7 @@ The command is `python boot.py PACKAGE_FOLDER DESCRIPTOR OPTIONS`. The arguments
 descriptor of a socket to the host (the process that uses the sandbox), and import folders in JSON.
 
 The script registers `grace_irl` and some of its packages as empty modules, so their `__init__` files do not run. These
-files would import many more modules. Every child would inherit that memory, and a program could search it.
+files would import many more modules. Every child would inherit them in its memory, which a program could search.
 """
 
 import json

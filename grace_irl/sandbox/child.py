@@ -1,8 +1,8 @@
 """Code of a sandbox child, a process that locks itself down, does one task for one program, and ends.
 
-The task is to score states in batch mode, to call the program's `debug`, or to inspect a source. A zygote forks the
-child. The child finds its input in the memory of a job, and writes its answer there. Strict mode and sessions have
-modules of their own.
+The task is called a job: score states in batch mode, call the program's `debug`, or inspect a source. A zygote (a
+process that has all modules loaded) forks the child. The child reads its input from shared memory, the memory of the
+job, and writes its answer there. Strict mode (`strict.py`) and sessions (`session_child.py`) have their own modules.
 """
 
 from __future__ import annotations

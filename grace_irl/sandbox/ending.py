@@ -106,7 +106,7 @@ class Child:
     def remaining_s(self, wall_s: float, cpu_s: float) -> float:
         """Minimum number of seconds until a limit is reached. If one is reached already, return 0 and set `timeout`.
 
-        The child is assumed to have one thread, which uses at most one CPU second per second.
+        The child is assumed to have one thread, so its CPU time grows at most as fast as the wall time.
         """
         wall = wall_s - (time.monotonic() - self.started)
         used = self.cpu_s()
@@ -157,7 +157,7 @@ class Child:
         return ended
 
     def reap(self) -> Ended:
-        """Wait for the child to end, and return its exit status from wait4. Afterwards its memory is free."""
+        """Wait until the child has ended and its memory is free. Return how it ended."""
         ended = self._reaped(0)
         assert ended is not None  # without WNOHANG, wait4 returns only after the child has ended
         return ended
@@ -193,7 +193,7 @@ _RUSAGE_INFO_V2 = 2
 _RUSAGE_BYTES = 512
 
 
-_FOOTPRINT_AT = 72  # offset of ri_phys_footprint (sys/resource.h): 16 bytes of uuid and 7 words come before it
+_FOOTPRINT_AT = 72  # offset of ri_phys_footprint (sys/resource.h): 16 bytes of uuid and 7 words of 8 bytes precede it
 
 
 def resident_bytes(pid: int) -> int:

@@ -71,12 +71,28 @@ class ZygoteHandle:
         return self.reply(within_s)
 
     def post(self, request: dict[str, Any], fds: Sequence[int] = ()) -> None:
-        """Send a request, whose reply `reply` returns later. The arguments and errors are those of `ask`."""
+        """Send a request without waiting for the reply. The method `reply` returns it later.
+
+        Args:
+            request: message for the zygote, with the key `op`.
+            fds: file descriptors to send along.
+
+        Raises:
+            wire.ClosedError: the zygote died; `restart` it.
+            SandboxError: the zygote did not start.
+        """
         self.wait_until_ready()
         wire.send(self._socket, request, tuple(fds))
 
     def reply(self, within_s: float) -> dict[str, Any]:
-        """Return the reply to the request of `post`. The argument and errors are those of `ask`."""
+        """Wait for the reply to the request that `post` sent, and return it.
+
+        Args:
+            within_s: time limit in seconds.
+
+        Raises:
+            wire.ClosedError: the zygote died, or did not reply in time and was killed; `restart` it.
+        """
         try:
             self._socket.settimeout(within_s)
             return wire.receive(self._socket)[0]

@@ -56,8 +56,8 @@ class Architecture:
     """Constants of a processor architecture.
 
     Attributes:
-        audit: AUDIT_ARCH constant of the native calling convention. A call by another one, such as i386 on x86-64,
-            kills the process.
+        audit: AUDIT_ARCH constant of the native calling convention. A call by another convention, such as i386 on
+            x86-64, kills the process.
         allowed: numbers of the allowed system calls, by name.
         foreign_from: smallest number of the system calls of x32, which has the same `audit`; 0 if there is no x32.
         seccomp: number of the system call seccomp, which installs the filter.
@@ -118,9 +118,9 @@ class Rule:
 
 _PROT_EXEC = 4
 
-# The clocks 0 to 7 (CLOCK_BOOTTIME), which every process may read. The next ids belong to alarm clocks, which need a
-# capability. The CPU clocks of other processes and threads have negative ids (`~pid << 3 | …`), which are large as
-# unsigned numbers.
+# Every process may read the clocks 0 (CLOCK_REALTIME) to 7 (CLOCK_BOOTTIME). The next ids belong to alarm clocks, which
+# need a capability. The CPU clocks of other processes and threads have negative ids (`~pid << 3 | …`), which are large
+# as unsigned numbers.
 _OWN_CLOCKS = Rule(0, below=8)
 
 # Futex operations within this process. Without FUTEX_PRIVATE_FLAG (128), children could wait for each other at a word

@@ -47,7 +47,10 @@ class Allowance:
 
 
 def exit_status(error: BaseException) -> int:
-    """The exit status of a child after an exception in the sandbox's code. The function allocates no memory."""
+    """The exit status of a child after an exception in the sandbox's code.
+
+    The function allocates no memory, because there may be none left.
+    """
     if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return OUT_OF_MEMORY
     return CHILD_FAILED

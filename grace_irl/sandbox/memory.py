@@ -43,8 +43,8 @@ def create(size: int) -> int:
 def seal(fd: int, seals: int) -> None:
     """Seal a file permanently for all processes. On systems without memfds, do nothing.
 
-    The kernel returns EBUSY while it still uses a page of the file itself, which happens on a busy machine. A later
-    attempt succeeds, so this function tries again.
+    On a busy machine, the kernel may still be using a page of the file, and returns EBUSY. A later attempt succeeds, so
+    this function tries again.
 
     Args:
         fd: file descriptor.

@@ -28,12 +28,12 @@ PORTION_BYTES = 16 << 20
 one after the other, so that memory never holds a copy of the whole set."""
 
 _CODE_BYTES = 8
-"""Bytes to count for a state's reference to its text. With 0, a portion whose states share one text could grow without
-limit."""
+"""Bytes that each text of a state adds to the size of a portion, even if the portion already holds this text.
+Otherwise, a portion whose states share one text could grow without limit."""
 
 _GLANCE = 64  # number of states to test first; they usually show whether numbers were recorded in double precision
 _BLOCK = 1 << 16  # number of states to compare at once, because a comparison makes copies
-_PLACES = 1024.0  # numbers with at most 10 binary digits after the point, such as counts, do not reveal a precision
+_PLACES = 1024.0  # 2 ** 10: numbers with at most 10 binary digits after the point, such as counts, reveal no precision
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Package:
         """Copy single states to sealed shared memory, each as a trajectory of one state. Return the file descriptor.
 
         Args:
-            places: index of the trajectory and step of each state.
+            places: (trajectory, step) of each state. The trajectory is an index into `contents`.
 
         Raises:
             ValueError: a state that does not exist.
@@ -226,7 +226,7 @@ def convert(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def action_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
-    """The shape to which to convert each action; None if every trajectory keeps its shape.
+    """The common shape to which to convert all actions; None to leave all shapes unchanged.
 
     Different shapes of the same numbers, such as `()` and `(1,)`, would reveal which file a trajectory is from. Actions
     of different sizes keep their shapes, because they are different actions.

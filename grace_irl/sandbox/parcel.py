@@ -1,8 +1,8 @@
 """Parcels: sealed memory with the trajectories of one sandbox run, and no others, in the order of that run.
 
 A program can search the memory of its own process. It finds only the trajectories of its run, in the order in which it
-gets them. So it learns nothing about their order in the file or the set. Each different text is stored once, without
-the padding that it has in its file.
+gets them. So it learns nothing about their order in the file or the set. Each different text of the states is stored
+once. If the file pads texts to a common width, the parcel leaves the padding out.
 
 The format resembles safetensors: the length of a header, the header in JSON, then the arrays one after the other.
 """

@@ -127,7 +127,7 @@ class ZygotePool:
         checks: bool = True,
         layers: Sequence[str] | None = None,
     ) -> Outcome:
-        """See `Sandbox`. In strict mode the limits hold for each of the two passes.
+        """See `Sandbox`. Strict mode scores all trajectories twice, and the limits hold for each of these two passes.
 
         Args:
             checks: whether the static checks may refuse the source. Test attacks (canaries) set it to False to try the
@@ -158,7 +158,7 @@ class ZygotePool:
         limits: Limits = Limits(),
         checks: bool = True,
     ) -> Outcome:
-        """See `Sandbox`. The argument `checks` is that of `run`."""
+        """See `Sandbox`. `checks` is whether the static checks may refuse the source."""
         package = self._package(handle)
         data = source.encode("utf-8", "surrogatepass")
         refused = too_long(len(data))
@@ -180,7 +180,16 @@ class ZygotePool:
         part: slice,
         request: dict[str, Any],
     ) -> Outcome:
-        """Score the trajectories `positions`, the portion `part` of a run, in one child."""
+        """Score one portion of a run in one child.
+
+        Args:
+            source: the program in UTF-8.
+            package: all trajectories of the handle.
+            positions: indices into `package` of the portion's trajectories.
+            tally: outcome of the earlier portions, with the limits that remain.
+            part: place of the portion in the order of the run.
+            request: request for the zygote, without the limits.
+        """
         limits, lengths, debug = tally.left, tally.lengths[part], tally.requests(part)
         second = self._second_order(len(positions)) if request["op"] == "strict" else None
         states = int(lengths.sum())

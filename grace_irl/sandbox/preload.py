@@ -208,7 +208,7 @@ def fill_gaps() -> None:
             here = id(filled[-1])
             in_a_row = in_a_row + 1 if here == before + size else 0
             before = here
-        # The last objects lie side by side and fill a new pool, so no gap is left. They are dropped, which frees it.
+        # The last objects lie side by side and fill a new pool, so no gap is left. Dropping them frees this pool again.
         _gaps.extend(filled[: -in_a_row - 1])
 
 

@@ -21,7 +21,7 @@ Status = Literal[
     "ok",  # every reward is a finite number
     "rejected",  # static checks refused the source; nothing ran
     "syntax",  # the source does not compile
-    "contract",  # no class Reward, no reward_fn, or a signature against the contract
+    "contract",  # no class Reward, no reward_fn, or a signature that violates the contract (docs/contract.md)
     "init",  # Reward(extra_info) raised
     "runtime",  # reward_fn raised
     "type",  # reward_fn returned something that is not a number
@@ -59,7 +59,8 @@ class Inspection:
     Attributes:
         id: hash of the normalised syntax tree (16 hex digits), independent of comments, docstrings and layout.
         problems: messages of the static checks, each with its line; () for a source that may run.
-        functions: all functions and classes, by which a run finds those that several programs share.
+        functions: definitions of all functions and classes. By their digests, a search recognises functions that
+            several programs share.
         takes_action: whether reward_fn takes (state, action, next_state) instead of (state).
         nodes: number of nodes in the syntax tree, the measure of a program's length.
     """
@@ -192,8 +193,8 @@ class Sandbox(Protocol):
             limits: limits of the call.
 
         Returns:
-            An outcome without rewards. `debug` holds the text, at most `limits.debug_chars` long, without control
-            characters. It is () if the source has no `debug` or the text is empty.
+            An outcome without rewards. Its attribute `debug` holds one text, of at most `limits.debug_chars`
+            characters. It is () if the source has no function `debug`, or if the text is empty.
 
         Raises:
             SandboxError: the sandbox itself failed.

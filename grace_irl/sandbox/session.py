@@ -104,7 +104,8 @@ class RewardSession:
         layout: byte layout of the states.
         terms: whether each turn also returns the components of the rewards, from the program's terms_fn.
         limits: limits of the program.
-        allow_weak: see `open_sandbox`.
+        allow_weak: whether a temporary sandbox may have tier E, in which nothing protects the user's files from the
+            program.
         pool: an open sandbox, which starts the session's process; None to open a temporary one.
         checks: whether the static checks may refuse the program. Tests set it to False to try the other protections
             alone.

@@ -25,8 +25,9 @@ from grace_irl.sandbox.wire import CODES, read_pipe, write_pipe
 from grace_irl.states.layout import StateLayout
 
 OPEN = struct.Struct("<I")
-"""Format of the first message's header: the number of bytes that follow. These are JSON with the source, the layout of
-a state, and whether to compute components. The reply is "1" if the program takes actions, else "0"."""
+"""Format of the first message's header: the number of bytes that follow. These are JSON with the program's source, the
+layout of a state, and whether to compute the components of rewards. The reply is "1" if the program takes actions, else
+"0"."""
 
 TURN = struct.Struct("<IIIi")
 """Format of a turn's header: the number of steps, the number of new episodes, the length in bytes of the instructions
@@ -50,7 +51,8 @@ def run_session(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int],
 
     Args:
         lockdown: protections that this process applies to itself.
-        request: see `run_batch`.
+        request: a dict with `layers` (the protections to apply), `checks` (whether the static checks may refuse the
+            program), `cpu_s` (CPU limit in seconds) and `memory_mb` (memory limit in MiB).
         fds: pipe to read from, and pipe to write to.
         base_bytes: address space in bytes of the zygote, the parent process. The memory limit comes on top of it.
     """

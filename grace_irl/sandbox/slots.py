@@ -39,7 +39,8 @@ class Generators:
         """Context in which the global generators have the states of this episode.
 
         Args:
-            kept: whether the episode's states advance. If not, its next block draws the same numbers again.
+            kept: whether the states after the block become the episode's states. If not, the next block draws the same
+                numbers again.
         """
         return self._lent(kept) if self._used else _AS_IT_IS
 
@@ -77,9 +78,9 @@ class Running:
 class Slots:
     """The running episodes of one program. A slot is a number that the caller gives to an episode.
 
-    An episode gets a fresh module and a fresh `Reward`, like a stored trajectory. If the program uses random numbers,
-    the episode also gets its own generators, which start from seed 0. At its end, every call restores the states that
-    the global generators had before.
+    For each episode, the program is executed as a new module, which makes a new `Reward` object. If the program uses
+    random numbers, the episode also gets its own generators, which start from seed 0. At its end, every call restores
+    the states that the global generators had before.
 
     Args:
         candidate: the program.

@@ -36,8 +36,15 @@ _OK = CODES["ok"]
 def run_strict(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
     """Score all states of a job in strict mode. This is the body of the forked runner and never returns.
 
-    The arguments are those of `run_batch`. `request` also has `source`, the length of the source in bytes, and
-    `worker`, the index of the zygote (the process that forked the runner).
+    A job is a run of a program, or one portion of a long run.
+
+    Args:
+        lockdown: protections that the two children apply to themselves.
+        request: a dict with `layers` (the protections to apply), `checks` (whether the static checks may refuse the
+            program), `source` (length of the source in bytes) and `worker` (index of the zygote, the process that
+            forked the runner). Its limits hold for each child: `wall_s` and `cpu_s` in seconds, `memory_mb` in MiB.
+        fds: file descriptors of the job's memory and of the parcel, the memory with the trajectories.
+        base_bytes: address space of the zygote in bytes. The memory limit comes on top of it.
     """
     _stay_on_one_core(request["worker"])
     source = os.pread(fds[0], request["source"], SOURCE_AT).decode("utf-8", "surrogatepass")

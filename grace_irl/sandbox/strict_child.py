@@ -23,8 +23,12 @@ from grace_irl.sandbox.wire import CHILD_IN, CHILD_OUT, CODES, read_pipe, write_
 from grace_irl.states.layout import LENGTH, StateLayout
 
 FRAME = struct.Struct("<Bd")
-"""Format of an answer: a status code and a number. The number is a reward, the length in bytes of the data that follow,
-or, at the start of a trajectory, 1 if the program takes actions."""
+"""Format of an answer: a status code and a number. The number depends on the question:
+
+- `BEGIN`: 1 if the program takes actions, else 0.
+- `STATE`: the reward.
+- `DEBUG`, or any question after which the program failed: the length in bytes of the text or failure that follows.
+"""
 
 BEGIN, STATE, DEBUG = b"R", b"S", b"D"
 """First byte of each question."""

@@ -102,7 +102,8 @@ ATTACKS = (*FILE_ATTACKS, *OTHER_ATTACKS)
 _LIMITS = Limits(wall_s=10.0, cpu_s=5.0)
 
 _READABLE = ("/etc/passwd", "/etc/hosts", sys.executable)
-"""Files that every user may read, the most likely one first. A box shows only the last one."""
+"""Files that every user may read. The canary tries the first one that this process can read. Inside bubblewrap, only
+the last one exists."""
 
 _SOURCE = """
 import mmap, os, socket

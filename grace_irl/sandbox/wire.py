@@ -25,7 +25,7 @@ MAX_FDS = 4
 STATUSES: tuple[Status, ...] = get_args(Status)
 
 CODES: dict[str, int] = {status: code for code, status in enumerate(STATUSES, 1)}
-"""Code of each status in an answer. New memory holds 0, which is no status, so a missing answer is no success."""
+"""Code of each status in an answer, from 1. New memory holds zeros, so a missing answer is not taken for a success."""
 
 _LENGTH = struct.Struct("<I")
 ANSWER = struct.Struct("<4q")  # status code, bytes of message, bytes of traceback, 1 if transitions are rewarded

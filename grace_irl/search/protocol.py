@@ -133,7 +133,7 @@ class Barred(Protocol):
         """The limits on the score (`Bar`) for the next requested program.
 
         A program whose score is below the floor cannot enter the population. The floor is -inf while there is room. A
-        search that ranks by merit uses the merit of its last member as floor, because merit is at most the score.
+        search that ranks by merit (`ranks.merit`, at most the score) uses the merit of its worst member as floor.
         """
         ...
 

@@ -46,10 +46,13 @@ def ranked(candidates: Iterable[Scored]) -> list[Scored]:
 def winner(candidates: Iterable[Scored]) -> Scored | None:
     """The best program, or None without candidates.
 
-    Programs compete if they are as good as the program of highest merit on training data. This holds for programs of
-    equal merit. If the program of highest merit separates positive from negative states, it also holds for all other
-    programs that do. The highest held-out accuracy wins. Ties go to the higher held-out fitness, then the higher
-    prior, the smaller program and the earlier request.
+    These programs compete:
+
+    - the program of highest merit, and all programs of equal merit;
+    - if that program separates positive from negative states, also all other programs that separate them.
+
+    Among them, the highest held-out accuracy wins. Ties go to the higher held-out fitness, then the higher prior, the
+    smaller program and the earlier request.
     """
     order = ranked(candidates)
     if not order:

@@ -81,7 +81,7 @@ class Reshaping:
 
     @property
     def undecided(self) -> tuple[str, ...]:
-        """Ids of the inner search's undecided programs; () once a version is kept."""
+        """Ids of the inner search's undecided programs; () once a version is kept, since it ranks before them."""
         return () if self.heirs else self._search.undecided
 
     def conclude(self) -> bool:

@@ -58,7 +58,7 @@ def kinds_of(states: States) -> tuple[StateKind, ...]:
 
 
 def likeliest(kinds: Sequence[StateKind], states: States) -> StateKind:
-    """The most plausible of several kinds that all recognise the same states, or the same single state.
+    """The most plausible of the kinds that recognise `states`, which may also be a single state.
 
     If the states hold bytes, their values decide. Otherwise it is the first of `kinds`.
     """

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 WORD = re.compile(r"\w+")
 
 States = Any
-"""The states of one trajectory, in order: an array for most kinds. For all kinds it is a sequence, and its slices have
-its own type."""
+"""The states of one trajectory, in order: an array for most kinds, else another sequence. A slice has the type of the
+whole sequence."""
 
 Parts = Mapping[str, NDArray[Any]]
 """States in stored form: arrays by name, with one row per state. They hold numbers, or texts in UTF-8 (dtype `S`). A
 kind whose states are one array has one part, named ""."""
 
 Allocate = Callable[[Sequence[int], DTypeLike], NDArray[Any]]
-"""A function that returns an uninitialised array of a shape and dtype: `numpy.empty`, or `allocate` of a
-set's memory region (`grace_irl.demos.memory.Region`)."""
+"""A function that returns an uninitialised array of a shape and dtype: `numpy.empty`, or the method `allocate` of a
+memory region (`grace_irl.demos.memory.Region`)."""
 
 
 class PartLayout(NamedTuple):
@@ -111,7 +111,12 @@ class Census(Protocol):
         ...
 
     def table(self, fields: Sequence[str], most: int) -> RenderableType:
-        """The statistics as a table for a terminal. The arguments are those of `to_json`."""
+        """The statistics as a table for a terminal.
+
+        Args:
+            fields: names of the features of a state; () if they have none.
+            most: maximum length of each list that grows with the data.
+        """
         ...
 
 
@@ -239,7 +244,9 @@ class StateKind(ABC):
         return None
 
     def unlike(self, states: States, others: States, beside: str) -> str:
-        """For messages, the difference between two signatures, such as "states of 3 numbers beside FILE with 4".
+        """For messages, the difference between the states of two trajectories.
+
+        For vectors of 3 numbers and others of 4 it is "states of 3 numbers beside FILE with 4; expected one width".
 
         Args:
             states: states of one trajectory.
@@ -366,7 +373,7 @@ class StateKind(ABC):
 
     @abstractmethod
     def census(self, states: States) -> Census:
-        """A new census of states like these, which has not counted any states yet."""
+        """A new, empty census for states like these. The states themselves are not counted."""
 
     @abstractmethod
     def draw_scrambler(self, states: States, seed: int) -> Scrambler:

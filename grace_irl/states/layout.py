@@ -1,6 +1,6 @@
 """The byte encoding of states that one process sends to another, for example to a sandbox worker.
 
-The encoded parts of a state follow one another.
+The bytes of a state are those of its parts, one part after the other.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class _Numbers:
         self.size = self._count * self._stored.itemsize
 
     def read(self, data: bytes, at: int) -> Any:
-        """A fresh copy in the type that programs receive."""
+        """The numbers of the part, as a fresh copy in the type that programs receive."""
         array = np.frombuffer(data, self._stored, self._count, at).reshape(self._shape).astype(self._handed)
         return array if self._shape else array[()]
 

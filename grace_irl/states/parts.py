@@ -1,4 +1,7 @@
-"""Census and scrambler of records, which are states of named arrays and texts. They treat each part by itself."""
+"""Statistics (the census) and the scrambler of records.
+
+A record is a state of named parts, which are arrays or texts. Both classes treat each part separately.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ class RecordCensus:
 
     Args:
         kind: kind of the records.
-        states: records of one trajectory. All records of the set have the same parts.
+        states: records of the first trajectory. The records of all others must have the same parts.
     """
 
     def __init__(self, kind: StateKind, states: States) -> None:
@@ -98,7 +101,7 @@ class PartMap:
         name: new name of the part.
         order: old index of each number in the new order; () for texts.
         scale: factor of each number, in the new order; () for bytes and texts.
-        codes: new byte for each old byte; () for other types.
+        codes: new value of each of the 256 values of a byte; () if the part does not hold bytes.
     """
 
     name: str
@@ -108,9 +111,13 @@ class PartMap:
 
     @classmethod
     def draw(cls, name: str, part: PartLayout, kept: str, rng: np.random.Generator) -> PartMap:
-        """A new random map for a numeric part that programs receive in the type `kept`.
+        """A new random map for a numeric part. Integers stay integers, and bytes stay bytes.
 
-        Integers stay integers, and bytes stay bytes.
+        Args:
+            name: new name of the part.
+            part: layout of the part.
+            kept: type in which programs receive the part: "uint8", "int64" or "float64".
+            rng: generator of the random choices.
         """
         size = math.prod(part.shape)
         order = tuple(rng.permutation(size).tolist())

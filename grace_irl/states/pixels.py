@@ -39,9 +39,13 @@ def coloured(image: NDArray[Any]) -> NDArray[np.uint8]:
     return found.repeat(3, axis=2) if found.shape[2] == 1 else found[..., :3]
 
 
-def enlarged(image: NDArray[Any], least: int) -> NDArray[np.uint8]:
-    """A copy in which each pixel becomes a square of pixels. Its longer side has more than `least` / 2 pixels."""
-    times = max(1, least // max(image.shape[:2]))
+def enlarged(image: NDArray[Any], longest: int) -> NDArray[np.uint8]:
+    """A copy in which each pixel becomes a square of pixels.
+
+    The longer side of the copy has between `longest` / 2 and `longest` pixels. An image with a side of more than
+    `longest` pixels is not changed.
+    """
+    times = max(1, longest // max(image.shape[:2]))
     return np.asarray(image, np.uint8).repeat(times, axis=0).repeat(times, axis=1)
 
 
@@ -77,7 +81,7 @@ def characters(images: Sequence[NDArray[Any]], width: int = 24, gap: int = 3) ->
 
 
 def _means(image: NDArray[Any], rows: int, columns: int) -> NDArray[np.uint8]:
-    """The mean of each rectangle of `rows` x `columns` pixels. Rectangles at the last edges may be smaller."""
+    """The mean of each rectangle of `rows` x `columns` pixels. Those at the bottom and right edges may be smaller."""
     tops, lefts = np.arange(0, image.shape[0], rows), np.arange(0, image.shape[1], columns)
     sums = np.add.reduceat(np.add.reduceat(image.astype(np.float64), tops, axis=0), lefts, axis=1)
     heights, widths = (

@@ -109,7 +109,7 @@ class RecordKind(StateKind):
         return tuple((part.name, _type(part), part.shape) for part in self.layout(states))
 
     def unlike(self, states: States, others: States, beside: str) -> str:
-        """See `StateKind`. The clause is about the first part that differs."""
+        """See `StateKind`. The text is about the first part that differs."""
         mine = {part.name: _described(part) for part in self.layout(states)}
         theirs = {part.name: _described(part) for part in self.layout(others)}
         name = next(name for name in sorted({*mine, *theirs}) if mine.get(name) != theirs.get(name))
@@ -255,7 +255,11 @@ class RecordKind(StateKind):
 
 
 def rows_of(batch: Mapping[str, Any], count: int) -> NDArray[Any]:
-    """Dicts `(count,)` from a batch of a vector environment, which stacks the values of each part."""
+    """Split a batch of `count` observations, which stacks the values of each part, into one dict per observation.
+
+    Returns:
+        An array `(count,)` of the dicts.
+    """
     rows = np.empty(count, object)
     for row in range(count):
         rows[row] = {

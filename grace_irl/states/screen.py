@@ -125,7 +125,7 @@ class ScreenScrambler(Scrambler):
         return in_other_words(text, word)
 
     def to_json(self) -> dict[str, Any]:
-        """See `Scrambler`. The result is empty, because `ScrambleMap` stores the words."""
+        """See `Scrambler`. The result is empty, because `grace_irl.demos.scramble.ScrambleMap` stores all words."""
         return {}
 
 

@@ -18,7 +18,7 @@ def pack(texts: Sequence[str], allocate: Allocate = np.empty) -> NDArray[np.byte
 
     Args:
         texts: one text per state. Null characters are not allowed, because the array is padded with them.
-        allocate: function that returns the array.
+        allocate: function that returns an uninitialised array of a shape and dtype.
     """
     width = max((len(each.encode()) for each in {id(each): each for each in texts}.values()), default=1)
     array = allocate((len(texts),), f"S{max(1, width)}")
@@ -36,7 +36,7 @@ def text(value: bytes) -> str:
 
 
 class TextTable:
-    """The different texts of a set, each stored once and numbered.
+    """The different texts of a set, each stored once and found by its index.
 
     Attributes:
         texts: UTF-8 texts without padding. They are views of the arrays given to `codes`.
@@ -47,7 +47,7 @@ class TextTable:
         self._known: dict[bytes, int] = {}
 
     def codes(self, array: NDArray[Any], where: str) -> NDArray[np.int32]:
-        """Add an array's n texts to the table, and return their numbers `(n,)`.
+        """Add an array's n texts to the table, and return the index of each in `texts`, `(n,)`.
 
         Raises:
             InputError: a text that is not UTF-8.

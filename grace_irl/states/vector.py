@@ -113,7 +113,7 @@ def require_numbers(states: NDArray[Any], where: str) -> None:
     """Refuse arrays of empty states.
 
     Raises:
-        InputError: a side of length 0.
+        InputError: a dimension has length 0.
     """
     if 0 in states.shape:
         raise InputError(f"{where}: states of shape {states.shape[1:]}; expected at least one number in each")

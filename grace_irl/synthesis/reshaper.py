@@ -1,8 +1,8 @@
 """Reshaping: versions of a program over grids with additional rewards for progress toward the goal.
 
-A program over grids waits for an event, for example that the agent faces a red ball. The reshaper recovers the contents
-of the program (`Outline`) from its source, because a program of another run comes without them. Only constants are
-parsed. As a check, a program is written from the recovered contents and compared with the source.
+A program over grids waits for an event, for example that the agent faces a red ball. A program of another run comes as
+source text only. So the reshaper recovers the program's contents, an `Outline`, from the constants in the source. As a
+check, it writes a program from the recovered contents and compares it with the source.
 """
 
 from __future__ import annotations
@@ -160,8 +160,8 @@ def why_not(problem: Problem) -> str:
 class Reshaper:
     """A writer of reshaped programs. It needs only the source of a program, which may come from another run.
 
-    Some versions need the code of the agent's heading, the direction in which it faces. If the source does not contain
-    it, the training data show it.
+    Some versions need the agent's heading, the direction in which it faces. If the source does not read the heading,
+    the reshaper finds in the training data which codes show it.
 
     Args:
         problem: labelled demonstrations.

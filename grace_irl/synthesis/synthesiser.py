@@ -87,7 +87,8 @@ class Synthesiser:
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
         """Return one program.
 
-        The first call analyses the data and can block for seconds, so `InThread` runs it outside the event loop.
+        The first call analyses the data and can block for seconds. So the wrapper `InThread` calls this method in a
+        thread, outside the event loop.
         """
         return self._answer(request, parents)
 
@@ -126,8 +127,8 @@ class Synthesiser:
     def _sketch(self, request: Request, parents: Sequence[Parent]) -> str | None:
         """The sketch that answers a request, or None if there is no new program.
 
-        It is a variation of the first parent that has a sketch. If none has one, it is an initial sketch or a variation
-        of one.
+        It is a variation of the first parent that has a sketch. If no parent has one, "initialise" returns the sketch
+        with the request's index, and any other operator returns a variation of an initial sketch.
         """
         for parent in parents:
             if parent.sketch:
@@ -190,7 +191,8 @@ def _vectors(problem: Problem, seed: int) -> Sketcher:
 def _grids(problem: Problem, seed: int) -> Sketcher:
     """The sketcher of programs that wait for an event at the goal, such as a door that opens.
 
-    If every expert state is positive, or goals show no event, it is that of additive rewards over counts and distances.
+    If every expert state is positive, or if no event happens in goal states, the result is the sketcher of additive
+    rewards over counts of cells and distances.
     """
     if problem.rule != "all":
         happenings = GridSketcher(problem.train, seed)

@@ -56,7 +56,7 @@ class EvaluatorSuite(ABC):
 
     @abstractmethod
     def make(self) -> Evaluator:
-        """Return a new evaluator. All calls use the same data. The suite closes the evaluator."""
+        """Return a new evaluator, each time for the same data. The suite closes it."""
 
     @contextmanager
     def opened(self) -> Iterator[Evaluator]:

@@ -53,7 +53,7 @@ class ProposerSuite(ABC):
 
     @abstractmethod
     def make(self) -> Proposer:
-        """Return a new proposer. All calls use the same data. If the proposer is `Stoppable`, the suite stops it."""
+        """Return a new proposer, each time for the same data. If it is `Stoppable`, the suite stops it."""
 
     def asked(self) -> Sequence[Asked]:
         """Requests with their parents, to which the proposer's answer is a program."""

@@ -65,7 +65,7 @@ class Places:
         self.given: list[NDArray[Any]] = []
 
     def __call__(self, shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
-        """See `Allocate`."""
+        """Return a new array of this shape and type."""
         self.given.append(np.empty(shape, dtype))
         return self.given[-1]
 

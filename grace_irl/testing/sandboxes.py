@@ -51,7 +51,7 @@ class Reward:
     def reward_fn(self, state):
         return 1.0
 """
-"""A program that compares two sets of states by a text."""
+"""A program whose function `debug` writes a text about two sets of states, here their sizes."""
 
 
 def vectors(count: int = 3, length: int = 4) -> list[Trajectory]:

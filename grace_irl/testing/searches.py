@@ -54,7 +54,7 @@ class Drive:
 
 
 def drive(search: Search, reply: Reply, lag: int = 1, most: int = LIMIT) -> Drive:
-    """Run a search as the engine does.
+    """Run a search as a run does, with requests, replies and results.
 
     Args:
         search: search to run.
@@ -176,7 +176,7 @@ class SearchSuite(ABC):
 
     def test_waiting_once_more_changes_nothing(self) -> None:
         def waiting(search: Search) -> Drive:
-            """Run the search. After each `Wait`, ask a second time, as the engine of a run may do."""
+            """Run the search. After each `Wait`, ask a second time, as a run may do."""
             ask = search.ask
 
             def asked() -> Request | Wait | None:

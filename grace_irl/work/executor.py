@@ -61,7 +61,7 @@ class JobFuture(Future[Any]):
     def __init__(self) -> None:
         super().__init__()
         self.end: Callable[[], None] | None = None
-        """A function that ends the job's process; None while there is none."""
+        """A function that ends the job's process; None while the job has no process."""
 
     def cancel(self) -> bool:
         """Cancel a waiting job, or end the process of a running one. `result()` then raises `CancelledError`.

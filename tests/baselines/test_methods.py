@@ -156,8 +156,8 @@ def test_ppo_learns_on_the_true_reward() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "steps"), [("gail", 30_000), ("airl", 60_000)])
-def test_adversaries_imitate_without_the_true_reward(name: str, steps: int) -> None:
+@pytest.mark.parametrize("name", ["gail", "airl"])
+def test_adversaries_imitate_without_the_true_reward(name: str) -> None:
     """A policy that acts by chance stays up for about 22 steps; untuned, AIRL ended below 50."""
-    asked = problem(steps)
+    asked = problem(20_000)
     assert mean_return(load_method(name).train(asked, 0), asked) > 300

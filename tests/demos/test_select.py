@@ -157,6 +157,7 @@ def test_sources_and_targets_that_clash(tmp_path: Path) -> None:
     for selections, said in (
         ([Selection(str(source))], "source and target are the same"),
         ([Selection(str(tmp_path / "x.parquet"))] * 2, "two selections for one file"),
+        ([Selection(str(tmp_path / name)) for name in ("x.parquet", "y/../x.parquet")], "two selections for one file"),
     ):
         with pytest.raises(InputError, match=said):
             Selector([source], selections)

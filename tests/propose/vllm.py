@@ -1,4 +1,4 @@
-"""A real vLLM server for tests: one a session, with random weights (for the protocol, not for the answers).
+"""A real vLLM server for tests: with random weights (for the protocol, not for the answers).
 
 Where it comes from, first that applies:
 
@@ -39,7 +39,7 @@ class Unavailable(Exception):  # noqa: N818  a reason, no defect
     """Why there is no server, for people."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def vllm_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a real vLLM server that serves one model with a context of 8192 tokens."""
     running = os.environ.get("GRACE_IRL_TEST_LLM_URL", "")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import random
-import signal
+import contextlib
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -43,32 +44,41 @@ def go_on(folder: Path) -> subprocess.Popen[str]:
     return spawn("--resume", str(folder)) if folder.exists() else spawn(*NEW, "--out", str(folder))
 
 
+def results(folder: Path) -> int:
+    """Number of results that a run has stored; 0 if it has no store."""
+    with (
+        contextlib.suppress(sqlite3.Error),
+        closing(sqlite3.connect(f"file:{folder}/run.db?mode=ro", uri=True)) as found,
+    ):
+        return int(found.execute("SELECT count(*) FROM results").fetchone()[0])
+    return 0
+
+
 @pytest.mark.slow
 def test_killed_at_any_moment_it_ends_the_same(tmp_path: Path) -> None:
     whole, folder = tmp_path / "whole", tmp_path / "run"
-    started = time.monotonic()
     process = go_on(whole)
     _, err = process.communicate(timeout=120)
-    seconds = time.monotonic() - started
     assert process.returncode == 0, err
-    draw, kills = random.Random(11), 0
-    for share in (0.2, 0.45, 0.6, 0.8, 0.95):  # while loading, creating, searching, and near the end
+    reward, kills = folder / "reward.py", 0
+    written = {"before": 0}
+
+    def writes() -> bool:
+        return reward.exists() and reward.stat().st_mtime_ns != written["before"]
+
+    # While it loads, creates its folder, searches, and writes its best program.
+    stages = [results(whole) * share for share in (0.05, 0.4, 0.8)]
+    searched = [lambda least=least: results(folder) > least for least in stages]  # type: ignore[misc]
+    begun = time.monotonic()
+    for reached in (lambda: time.monotonic() > begun + 0.3, folder.exists, *searched, writes):
         process = go_on(folder)
-        try:
-            process.wait(timeout=seconds * share * draw.uniform(0.9, 1.1))
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            kills += 1
+        written["before"] = reward.stat().st_mtime_ns if reward.exists() else 0
+        while process.poll() is None and not reached():
+            time.sleep(0.001)
+        kills += process.poll() is None
+        process.kill()
         process.communicate()
-    # One more, at the moment when the best program is being written.
-    process = go_on(folder)
-    reward = folder / "reward.py"
-    before = reward.stat().st_mtime_ns if reward.exists() else 0
-    while process.poll() is None and (not reward.exists() or reward.stat().st_mtime_ns == before):
-        time.sleep(0.001)
-    process.kill()
-    process.communicate()
-    assert kills >= 3
+    assert kills >= 5
     process = go_on(folder)
     _, err = process.communicate(timeout=120)
     assert process.returncode == 0, err

@@ -257,6 +257,49 @@ def test_a_model_that_sees_recovers_the_reward(rule: str, tmp_path: Path, capsys
     assert 'aria-label="the image of state' in page
 
 
+def test_a_model_sees_the_scrambled_pictures(tmp_path: Path) -> None:
+    paths = [str(tmp_path / name) for name in ("set.parquet", "copy.parquet")]
+    save(balls(), tmp_path / "set.parquet")
+    assert main(["demos", "scramble", *paths, "--seed", "3"]) == 0
+    copy = load([tmp_path / "copy.parquet"])
+    ends = [item.trajectory.states[-1] for item in copy.select(role="expert")]
+    others = np.concatenate([item.trajectory.states for item in copy.select(role="negative")])
+    same = np.logical_and.reduce([end == ends[0] for end in ends]) & ~(others == ends[0]).any(axis=0)
+    row, column, channel = (int(places[0]) for places in np.nonzero(same))
+    code = int(ends[0][row, column, channel])
+    source = f"""class Reward:
+    def reward_fn(self, state):
+        return float(state[{row}, {column}, {channel}] == {code})
+"""
+    with ChatServer(answer=lambda prompt: f"A pixel.\n\n```python\n{source}```\n") as server:
+        fitted(tmp_path / "run", tmp_path / "copy.parquet", server, "--images")
+        sent = [json.dumps(each) for each in server.payloads]
+    told = [item.trajectory.extra_info for item in balls()]
+    assert told[0]
+    assert not any(words in prompt for words in told for prompt in sent)
+    colours = set()
+    for found in re.findall(r"data:image/png;base64,([A-Za-z0-9+/=]+)", sent[0]):
+        with Image.open(io.BytesIO(base64.b64decode(found))) as image:
+            colours |= {colour for _, colour in image.convert("RGB").getcolors(1 << 24)}
+    stated = {tuple(pixel) for item in copy for pixel in item.trajectory.states.reshape(-1, 3).tolist()}
+    plain = {tuple(pixel) for item in balls() for pixel in item.trajectory.states.reshape(-1, 3).tolist()}
+    assert len(colours & stated) > 20
+    assert len(colours & plain) < len(colours & stated) / 4
+    score = ["score", str(tmp_path / "run" / "reward.py"), "--demos", str(tmp_path / "copy.parquet")]
+    assert main(score) == 0
+
+
+def test_a_kind_does_not_change_on_resume(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save(balls(), tmp_path / "set.parquet")
+    with ChatServer(answer=model) as server:
+        fitted(tmp_path / "run", tmp_path / "set.parquet", server)
+        capsys.readouterr()
+        assert main(["fit", "--resume", str(tmp_path / "run"), "--generations", "2", "--kind", "grid"]) == 2
+    said = capsys.readouterr().err
+    assert len(said.strip().splitlines()) == 1
+    assert "data.kind" in said
+
+
 def test_a_run_goes_on_is_replayed_and_exported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     save(balls(), tmp_path / "set.parquet")
     with ChatServer(answer=model) as server:

@@ -1,7 +1,8 @@
 """The episodes of a Minari dataset in arrow or Parquet, one folder per episode.
 
-Arrow allocates whatever sizes a file states. So compressed columns in arrow files are refused, which Minari never
-writes. For Parquet files, the sizes are checked first (`parquet/pages.py`). Every batch is validated before use.
+Arrow allocates whatever size a compressed column states. So arrow files with compressed columns are refused. Minari
+never writes such files. For Parquet files, the sizes are checked first (`parquet/pages.py`). Every batch is validated
+before use.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The episodes of a Minari dataset in hdf5. Only data in the file itself are read.
 
-HDF5 follows links into other files, reads a dataset's data from any file that it names, and loads code for unknown
-filters. So each object is checked before it is opened or read. Only objects that trajectories need are opened. In
-`infos`, that is `log_prob` alone.
+The HDF5 library follows links into other files. It reads the data of an HDF5 dataset (an array) from any file that the
+dataset names, and loads code for unknown filters (compression methods). So each object is checked before it is opened
+or read. Only objects that trajectories need are opened. In `infos`, that is `log_prob` alone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ SUPERBLOCK = b"\x89HDF\r\n\x1a\n"
 """First bytes of a superblock, the header of an HDF5 file."""
 
 _SIZES = {0: 13, 1: 13, 2: 9, 3: 9}
-"""Offset in the superblock, by its version, of two bytes: the size of addresses and the size of lengths."""
+"""Map from the superblock's version to the offset of two bytes in it. They state the bytes per address and per length,
+which must be 8."""
 
 _OBJECT = struct.Struct("<HHIQ")
 """Header of an object in a global heap: its index, reference count, reserved bytes and length in bytes."""
@@ -35,6 +36,8 @@ _OBJECT = struct.Struct("<HHIQ")
 
 def require_whole_heaps(file: Path) -> None:
     """Check that the objects in each global heap of a file fill the heap without gaps.
+
+    In a damaged heap, the HDF5 library may search for the next object for ever.
 
     Raises:
         InputError: a damaged heap, or a file whose structure differs from h5py's.
@@ -76,7 +79,7 @@ UNPACKED = 1032
 """Maximum number of unpacked bytes per byte of gzip. HDF5 unpacks all data of a chunk, even beyond the chunk size."""
 
 LONGEST_TEXT = 1 << 20
-"""Maximum size in bytes of a text, for a dataset that stores texts of one fixed length."""
+"""Maximum size in bytes of a text, for an HDF5 dataset with texts of one fixed length."""
 
 _AGAIN = "expected the data in the file itself: write it again, or copy them into one file"
 
@@ -179,7 +182,7 @@ class Hdf5Episodes:
         return found
 
     def _check(self, dataset: Any, where: str) -> None:
-        """Check that a dataset's data lie in this file and need only the filters of `FILTERS`.
+        """Check that the data of an HDF5 dataset lie in this file and need only the filters of `FILTERS`.
 
         Raises:
             InputError: data in another file, another filter, or a compressed chunk larger than the memory.

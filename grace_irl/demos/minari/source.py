@@ -4,10 +4,10 @@ The observation space determines the states:
 
 - a `Box` of one dimension: vectors;
 - a `Box` (h, w, 3) of integers: grids or images;
-- a `Dict` whose only `Box` is `image`: the states of that `Box`;
+- a `Dict` whose only `Box` is `image`: the same states as for that `Box` alone;
 - a `Dict` with a single `Box`, of one dimension: vectors;
-- any other `Dict`: records of its parts. If the user chooses vectors (`--kind`), the one-dimensional boxes are joined
-  in the order of their names.
+- any other `Dict`: records, which are states with named parts. If the user chooses vectors (`--kind`), the
+  one-dimensional boxes are joined in the order of their names.
 
 A text in the `Dict`, such as `mission`, becomes the instruction (`layout.TEXT_KEYS`).
 
@@ -88,7 +88,9 @@ class Episodes(Protocol):
         """The texts of a part of an episode, one per state.
 
         Args:
-            index, names, where: as for `array`.
+            index: index of the episode.
+            names: path of the part.
+            where: dataset and episode, for messages.
             most: number of texts to read, from the first one; None for all.
 
         Raises:
@@ -116,7 +118,8 @@ class MinariSource:
 
     def __init__(self, path: Path, folder: Path, memory: Memory, kind: str = "") -> None:
         self.path = path
-        # The user trusts the folder that they named. Its subfolder `data` may be a link to another place.
+        # The user trusts only the folder that they named. Its subfolder `data` may be a link to another place, so the
+        # metadata must lie inside the named folder.
         named = folder.parent if folder.name == "data" and folder.parent.resolve() != path.resolve().parent else folder
         require_inside(folder / "metadata.json", named)
         about = read_json(folder / "metadata.json", memory)

@@ -38,9 +38,13 @@ MAX_MISSION = 4096
 class MinariWriter(SetWriter):
     """A writer of a Minari dataset. It writes to a temporary folder and moves the complete dataset to its place.
 
-    Grids become `Dict(image, mission)`. Vectors and images become a `Box`, or `Dict(mission, observation)` if the first
-    trajectory has an instruction. Records become a `Dict` of their parts. Minari's JPEG encoding changes values, so it
-    is not used.
+    The kind of the states determines the observation space of Gymnasium:
+
+    - grids: `Dict(image, mission)`;
+    - vectors and images: a `Box`, or `Dict(mission, observation)` if the first trajectory has an instruction;
+    - records (states with named parts): a `Dict` of the parts.
+
+    Minari's JPEG encoding changes values, so it is not used.
 
     Args:
         target: id such as `babyai/go-to-obj/expert-v0` (under MINARI_DATASETS_PATH), or path of a folder whose name

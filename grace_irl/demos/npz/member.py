@@ -38,8 +38,8 @@ MAX_DEFLATE = 1032
 class Member:
     """One array of an archive. It can be read in parts, so the whole array need not be in memory.
 
-    The archive and the array's header both state a size. Before any data are unpacked, these sizes must agree and be
-    possible.
+    The archive and the array's header both state a size. Before any data are unpacked, the two sizes must agree. The
+    compressed data must also be long enough for this size (`MAX_DEFLATE`).
 
     Args:
         archive: the archive.

@@ -3,12 +3,13 @@
 N is the number of rows (steps), and n the number of episodes.
 
 The plain layout has `observations (N, ...)`, `actions (N, ...)` and `episode_lengths (n,)`. Optional arrays are
-`rewards (N,)`, `log_probs (N,)` and `terminals (N,)`. The state after the last action comes from
-`next_observations (N, ...)` or `final_observations (n, ...)`. Without both, the last action is left out, so an episode
-of L rows has L states and L-1 actions.
+`rewards (N,)`, `log_probs (N,)` and `terminals (N,)`, which are flags of terminal steps. The state after the last
+action comes from `next_observations (N, ...)` or `final_observations (n, ...)`. Without both, the last action is left
+out, so an episode of L rows has L states and L-1 actions.
 
-The layout of `imitation` has `obs (N+n, ...)`, `acts (N, ...)`, `indices (n-1,)`, `terminal (n,)` and `rews (N,)`. Its
-`infos` is a pickle and is not read. Any other pickle is refused.
+The layout of `imitation` has `obs (N+n, ...)`, `acts (N, ...)`, `indices (n-1,)`, `terminal (n,)` and `rews (N,)`. In
+`obs`, each episode has one more row for its last state. `indices` holds the first row in `acts` of each episode but the
+first one. `infos` is a pickle and is not read. Any other pickle is refused.
 """
 
 from __future__ import annotations
@@ -205,7 +206,7 @@ class NpzSource:
         return header
 
     def _part(self, name: str) -> _Part:
-        """One part of the states, with the states after each row or after each episode if the archive has them.
+        """A reader for one part of the states, such as the array `observations/camera`.
 
         Raises:
             InputError: arrays whose lengths do not match.
@@ -266,7 +267,7 @@ class _Part:
     Args:
         path: path of the archive.
         observations: array with the rows of the part.
-        following: array with the state after each row or after each episode, or None.
+        following: array with this part of the state after each row or after each episode, or None.
         kind: "final_observations" if `following` has one state per episode, "next_observations" for one per row, or "".
         whole: whether the rows of `observations` include the last state of each episode.
     """

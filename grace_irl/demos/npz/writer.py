@@ -126,7 +126,7 @@ class _Spool:
 
     Args:
         folder: folder of the temporary file.
-        like: rows that determine the dtype and the shape of one row, for all later rows.
+        like: rows with the dtype and the row shape of the array.
     """
 
     def __init__(self, folder: Path, like: NDArray[Any]) -> None:

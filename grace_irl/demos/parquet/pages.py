@@ -44,8 +44,9 @@ class Chunk:
         unpacked: size of all pages in bytes, unpacked.
         largest: size of the largest page in bytes, unpacked.
         text: whether the values are texts or bytes, instead of numbers.
-        width: bytes per number; 0 for texts, whose size `unpacked` covers. For texts in a struct it is the size of the
-            longest dictionary entry, because Arrow copies the entries into the rows.
+        width: bytes in memory per value. For numbers, the size of the type. For texts 0, because `unpacked` contains
+            their bytes. For texts in a struct, the size of the longest dictionary entry, because Arrow copies an entry
+            into each row.
     """
 
     values: int

@@ -60,7 +60,8 @@ WORD_COLUMNS = ("action_text", "step_instruction")
 """Text columns with each action and its purpose. The last row of an episode is null."""
 
 SCREENSHOT = "screenshot"
-"""Name of the screenshot column. Each screenshot is a struct with the picture itself, with its place, or with both."""
+"""Name of the screenshot column. Each screenshot is a struct with the picture itself, with its place (a file and an
+offset, for example), or with both."""
 
 PICTURE = "bytes"
 """Name of the struct's field with the picture. `PLACE_TEXTS` and `PLACE_NUMBERS` name the fields of its place."""
@@ -79,7 +80,7 @@ PART = "state/"
 """Prefix of a column with a named part of the states, as in `state/camera`."""
 
 FOREIGN_PART = "observation."
-"""Prefix of such a column in LeRobot's data sets for robots, as in `observation.camera.left`."""
+"""Prefix of a column with a part of the states in LeRobot's data sets for robots, as in `observation.camera.left`."""
 
 
 def part_columns(names: Sequence[str]) -> dict[str, str]:

@@ -150,7 +150,7 @@ class ParquetWriter(SetWriter):
             )
         batches = [self._batch(piece, self._schema) for piece in self._pending]
         table = pa.Table.from_batches(batches).unify_dictionaries()
-        if _text_parts(self._schema):  # one chunk, because Arrow writes further chunks text by text
+        if _text_parts(self._schema):  # one chunk, because Arrow would write the texts of further chunks one by one
             table = table.combine_chunks()
         self._writer.write_table(table, row_group_size=2 * BATCH_ROWS)
         self._pending.clear()
@@ -204,7 +204,15 @@ class ParquetWriter(SetWriter):
 
 
 def _schema(demonstrations: list[Demonstration], metadata: Metadata, screenshot: pa.DataType | None) -> pa.Schema:
-    """The schema with all columns that these demonstrations need. Screens always get all columns for screens."""
+    """The schema with all columns that these demonstrations need.
+
+    Screens always get the columns for action texts and step instructions, even if these demonstrations have none.
+
+    Args:
+        demonstrations: demonstrations of the first row group.
+        metadata: metadata of the set.
+        screenshot: type of the screenshot column, or None to leave it out.
+    """
     trajectories = [demonstration.trajectory for demonstration in demonstrations]
     kind, first = metadata.state_kind, trajectories[0]
     fields = [pa.field("episode", pa.int32(), nullable=False)]

@@ -102,7 +102,7 @@ class AndroidControlSource:
 
 
 def _texts(record: EpisodeRecord, about: About, where: str, memory: Memory) -> list[str]:
-    """The screens of a record as canonical XML, with their residues restored (`residue.py`)."""
+    """The screens of a record as canonical XML, with everything restored that their trees lack (`residue.py`)."""
     beside = about.screens or (None,) * len(record.trees)
     if len(beside) != len(record.trees):
         raise InputError(

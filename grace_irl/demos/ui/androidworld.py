@@ -10,8 +10,8 @@ none. An element has one of three forms:
 - an object with the fields of AndroidWorld's class `UIElement`;
 - the element as Python prints it, `UIElement(text='…', …)`.
 
-`result` states whether the episode succeeded. It becomes `Trajectory.terminated`. If the user gives no role, it also
-determines the role.
+`result` states whether the episode succeeded. It becomes `Trajectory.terminated`. If the user gives no role, a success
+makes the episode an expert, and a failure makes it negative.
 """
 
 from __future__ import annotations

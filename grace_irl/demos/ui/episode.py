@@ -36,7 +36,7 @@ _OTHERS = (".parquet", ".npz", ".tfrecord", ".json", ".json.gz", ".yaml", ".yml"
 """Endings of other files that could be demonstrations."""
 
 MAX_BYTES = 1024 * 1024 * 1024
-"""Maximum size of an episode's states in bytes. Their array has rows of one length, which the longest screen sets."""
+"""Maximum size of an episode's states in bytes. In their array, every state takes as many bytes as the longest one."""
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,9 @@ def attributes(*stated: Mapping[str, Any]) -> dict[str, object]:
 
 
 def rectangle(found: Mapping[str, Any]) -> tuple[int, int, int, int] | None:
-    """The bounds of a node (left, top, right, bottom), from any notation of the sources; None without valid bounds.
+    """The bounds of a node (left, top, right, bottom) in pixels; None without valid bounds.
+
+    Sources use several notations, for example a text, a mapping with four sides, or two corners.
 
     Args:
         found: values by field name, with the names normalised by `_plain`.

@@ -146,8 +146,8 @@ def _add_tree(
 ) -> None:
     """Add a node of a window and all its descendants to the root.
 
-    Nodes are numbered layer by layer, as in `android_env`. Only a node whose id is another number gets the attribute
-    `unique-id`.
+    Nodes are numbered layer by layer, as in `android_env`. A node gets the attribute `unique-id` only if its id differs
+    from its number.
 
     Args:
         root: element that receives the node.

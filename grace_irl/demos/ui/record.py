@@ -203,8 +203,8 @@ class About:
         task, split, goals: attributes of `Demonstration`.
         terminated, truncated: attributes of `Trajectory`.
         arrays: map from the names in `ARRAYS` to the trajectory's arrays. Missing arrays are left out.
-        screens: residue of each screen (`residue.py`). It holds what an accessibility forest cannot represent. None for
-            a screen without a residue; () if no residues are stored.
+        screens: for each screen, the parts of its XML that its accessibility forest cannot represent (`residue.py`).
+            None for a screen without such parts; () if nothing is stored.
     """
 
     metadata: Metadata = METADATA
@@ -224,7 +224,7 @@ class About:
         Args:
             demonstration: the demonstration.
             metadata: metadata of the set.
-            screens: residue of each screen, or None for a screen without one.
+            screens: for each screen, the result of `residue.difference`.
         """
         trajectory = demonstration.trajectory
         arrays = {name: getattr(trajectory, name) for name in ARRAYS}

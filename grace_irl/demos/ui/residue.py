@@ -1,7 +1,8 @@
 """The residue of a screen: the parts of its XML that AndroidControl's accessibility forest cannot represent.
 
-It is the difference between the XML of the screen and the XML that `forest.py` makes from its forest. grace-irl's
-AndroidControl files store it beside the forest, so that the screen can be restored.
+A forest holds one tree of nodes per window of the screen. The residue is the difference between the XML of the screen
+and the XML that `forest.py` makes from the screen's forest. grace-irl's AndroidControl files store the residue beside
+the forest, so that the screen can be restored.
 
 The residue holds attributes without a field in a forest (such as `NAF` and `rotation`), values that a field cannot
 hold, and the order of each node's attributes. A screen that came from a forest has no residue.
@@ -23,7 +24,7 @@ Residue = Mapping[str, Any]
 - `hierarchy`: attributes of the root;
 - `layouts`: the different lists of attribute names that nodes have;
 - `layout`: for each node, the index of its list in `layouts`;
-- `values`: map from the number of a node to the attributes whose values the forest does not hold.
+- `values`: map from the index of a node (in document order) to the attributes whose values the forest does not hold.
 """
 
 

@@ -42,7 +42,7 @@ def is_name(path: str | Path) -> bool:
 
 
 def is_shard_of_folder(path: Path) -> bool:
-    """Whether a path in a folder is a shard. Files with another suffix than `.gz` are judged by their name alone."""
+    """Whether a path in a folder is a shard. A file with a suffix other than `.gz` is judged by its name alone."""
     return path.is_file() and (is_name(path) or (path.suffix in ("", ".gz") and is_tfrecord(path)))
 
 
@@ -200,8 +200,8 @@ class Shard:
         """Look up one record.
 
         The current record of `records` and the last result of `record` are in memory. For another record, reading
-        continues after the last result. It restarts at the beginning if the record lies before, or if the file has
-        changed.
+        continues after the last result. Reading restarts at the beginning of the file if the record lies before that
+        result, or if the file has changed.
 
         Raises:
             InputError: the file is missing or has changed.

@@ -35,7 +35,7 @@ def natural(path: Path) -> list[tuple[int, int | str]]:
 
 
 MAX_BYTES = 32 * 1024 * 1024
-"""Maximum size of a text file in bytes after unpacking. Real histories have up to 10 MB."""
+"""Maximum size of a text file in bytes after unpacking. Real files, such as AndroidWorld's, have up to 10 MB."""
 
 
 MAX_PARTS = 1_000_000
@@ -75,7 +75,12 @@ def read_bytes(path: Path, memory: Memory, limit: int = MAX_BYTES) -> bytes:
 
 
 def read_text(path: Path, memory: Memory, limit: int = MAX_BYTES) -> str:
-    """Read a whole file as text. The arguments are those of `read_bytes`.
+    """Read a whole file as text. A `.gz` file is unpacked.
+
+    Args:
+        path: the file.
+        memory: memory limit of the set.
+        limit: maximum number of bytes after unpacking.
 
     Raises:
         InputError: the errors of `read_bytes`, or not UTF-8.

@@ -34,8 +34,8 @@ class _Bound:
         loop: the event loop.
         wire: connections to the server.
         slots: semaphore that limits the number of requests in parallel.
-        opening: lock of the first contact.
-        probing: lock of the probe that finds the answer format.
+        opening: lock, so that only one call makes the first contact.
+        probing: lock, so that only one call sends the probe that finds the answer format.
         watch: object that waits for a server that is away.
     """
 
@@ -307,7 +307,7 @@ class ChatClient:
             problem: the last failure.
             tries: number of failures since the server was last away.
             same: number of these failures that are of the same kind as the last one.
-            spent: seconds since the first attempt.
+            spent: seconds since the first attempt, or since the server was last away.
         """
         if problem.busy:
             if spent + problem.retry_after > self.settings.patience:

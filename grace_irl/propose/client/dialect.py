@@ -76,8 +76,8 @@ class Dialect:
         asked = payload.get("n", 1)
         if asked == 1:
             return
-        # One response with too few answers may be an accident. After two in a row their number counts as the limit.
-        # The limit of llama.cpp is one.
+        # One response with too few answers may be an accident. After two in a row, the number of answers in the last
+        # one becomes the limit. llama.cpp returns one answer to each request.
         self.short_answers = self.short_answers + 1 if choices < asked else 0
         if self.short_answers > 1:
             self.most_choices = max(1, choices)

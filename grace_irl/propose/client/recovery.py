@@ -156,8 +156,8 @@ CODE = "reward_class_code"  # key of the program in `ANSWER_SCHEMA`
 SAMPLES = 4
 """Number of answers to the probe, at the run's temperature.
 
-The probe asks the model to copy `PROGRAM` into a JSON object. All answers must pass, since JSON is not worth one broken
-program in ten."""
+The probe asks the model to copy `PROGRAM` into a JSON object. All answers must pass, because if JSON broke even one
+program in ten, the format "code" would be better."""
 
 MAX_TOKENS = 800  # maximum tokens of an answer to the probe; the copy takes about 250
 

@@ -15,9 +15,9 @@ MOST = 400
 """Maximum number of new, removed, changed and moved nodes in two screens. With more, `difference` returns None."""
 
 MANY = 8
-"""If a screen has this number of distinct lines or more, a quarter of them must be on the screen before it.
+"""A screen with at least this number of distinct lines must share a quarter of them with the screen before it.
 
-Otherwise `difference` returns None."""
+If it shares fewer, `difference` returns None."""
 NEAR = 40  # maximum characters of a label that describes the position of a node
 
 

@@ -18,7 +18,7 @@ from grace_irl.propose.views.words import table
 Code = tuple[int, int, int]  # the three numbers of a cell, whose meaning is unknown
 Place = tuple[int, int]  # row and column of a cell
 
-_BITS = 20  # maximum bits of each number of a code that is packed into one number
+_BITS = 20  # maximum bits of each of a code's three numbers, so that all three fit into one integer
 
 
 def codes_in(cells: NDArray[Any]) -> Counter[Code]:
@@ -46,7 +46,7 @@ def commonest(grids: Iterable[NDArray[Any]]) -> tuple[Code, ...]:
 
 
 def backdrop(states: Sequence[NDArray[Any]], codes: Sequence[Code]) -> NDArray[np.int64]:
-    """Make the background `(h, w, 3)` of grids of one size. A cell gets the code that it has most often.
+    """Make the background `(h, w, 3)` of grids of one size. A cell gets the one of `codes` that it has most often.
 
     Args:
         states: arrays `(n, h, w, 3)` of one size.

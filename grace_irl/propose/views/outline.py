@@ -20,7 +20,7 @@ LONGEST = 300
 """Maximum characters of one text, description or id. Longer ones are cut and end with the number of cut characters."""
 
 ANY_TEXT = " with any text"
-"""End of a line that stands for a node whatever its text is."""
+"""End of a line that matches a node with any text."""
 
 _PLAIN = re.compile(r"[\w$.-]{1,80}", re.ASCII)
 _INDENT = 3  # spaces before the line of an outermost node
@@ -106,7 +106,7 @@ class Item:
     def importance(self) -> int:
         """Importance of the node for a reader, from 0 to 3.
 
-        It is 3 for a node in a state of `_TELLING`, 2 for a node with a label or "unchecked", 1 for a node with an id.
+        It is 3 for a node in a rare state (`_TELLING`), 2 for a node with a label or "unchecked", 1 for one with an id.
         """
         if any(state in _TELLING for state in self.states):
             return 3
@@ -166,7 +166,7 @@ class ScreenOutline:
 
     @cached_property
     def told(self) -> frozenset[tuple[str, str, str]]:
-        """A triple of package, line without texts, and line for each item.
+        """A triple of package, line without texts, and line for each item, to count lines over many screens.
 
         An item with a label and an id has a second triple, whose line ends with `ANY_TEXT` instead of the texts.
         """

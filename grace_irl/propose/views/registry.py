@@ -40,7 +40,7 @@ class NoStates:
         return repr(state)
 
     def change(self, before: Any, after: Any) -> str:
-        """The second state."""
+        """The second state as Python prints it."""
         del before
         return repr(after)
 

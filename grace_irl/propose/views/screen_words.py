@@ -1,8 +1,8 @@
 """Tables for prompts about screens, counted over training data.
 
-A screen is positive if its label says that the task is done. One table has the places on positive screens whose texts
-share words with the instruction. The other has the nodes that positive screens have more often than others. An item is
-a node as a line of an outline (`outline.Item`).
+A screen is positive if its label says that the task is done. One table has the nodes on positive screens whose text or
+description shares words with the instruction. The other has the nodes that positive screens have more often than
+others. An item is a node as a line of an outline (`outline.Item`).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from grace_irl.propose.views.outline import ANY_TEXT, Item, ScreenOutline, named
 from grace_irl.propose.views.words import going_with, words_of
 
 MAX_TRAJECTORIES = 200
-"""Maximum number of expert trajectories for the table of words. Each instruction is compared with a screen of each."""
+"""Maximum number of trajectories for the first table, since each instruction is compared with a screen of each one."""
 
-MOST_PLACES = 8  # maximum number of places in the table
-LEAST_GAP = 0.25  # minimum difference between the shares of own and of other instructions with a word of the place
+MOST_PLACES = 8  # maximum number of places (see `Sharing`) in the table
+LEAST_GAP = 0.25  # minimum of `Sharing.own` as a share of all trajectories, minus `Sharing.other`
 EXAMPLE = 60  # maximum characters of a place's text, and of its instruction, in an example
 
 
@@ -50,7 +50,8 @@ class Sharing:
         place: line of the node without texts and states, then "text" or "desc".
         package: package of the node.
         own: number of trajectories whose own instruction shares a word with the place.
-        other: share, 0 to 1, of the pairs of a screen and another instruction that have a word in common at the place.
+        other: share, 0 to 1, of the pairs of a screen and the instruction of another trajectory that have a word in
+            common at the place.
         example: a text of the place, the shared words, and the instruction that shares them.
         name: `Item.name` of the node.
     """
@@ -116,7 +117,10 @@ def sharing(found: Sequence[Reached]) -> list[Sharing]:
 
 
 def words_table(found: Sequence[Reached], places: Sequence[Sharing], tokens: int) -> str:
-    """Write the places that share words with instructions, and the nodes that go with a word, within a token limit."""
+    """Write the places that share words with instructions, and the nodes that occur with a word.
+
+    The text keeps within a limit of tokens (estimated).
+    """
     packages = {item.package for each in found for item in each.items}
 
     def of(package: str) -> str:

@@ -32,7 +32,7 @@ class Shown:
         debug: texts of the program's debug_fn by step.
         wrong: steps whose states the program misclassifies.
         focus: steps, most often some of the wrong ones, that stay when other steps are left out.
-        only_focus: whether to leave out every step that is neither in focus nor directly before a step in focus.
+        only_focus: whether to write only the first step, the steps in focus, and the step before each of these.
         marks: whether to mark positive states.
         restate: whether to write goal states in full in addition to their changes.
         limit: maximum tokens, or None. The shortest form may exceed it.
@@ -84,7 +84,7 @@ def write(view: View, shown: Shown, tokens: int | None = None) -> str:
     if not limits:
         return _lines(view, shown, order)
     view = _fine(view, shown, order, min(limits))
-    # Each gap takes a line, so a trajectory with few changes may be shorter without gaps.
+    # Consecutive steps without a change share one line, so a trajectory with few changes may be shorter without gaps.
     if len(order) <= _SHORT and estimate(whole := _lines(view, shown, order)) <= min(limits):
         return whole
     # Search for the largest number of steps that fits, from below, since a random walk may have thousands.
@@ -126,7 +126,7 @@ def _fine(view: View, shown: Shown, order: Sequence[int], tokens: int) -> View:
 
 
 def _order(shown: Shown) -> list[int]:
-    """Order the steps by importance: those of `foremost`, then the others, spread ever more finely."""
+    """Order the steps by importance: those of `foremost`, then the others in the order of `halves`."""
     first = foremost(shown)
     if shown.only_focus and shown.focus:
         return first

@@ -1,4 +1,7 @@
-"""The view of screens. It writes a screen as an outline, or as changes since another screen."""
+"""The view of screens. It writes a screen as an outline, or as changes since another screen.
+
+An outline has one line for each informative node of the screen. A node with its line is an item (`outline.Item`).
+"""
 
 from __future__ import annotations
 
@@ -40,8 +43,8 @@ class ScreenWeights:
     """Statistics of the training screens, which rank the items of a screen by how much they say about it.
 
     Attributes:
-        names: share of the screens that have a node, by `Item.name`. Rare nodes say most.
-        lines: share of the screens that have a line, by `Item.key`.
+        names: share of the screens that have a node, by `Item.name` (package, class and id). Rare nodes say most.
+        lines: share of the screens that have a line, by `Item.key` (package and line).
         relevant: names (`Item.name`) of nodes that mark positive screens or share words with instructions.
     """
 

@@ -1,4 +1,7 @@
-"""The view of vectors: rounded rows, with a table of the fields that separate positive from negative states best."""
+"""The view of vectors: rounded rows, with a table of the fields that separate positive from negative states best.
+
+A field is one number of the vector, the same in all states.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ MAX_FIELDS = 24
 class VectorView:
     """View of vectors `(n,)`. It rounds each number to about a tenth of its field's standard deviation."""
 
-    modules, tokens_of, helps = "numpy", "codes", True
+    modules, tokens_of, helps = "numpy", "values", True
     restated = FULL_GOAL
     recalls = 1
     coarser = None  # states have no shorter form

@@ -12,8 +12,8 @@ class View(Protocol):
     """A writer of states of one kind. It depends only on training data, and it stays the same during a run.
 
     The arguments `state`, `before` and `after` are elements of `Trajectory.states`. Prompts write the result of
-    `state()` or `change()` after the number of a state. All of its lines but the first are indented by at least two
-    spaces.
+    `state()` or `change()` after the number of a state. All lines of a result but the first are indented by at least
+    two spaces.
 
     Attributes:
         modules: modules that programs need to read these states, for prompts.

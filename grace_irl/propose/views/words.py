@@ -1,6 +1,6 @@
-"""Table for prompts about grids: the codes near the goal that go with words of instructions.
+"""Table for prompts about grids: the codes of cells that are near the goal whenever the instruction has a word.
 
-Each cell of a grid has one code in each of three channels. `going_with`, which counts, is also used for screens.
+Each cell of a grid has one code in each of three channels. `going_with` does the counting, also for screens.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from grace_irl.demos.labels import Labelled
 from grace_irl.propose.tokens import estimate
 
 CHANCE = 0.2
-"""Maximum probability that a code goes with a word by chance. Codes with a higher probability are left out."""
+"""Maximum probability that a code occurs with a word by chance. Codes with a higher probability are left out."""
 
 PER_WORD = 3  # maximum number of things (see `Going`) for each word
 
@@ -28,11 +28,12 @@ _CHANNELS = "abc"
 
 
 Going = dict[str, tuple[int, list[tuple[Thing, int, float]]]]
-"""For each word, the number of instructions that have it, and at most `PER_WORD` things that go with it.
+"""For each word, the number of instructions that have it, and at most `PER_WORD` things that always occur with it.
 
-A thing is a part of a state: a pair of channel and code in a grid, or a line of a screen. With each thing come two
-numbers. One is the number of instructions without the word that go with the thing. The other is the probability that
-the thing goes with all instructions with the word by chance. Things with the lowest probability come first."""
+A thing is a part of the state at the goal: a pair of channel and code in a grid, or a line of a screen. With each thing
+come two numbers. One is the number of trajectories that have the thing although their instruction lacks the word. The
+other is the probability that all trajectories with the word have the thing by chance. Things with the lowest
+probability come first."""
 
 
 def associations(items: Sequence[Labelled]) -> Going[tuple[int, int]]:
@@ -82,7 +83,7 @@ def words_of(text: str) -> frozenset[str]:
 def table(items: Sequence[Labelled], tokens: int) -> str:
     """Write the result of `associations` within a token limit; "" if it is empty or the limit is too low.
 
-    Words that are least likely to go with their codes by chance come first.
+    Words that are least likely to occur with their codes by chance come first.
     """
     total = sum(bool(item.positive.any() and item.trajectory.extra_info) for item in items)
     lines = [

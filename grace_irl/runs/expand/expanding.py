@@ -1,4 +1,4 @@
-"""The rounds of an expansion.
+"""The rounds of an expansion, which alternates between fitting a reward and training a policy.
 
 A round trains a policy, plays it and judges its rollouts. Then it searches for a better reward, or reshapes the reward
 if learning stalls.
@@ -92,7 +92,8 @@ class Expanding:
         """Work on the remaining rounds, and return the last run.
 
         Args:
-            run: the run whose best program is the reward after the last complete round; without one, round 0's run.
+            run: the run whose best program is the reward after the last complete round. If no round is complete, it is
+                the run of round 0.
             done: the complete rounds, in order.
         """
         rounds = [*done] or [self._keep(self._of_run(Round(0), run))]
@@ -140,8 +141,8 @@ class Expanding:
             this = replace(this, shaped="")
         elif self._rule != "all" and stalls(learnt.paid, this.alike, this.rollouts):
             this = replace(this, stalled=True, shaped=this.shaped or self._reshape(this, run))
-        # A reshaped version that is the reward already remains it. A new one becomes the reward if this policy learnt
-        # better than the last policy.
+        # If the policy was trained on a reshaped version and the round searched for no new reward, that version is the
+        # reward in two cases. It was the reward already, or this policy learnt better than the last policy.
         taught = shaped and not this.changed and (before.reward == this.trained_on or share(this) > share(before))
         return run, self._of_run(replace(this, reward=this.trained_on if taught else ""), run)
 
@@ -178,8 +179,9 @@ class Expanding:
         """Train the policy of a round.
 
         If the reward is unchanged, training starts from the last policy. If the reward is new, the learner decides
-        whether training starts from an earlier policy (`Learner.carries`). This is the last policy or, with rule "all",
-        the favourite under the new reward. A worse reward may have made the last policy worse than the favourite.
+        whether training starts from an earlier policy (`Learner.carries`). With rule "all", it is the policy with the
+        highest return under the new reward (`favourite`), since a bad reward may have spoilt the last policy. With
+        other rules, it is the last policy.
         """
         kept = this.trained_on == self._named(reward)
         on = this.policy if kept or self._learner.carries else ""

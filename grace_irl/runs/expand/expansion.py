@@ -8,7 +8,7 @@ the folder `rounds/n` contains:
 - `rollouts.parquet`: the rollouts that became negatives;
 - `alike.parquet`: the rollouts that look like an expert's and are not used;
 - `run/`: the search with the new negatives, if the reward was not good enough on them;
-- `shaping/`: the run that reshapes the reward, if learning stalled;
+- `shaping/`: the run that reshapes the reward (makes it rise more steadily), if learning stalled;
 - `round.json`: the record of the round, once it is complete.
 
 Files are written atomically, and repeated work gives the same files. So a killed expansion resumes after its last
@@ -113,7 +113,8 @@ def resume(
 
     Args:
         folder: folder of the expansion or run.
-        flags, sets: changed settings, in the forms that `resolve` takes. They have no effect on complete rounds.
+        flags: changed settings by `section.key`. They have no effect on complete rounds.
+        sets: changed settings as texts of the form `section.key=value`.
         parts: objects and callbacks of the caller.
         learner: learner of policies, in place of PPO.
         vouched: the configuration that a trusted comparison has for this expansion; None without one.

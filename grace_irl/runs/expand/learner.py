@@ -86,7 +86,9 @@ class Learner(Protocol):
 
 
 def form_of(config: ExpandConfig, rule: str, *, reshaped: bool = False) -> Form:
-    """The form of the reward for training, for example "raw" or "soft". It resolves "auto" (`ExpandConfig.form`).
+    """The form in which the policy gets the reward, for example "raw" or "soft" (`grace_irl.rewards.scale.Scale`).
+
+    The setting `ExpandConfig.form` names it. If the setting is "auto", the form depends on the rule.
 
     Args:
         config: the settings of the expansion.

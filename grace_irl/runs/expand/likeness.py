@@ -134,11 +134,11 @@ def like_experts(
     - "all": a classifier that does not use the reward cannot separate the rollout's states from the experts' states
       (threshold `config.expand.alike`).
     - "last" and "goal": the environment terminated the rollout, and the reward of its last state is at least G. G is
-      the lowest reward of an expert's final goal state.
+      the lowest reward of the last state of an expert whose episode ended in a goal state.
     - "goal", if no expert episode ended in a goal state: one of two conditions. Either the environment terminated the
       rollout, and the reward of its last state is at least H. Or the rollout has states with rewards of at least H, and
-      the classifier cannot separate them from goal states of experts with the same instruction. H is the lowest among
-      the experts' highest rewards of goal states.
+      the classifier cannot separate them from goal states of experts with the same instruction. To compute H, take the
+      highest reward of each expert's goal states. H is the minimum of these rewards over all experts.
 
     Args:
         reward: the file of a reward.

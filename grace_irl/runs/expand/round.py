@@ -32,7 +32,8 @@ class Round:
         changed: whether this round searched for a new reward.
         reward: file of the expansion's reward after this round: the run's reward, or its reshaped version if policies
             learnt better from that version.
-        shaped: file of the reshaped version that the next round trains on; "" if it trains on the run's reward.
+        shaped: file of the reshaped version (a variant that rises more steadily) that the next round trains on; "" if
+            it trains on the run's reward.
         trained_on: file of the reward that this round's policy was trained on; "" in round 0.
         stalled: whether learning stalled although the reward separates rollouts from experts (`expanding.stalls`).
         policy: file of the policy; "" in round 0.
@@ -41,8 +42,8 @@ class Round:
         alike: number of rollouts that look like an expert's, and so are no negatives.
         new_accuracy, new_fitness: accuracy and fitness of the last run's reward on the experts and this round's new
             negatives. Threshold and calibration are those in the reward file. None without new negatives.
-        mean, deviation: mean and standard deviation of the rollouts' return under the environment's own reward. No
-            search uses it.
+        mean, deviation: mean and standard deviation of the rollouts' return under the environment's own reward, which
+            no search uses.
         success: share of rollouts that reached the goal; None if the environment has no goal.
         components: mean sum per rollout of each component of the environment's own reward, by name.
     """

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Spread(NamedTuple):
-    """Minimum, mean and maximum of a number over all states."""
+    """Minimum, mean and maximum of a quantity over all states, such as the number of nodes."""
 
     least: int
     mean: float

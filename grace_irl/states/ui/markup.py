@@ -17,10 +17,11 @@ MAX_NODES = 100_000
 """Maximum number of nodes of one screen. Real screens have 10 to 2,000."""
 
 MAX_DEPTH = 256
-"""Maximum depth of nested elements, the root included. It is lxml's default, so every program can parse every state."""
+"""Maximum depth of nested elements, the root included. It is lxml's default limit, so reward programs can parse every
+state with lxml as it is."""
 
 NODE_BYTES = 5_500
-"""Memory in bytes of a node that `add` appends, not counting the texts in `values`. It is rounded up from 5,028,
+"""Memory in bytes of a node that `add` appends, not counting the texts of its attributes. It is rounded up from 5,028,
 measured once, without a script."""
 
 ATTRIBUTES: dict[str, str] = {
@@ -41,8 +42,8 @@ ATTRIBUTES: dict[str, str] = {
     "password": "false",
     "selected": "false",
 }
-"""Attributes of every node of a uiautomator dump, in order, with their defaults. The attribute `bounds` follows and has
-no default."""
+"""Attributes of every node in the XML of Android's tool uiautomator, in order, with their defaults. The attribute
+`bounds` follows and has no default."""
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DECLARATION = re.compile(r"\s*<\?xml\s[^>]*?\?>")
@@ -114,7 +115,7 @@ def write(root: etree._Element, where: str = "") -> str:
 
 
 def hierarchy(rotation: int = 0) -> etree._Element:
-    """The root of an empty screen, for readers whose files hold no XML."""
+    """The root of an empty screen, for file formats that describe screens in another form than XML."""
     root = etree.Element("hierarchy")
     root.set("rotation", str(rotation))
     return root
@@ -130,7 +131,7 @@ def add(parent: etree._Element, values: Mapping[str, object]) -> etree._Element:
     """
     stated = {name: _spelled(value) for name, value in values.items() if value is not None}
     if "index" not in stated:
-        last = next(parent.iterchildren(reversed=True), None)  # lxml counts children one by one
+        last = next(parent.iterchildren(reversed=True), None)  # `len(parent)` is slow: lxml counts one by one
         stated["index"] = "0" if last is None else str(int(last.get("index", "0")) + 1)
     bounds = {"bounds": stated["bounds"]} if "bounds" in stated else {}
     return etree.SubElement(parent, "node", {**ATTRIBUTES, **bounds, **stated})

@@ -33,8 +33,8 @@ class Node:
         children: `order` of each child.
         end: `order` of the first later node that is not inside this one.
         depth: number of nodes around this one; 0 for a child of the root.
-        index: index among the siblings, from the state.
-        bounds: rectangle in pixels; None if the state has none or an unreadable one.
+        index: index among the siblings, as the XML states it.
+        bounds: rectangle in pixels; None if the XML states none or an unreadable one.
         visible: whether the node is not marked as hidden and its rectangle is not empty.
     """
 

@@ -36,8 +36,8 @@ NOT_SEVERAL = 2.5
 Columns = tuple[int, ...]
 """Indices of filters that one thing must pass."""
 Stages = tuple[tuple[tuple[Columns, ...], ...], ...]
-"""The stages of an instruction, in order. A stage is a tuple of steps in any order. A step is a tuple of `Columns`: the
-first for the thing of the event, the others for the things beside it."""
+"""The stages of an instruction, in order. A stage is a tuple of steps, which may happen in any order. A step is a tuple
+of `Columns`: the first for the thing of the event, the others for the things beside it."""
 
 
 class GridEvidence:
@@ -48,7 +48,7 @@ class GridEvidence:
 
     Args:
         scenes: the trajectories as tables of events.
-        positives: (T+1,) per scene: whether each state is positive.
+        positives: for each scene an array (T+1,), whether each state is positive.
     """
 
     def __init__(self, scenes: Sequence[Scene], positives: Sequence[NDArray[np.bool_]]) -> None:
@@ -188,7 +188,7 @@ class GridEvidence:
 
 
 def _filters(scenes: Sequence[Scene]) -> tuple[Filter, ...]:
-    """All filters that some thing in the data passes, and `SEVERAL`."""
+    """All filters that some thing in the data passes, and `SEVERAL` ("one of several")."""
     filters: set[Filter] = set()
     for scene in scenes:
         for rows in (scene.happenings, scene.things):

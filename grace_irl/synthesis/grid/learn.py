@@ -123,7 +123,8 @@ DOUBT = 1.5
 PROFILE_MARGIN = 12.0
 """If another meaning of a word costs at most this much more, the meanings of the other words are optimised for it."""
 FREE_MARGIN = 4.0
-"""If it then costs at most this much more, the meanings of all words are optimised, including this word."""
+"""If the optimised reading costs at most this much more than the best one, the meanings of all words are optimised,
+including the one of this word."""
 
 
 def learn(lexicon: Lexicon, events: Sequence[int], seed: int, known: Sequence[GridReading] = ()) -> Posterior:

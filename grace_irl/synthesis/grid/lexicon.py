@@ -33,7 +33,8 @@ nouns and adjectives rarely name them."""
 ORDER = 1.5
 """Price of an instruction that names two features in the rarer order. Languages keep to one order, as in "red ball"."""
 FRAME = 1.5
-"""Price of two words that fill the same gap ("a _ ball") but name different features; half if one names nothing."""
+"""Price of two words that fill the same gap ("a _ ball") but name different features. If one of the words has no
+meaning, the price is half."""
 
 
 class ReadingPrices:
@@ -212,7 +213,9 @@ class Lexicon:
     def neighbours(
         self, reading: GridReading, frozen: str | None = None
     ) -> Iterator[tuple[GridReading, Sequence[int]]]:
-        """Generate the readings that differ in one meaning or constant, with the indices of the scenes that it affects.
+        """Generate the readings that differ from a reading in one meaning or constant.
+
+        Each comes with the indices of the scenes whose cost the change affects.
 
         Args:
             reading: the reading to change.

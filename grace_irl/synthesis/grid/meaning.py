@@ -52,12 +52,14 @@ class Filter:
 class Plan:
     """A plan of instructions: the words at which they are split, called separators.
 
-    The arrangement of a separator is the relation of the parts on its left and right. Instructions are split at "then"
-    and "after" first, and at "beside" last.
+    Each separator has an arrangement, which is the relation between the parts on its left and right:
 
-    * then: the left part happens before the right part.  * after: the right part happens before the left part.
-    * both: the parts are steps that happen in any order.
-    * beside: the right part describes a neighbour of the thing that the left part describes.
+    * then: the left part happens first, as in "take the key, then open the door".
+    * after: the right part happens first, as in "open the door after you take the key".
+    * both: the parts happen in any order, as in "take the key and the ball".
+    * beside: the right part describes a neighbour of the thing on the left, as in "the ball next to the box".
+
+    Instructions are split first at separators whose arrangement is then or after, next at both, and last at beside.
 
     Attributes:
         separators: sorted pairs of a word and its arrangement; () if every instruction is one step.
@@ -99,7 +101,8 @@ def _cut(words: Words, separators: Sequence[str]) -> tuple[Words, ...]:
 
 
 SEVERAL = Filter("count", 1)
-"""The meaning of "a" in contrast to "the": several things match. It excludes no thing, so no program uses it."""
+"""The meaning of "a" in contrast to "the": several things match. It has an influence on the cost of readings. Programs
+do not test it, because it excludes no thing."""
 
 Meanings = tuple[tuple[str, tuple[Filter, ...]], ...]
 """Pairs of a word and its filters. A thing fits the word if it passes one of these filters."""
@@ -158,7 +161,14 @@ class Outline:
     def of(
         cls, hypothesis: Hypothesis, perception: Perception, vocabulary: Sequence[str], phrases: Sequence[str]
     ) -> Outline:
-        """Build the outline of a hypothesis. The arguments are those of `write_source`."""
+        """Build the outline of a hypothesis.
+
+        Args:
+            hypothesis: the interpretation of the instructions.
+            perception: the agent and the background, which all trajectories share.
+            vocabulary: all words and phrases of the training instructions.
+            phrases: groups of words that are read as one.
+        """
         plan = hypothesis.plan
         sure, guessed = _by_feature(hypothesis.meanings), _by_feature(hypothesis.guesses)
         parting = [word for word, _ in plan.separators]

@@ -1,7 +1,8 @@
 """Perception of grid worlds: the agent and the background, and trajectories as tables of events.
 
-A state is an (h, w, 3) grid of integer codes without names. Perception finds in the data which code is the agent, where
-its heading codes point, and which codes are background (floor and walls). All other cells are *things*.
+A state is an (h, w, 3) grid of integer codes without names. Perception finds in the data which code is the agent, which
+codes show the direction in which it faces, and which codes are background (floor and walls). All other cells are
+*things*.
 
 An event happens to a thing, for example "taken" if the thing disappears from its cell. A row of a table is one event:
 the state, the kind of event, and the thing with its features.
@@ -82,8 +83,8 @@ def unique_positions(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
 def find_agent(stacks: Sequence[NDArray[Any]]) -> Agent | None:
     """Find the agent of these trajectories, each a (T+1, h, w, 3) stack of states.
 
-    The agent's code is in exactly one cell of every state. If several codes are, the one that moves most often is the
-    agent's.
+    The agent's code is in exactly one cell of every state, and moves by at most one cell at a time. If this holds for
+    several codes, the agent's is the one that moves most often.
     """
     best: tuple[int, int, int] | None = None
     for channel in range(3):

@@ -1,7 +1,8 @@
 """Search for interpretations of the instructions of labelled grid trajectories.
 
-An interpretation has two parts. A plan names the words at which instructions are split, such as "then". A reading gives
-meanings to the other words. The search tries several plans, and finds the best reading under each.
+An interpretation has two parts. A plan names the separators, which are the words at which instructions are split, such
+as "then". A reading gives meanings to the other words. The search tries several plans, and finds the best reading under
+each.
 """
 
 from __future__ import annotations
@@ -20,11 +21,13 @@ from grace_irl.synthesis.grid.meaning import Arrangement, Plan
 from grace_irl.synthesis.grid.scene import Perception, look, perceive
 
 ARRANGEMENTS: tuple[Arrangement, ...] = ("then", "after", "both", "beside")
+"""The relations that the parts on the left and right of a separator can have. `Plan` defines them."""
 SCREEN = 0.3
 """Effort of the short search that decides whether a plan gets a full search, as a share of the full effort."""
 FINALISTS = 2  # number of plans with one separator that get a full search
 MAX_PEERS = 2
-"""Maximum number of words that occur in the place of a separator, as "and" for "then". A noun has more of them."""
+"""Maximum number of words that occur in the place of a separator, for example "and" in that of "then". Many more words
+occur in the place of a noun."""
 MIN_COUNT = 2
 """Minimum number of instructions in which a separator occurs."""
 PLAN_PRICE = 6.0
@@ -170,7 +173,7 @@ def _grow(found: LearntPlan, words: Sequence[str]) -> Plan:
 
 
 def _changed(plan: Plan, words: Sequence[str]) -> list[Plan]:
-    """Plans that differ from `plan` in one separator: one more, one less, or one with another arrangement."""
+    """Plans that differ from `plan` in one separator: one more, one less, or another of `ARRANGEMENTS` for one."""
     changed = []
     for word in words:
         rest = Plan(tuple(one for one in plan.separators if one[0] != word))

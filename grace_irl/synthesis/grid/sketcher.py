@@ -33,7 +33,9 @@ NOVEL_TRUST = 0.85
 
 
 def decide(lexicon: Lexicon, posterior: Posterior, reading: GridReading | None = None) -> Hypothesis:
-    """Choose the contents of a program: meanings that it requires, and guesses (an event that fails one earns half).
+    """Choose the contents of a program: the meanings that it requires, and guesses.
+
+    An event that fails a required meaning earns no reward. An event that only fails a guess earns half the reward.
 
     Args:
         lexicon: the words and filters, and the cost of readings.
@@ -60,7 +62,10 @@ def decide(lexicon: Lexicon, posterior: Posterior, reading: GridReading | None =
 
 
 def _without_several(chances: Mapping[int, float], evidence: GridEvidence) -> dict[int, float]:
-    """The probabilities of meanings, with "one of several" merged into "no meaning" (-1), as it excludes no thing."""
+    """The probabilities of meanings, with that of "one of several" added to that of "no meaning" (-1).
+
+    A program treats both in the same way, because "one of several" excludes no thing.
+    """
     several = evidence.index[SEVERAL]
     plain = chances.get(-1, 0.0) + chances.get(several, 0.0)
     return {**{column: chance for column, chance in chances.items() if column != several}, -1: plain}
@@ -70,8 +75,8 @@ def shared_constants(lexicon: Lexicon, reading: GridReading) -> list[int]:
     """Indices of filters on codes that the things at all goals pass, if chance can hardly explain it.
 
     For example, a door that opens and a door that closes are both "changed". If doors open at all goals, the code of an
-    open door is required, even if no negative trajectory closes the right door. Such a filter applies to every step of
-    an instruction. So it is left out if a goal would no longer be reached, because an earlier step fails the filter.
+    open door becomes a filter, although perhaps no demonstration shows a door that closes by mistake. Such a filter
+    applies to every step of an instruction. So it is left out if an earlier step fails it and a goal is lost.
     """
     evidence = lexicon.evidence
     spoken = {evidence.filters[column].feature for column in (*reading.constants.values(), *reading.meanings.values())}
@@ -87,7 +92,7 @@ def shared_constants(lexicon: Lexicon, reading: GridReading) -> list[int]:
     found: list[int] = []
     for column, f in enumerate(evidence.filters):
         if f.feature.startswith("channel") and f.feature not in spoken and all(rows[:, column].all() for rows in goals):
-            # Share of other events with this code, by Laplace's rule: a code that is never seen elsewhere is possible.
+            # Share of other events with this code. By Laplace's rule it is above 0 even for a code never seen there.
             usual = (rest[:, column].sum() + 1) / (len(rest) + 2)
             if usual ** len(goals) < COINCIDENCE and _goals_stay(lexicon, reading, [*found, column]):
                 found.append(column)

@@ -20,7 +20,7 @@ WEIGHTS = (0.4, 0.2, 0.1)
 
 @dataclass(frozen=True)
 class Shaping:
-    """The rewards for progress toward the event, by the nearness of the agent to the thing.
+    """The rewards for progress toward the event, by the nearness of the agent to the thing of the event.
 
     Attributes:
         near: maximum reward for progress.
@@ -65,7 +65,8 @@ PARTING: tuple[tuple[str, Arrangement, str], ...] = (
     ("BOTH", "both", "words between steps that may be done in any order"),
     ("BESIDE", "beside", "words between a thing and the one beside it"),
 )
-"""Sets of separators, the words at which instructions are split: name in the program, arrangement and comment."""
+"""For each arrangement of separators (words at which instructions are split, see `Plan`), the name of their set in the
+program, the arrangement, and the comment in the program."""
 BRANCHES = {
     "taken": ("is_thing(old) and not is_thing(new)", "old"),
     "changed": ("is_thing(old) and is_thing(new)", "new"),
@@ -78,7 +79,8 @@ STEPS = {
     (True, False): "cut(words, BOTH)",
     (True, True): "[cut(step, BESIDE) for step in cut(words, BOTH)]",
 }
-"""Python that splits the words of a stage into steps. A key says whether the plan has words in BOTH, and in BESIDE."""
+"""Python that splits the words of a stage into its steps, which may be done in any order. A key says whether the plan
+has words in BOTH, and in BESIDE."""
 VERBS = {"faced": "face", "taken": "take", "changed": "change", "placed": "put down", "entered": "enter"}
 
 

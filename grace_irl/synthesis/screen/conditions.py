@@ -19,17 +19,19 @@ from grace_irl.synthesis.screen.reading import Around, Condition, ScreenPrices, 
 from grace_irl.synthesis.screen.universe import Universe, Vocabulary
 
 SHARE = 0.08
-"""Minimum share of a task's goals in which a candidate pattern holds. It also holds in two goals, if there are two."""
+"""Minimum share of a task's goals in which a candidate pattern holds. At least two goals are needed, if the task has
+two."""
 RARE = 0.05
-"""Maximum share of goals with a pattern, for the absence of the pattern to be a candidate."""
+"""The absence of a pattern is a candidate condition if at most this share of all goals has the pattern."""
 MAX_PATTERNS = 1_500
-"""Maximum number of patterns in the table of one anchor or of the screens, those that hold in most goals."""
+"""Maximum number of patterns in the table of one anchor, and in that of whole screens. If there are more, those that
+hold in most goals are used."""
 MAX_ANCHORS = 16
 """Maximum number of anchors. If there are more, those that occur in most goals are used."""
 MAX_NEAR = 400
 """Maximum number of rows (screens under an instruction) in a sample from which shares are estimated."""
 TELLING = 0.6
-"""Minimum share of a task's goals that fit a telling pattern. Of other states at most 1 - `TELLING` fit it."""
+"""Minimum share of a task's goals that fit a telling pattern. Maximum share of other states: 1 - `TELLING`."""
 PER_ANCHOR = 8
 """Number of conjunctions per anchor that may become conditions on a screen."""
 
@@ -76,7 +78,7 @@ class ConditionSpace:
         self._vocabulary = vocabulary
         self._goals = np.flatnonzero(evidence.missed > 0)
         self._hits: dict[Condition, NDArray[np.bool_]] = {}
-        self._absentees = self._absent()  # first: it numbers patterns, and tables need all numbers
+        self._absentees = self._absent()  # before all tables, because it gives numbers to patterns that they need
         self._items = [self._around(anchor) for anchor in self._anchors()]
         self.screens = self._whole()
 
@@ -202,7 +204,10 @@ class ConditionSpace:
         }
 
     def _counted(self) -> dict[Condition, NDArray[np.bool_]]:
-        """Conditions that nodes with an id or a flag appear several times, with the smallest count in a goal."""
+        """Conditions on the number of nodes with an id or a flag: at least the smallest number in any goal.
+
+        There is no such condition if the smallest number is 1.
+        """
         counts = [self._occurrences(row) for row in range(len(self.evidence.pairs))]
         goals = [counts[row] for row in self._goals.tolist()]
         always = set.intersection(*(set(count) for count in goals)) if goals else set()

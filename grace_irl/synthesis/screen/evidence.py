@@ -117,7 +117,7 @@ class NodeLooks:
 
     def number(self, node: etree._Element) -> int:
         """The number of a node's look."""
-        if len(node) or _flags(node) & ON_OR_OFF:  # its look depends on the nodes around it, too
+        if len(node) or _flags(node) & ON_OR_OFF:  # its look depends on other nodes, too
             return self._of(NodeLook.of(node))
         key = tuple(
             part for pair in node.items() if pair[0] not in ("index", "bounds", "drawing-order") for part in pair
@@ -139,9 +139,9 @@ class Sight:
 
     Attributes:
         looks: number of the look of each node, in document order.
-        items: by id, the items around the nodes with this id (`functions.items`). An item is a span of nodes: the index
-            of its first node, and of the node after its last. If only one node has the id, its item is the whole
-            screen.
+        items: for each id, the part of the screen around each node with this id, such as each row of a list. It is the
+            largest part without another such node (`functions.items`); for a single node the whole screen. A part is
+            given by the index of its first node, and of the node after its last.
     """
 
     looks: tuple[int, ...]
@@ -171,7 +171,12 @@ class Sight:
 
 
 def _items(anchors: list[etree._Element], places: dict[etree._Element, int]) -> Iterator[tuple[int, int]]:
-    """The span of the item around each anchor: index of its first node, and of the node after its last."""
+    """Generate the item around each anchor, as in `Sight.items`.
+
+    Args:
+        anchors: all nodes with one id.
+        places: index of each node of the screen, in document order.
+    """
     if len(anchors) == 1:
         yield 0, len(places)
         return
@@ -184,13 +189,14 @@ def _items(anchors: list[etree._Element], places: dict[etree._Element, int]) -> 
 MISSED = 12.0
 """Cost in nats of missing all goal states of a trajectory, divided evenly among them."""
 WRONG = 2.0
-"""Cost in nats of marking a state that is no goal, for each trajectory that contains it."""
+"""Cost in nats of marking a state as a goal by mistake, for each trajectory that contains the state."""
 WRONG_OF_EXPERT = 2.5
-"""Cost in nats that replaces `WRONG` for expert trajectories. Their other states are most similar to goals."""
+"""Cost in nats that replaces `WRONG` for expert trajectories, since their other states are most similar to goals."""
 WRONG_ELSEWHERE = 2.0
-"""Cost in nats of marking the screen of a goal under all other instructions of a task, divided evenly among them."""
+"""Cost in nats of marking the screen of a goal under instructions other than its own. Each task of the demonstrations
+adds this cost, divided evenly among the task's other instructions."""
 MAX_WRONG = 6_000
-"""Maximum number of rows that are no goals. From more, an evenly spaced sample is used."""
+"""Maximum number of rows that are no goals. If there are more, an evenly spaced sample of them is used."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,10 +30,10 @@ class NodePattern:
         word: a word of the text or description, in lower case.
         shows: the part of the instruction that the text shows.
         flag: a flag of `FLAGS`.
-        chosen: exact set of labels of the children that are on.
+        chosen: exact set of labels of the children that are on; None for no condition.
         bound: relation of a number in the text to the limit, ">=" or "<=".
         limit: the limit of the bound.
-        aside: whether `says` or `shows` is about the texts beside the node.
+        aside: whether `says` or `shows` is about the texts beside the node instead of its own.
     """
 
     name: str = ""
@@ -153,7 +153,7 @@ def plain_patterns(look: NodeLook) -> Iterator[NodePattern]:
 
 
 def told_patterns(look: NodeLook, said: Said) -> Iterator[NodePattern]:
-    """Generate the patterns on a part of the instruction that a node fits."""
+    """Generate the patterns that a node fits because it shows a part of the instruction, such as a time."""
     if not said.text:
         return
     for shows in _shown(look.says, said):

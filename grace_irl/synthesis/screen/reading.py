@@ -111,8 +111,9 @@ CLAUSE = 3.0
 AROUND = -0.1
 """Price of a condition on items. It is negative, since patterns in one item mostly belong together."""
 REPEATED = 0.1
-"""Price in a clause of each pattern whose own price is negative. For each part of the instruction (`Shows`) that these
-patterns show, their lowest price is added once. So a clause gains nothing if it tests one part repeatedly."""
+"""Price that replaces the negative price of a pattern in a clause. In addition, the lowest negative price for each part
+of the instruction (`Shows`) is added once. For example, patterns with prices -0.5 and -0.25 that both show a time cost
+0.1 + 0.1 - 0.5. So a clause gains nothing if it tests one part repeatedly."""
 SPOKEN = 3.0
 """Price of a condition on words of the instruction. It is high, so that conditions on the screen are preferred."""
 OR = 0.5

@@ -24,8 +24,8 @@ FIRST = 8
 STARTS = 12
 """Maximum number of clauses that are found for each group of goals, such as the goals of one task."""
 CLEAN = (0.01, 0.03, 0.1)
-"""Limits on the cost of a clause's mistakes, as a fraction of the cost of missing the goals that it covers. For each
-limit, the clauses within it are combined to cover all goals."""
+"""Limits on the cost of a clause's mistakes, as a fraction of the cost of missing the goals that the clause covers. For
+each limit, the clauses that do not exceed it are combined to cover all goals."""
 PER_GROUP = 4
 """Number of clauses from each group of goals that may be combined."""
 MAX_GROUPS = 24  # maximum number of groups of goals
@@ -166,7 +166,7 @@ class SearchSpace:
     def fuller(self, reading: ScreenReading) -> ScreenReading:
         """Add to each clause of a reading conditions that nearly all goals of the clause share.
 
-        They concern parts of the instruction, and what is checked, selected or chosen.
+        Only conditions on parts of the instruction, and on what is checked, selected or chosen, are added.
         """
         return ScreenReading(tuple(self._fuller(clause) for clause in reading.clauses))
 
@@ -184,7 +184,10 @@ class SearchSpace:
         return _in_order(chosen)
 
     def additions(self, clause: Clause) -> list[Condition]:
-        """Conditions to add to a clause: they hold in nearly all its goals. Cheap, informative ones come first."""
+        """Conditions to add to a clause, which hold in nearly all goals that the clause covers.
+
+        Conditions with a low price that seldom hold in other states come first.
+        """
         hits = self.clause_hits(clause)
         covered = self.evidence.missed * hits
         screens = self.conditions.screens

@@ -76,7 +76,7 @@ KEPT = {
     "numbers": "self.numbers = numbers(plain(extra_info))",
     "quotes": "self.quotes = quotes(plain(extra_info))",
 }
-"""Python that stores a part of the instruction in an attribute, by the attribute's name. Conditions read them."""
+"""For each attribute of a program that conditions can read, the Python that stores a part of the instruction in it."""
 
 
 def write_source(reading: ScreenReading, *, system: bool) -> str:
@@ -159,7 +159,8 @@ def _fitted(expression: Expression | list[Expression], depth: int) -> str:
 SYSTEM = 6.0
 """Price in nats of readings that include the system's own windows, in which clocks and other signs change by chance."""
 UNSURE = 12.0
-"""Cost in nats of the best reading's mistakes above which readings with the system's own windows are tried, too."""
+"""Limit in nats. If the mistakes of the best reading cost more, readings with the system's own windows are tried,
+too."""
 CANDIDATES = 12
 """Scale of the random choice of a condition: rank i has a probability proportional to exp(-i / CANDIDATES)."""
 
@@ -227,7 +228,7 @@ class UiSketcher:
     def _addition(self, clause: Clause, former: Clause, rng: np.random.Generator) -> Condition | None:
         """Draw a condition that holds in nearly all goals that a clause covers; None if there is none.
 
-        Cheap and informative conditions are more likely.
+        Conditions with a low price that seldom hold in other states are more likely.
 
         Args:
             clause: the clause to extend.

@@ -27,8 +27,8 @@ GROWN = 24
 class Vocabulary:
     """All patterns, with a number each, and the patterns that each look fits.
 
-    A pattern is a test of one node. A look is the content of a node that patterns test. Looks and instructions are
-    given by their index in the evidence.
+    A pattern is a test of one node. A look is the content of a node, as far as patterns test it. Methods receive looks
+    as indices into `evidence.looks.all`, and instructions as indices into `evidence.said`.
     """
 
     def __init__(self, evidence: ScreenEvidence) -> None:
@@ -40,7 +40,7 @@ class Vocabulary:
         self._numbered: dict[tuple[int, int], NDArray[np.int32]] = {}
 
     def fit(self, looks: Iterable[int], said: int) -> set[int]:
-        """The numbers of all patterns that one of these looks fits under the instruction `said`."""
+        """The numbers of all patterns that at least one of these looks fits, if the instruction is `said`."""
         fit: set[int] = set()
         for look in looks:
             if look not in self._plain:
@@ -57,7 +57,8 @@ class Vocabulary:
 
         Args:
             places: the looks at each place, and its instruction.
-            wanted: numbers of patterns, from `fit`. Patterns that `fit` numbers after the first table may be missed.
+            wanted: numbers of patterns, from `fit`. Call `fit` for all places before the first table: later tables may
+                miss patterns that get a number after it.
         """
         columns = np.full(len(self.patterns), -1)
         columns[list(wanted)] = np.arange(len(wanted))

@@ -1,9 +1,9 @@
 """Additive rewards, weighted sums of terms: the choice of terms and weights, and the program of such a reward.
 
 Terms are simple functions of numbers of the state (`terms`). Class-balanced logistic regression, which separates
-positive from negative states, chooses them one at a time. Up to a factor, its log-likelihood is the fitness of the
-reward (GRACE, eq. 4.1) with log pi = 0: the mean of log D over positive states plus the mean of log(1 - D) over
-negative states, where D is the predicted probability that a state is positive.
+positive from negative states, chooses them one at a time. Let D be the predicted probability that a state is positive.
+Up to a factor, the log-likelihood is the mean of log D over positive states plus the mean of log(1 - D) over negative
+states. That is the fitness of the reward (GRACE, eq. 4.1) if log pi, the policy's term, is 0.
 """
 
 from __future__ import annotations
@@ -205,7 +205,8 @@ MAX_PAIRED = 12
 MAX_WATCHED = 16
 """Maximum number of features in the term "outside": those with the largest effect size."""
 MAX_STATES = 20_000
-"""Maximum number of positive states, and of negative ones, that are fitted. More states are evenly subsampled."""
+"""Maximum number of positive states, and of negative ones, that are fitted. If there are more, an evenly spaced sample
+of them is used."""
 
 
 class AdditiveSketcher:

@@ -37,8 +37,11 @@ PAIRS: tuple[Shape, ...] = ("times", "against", "and")
 RANGE = (0.005, 0.995)
 """Quantiles of the experts' values that are the ends of a number's range. Terms clip values to this range."""
 FAR = 5.0
-"""Maximum distance, in standard deviations, of a value from its range in the term "outside", and of a range's ends from
-the experts' mean. Without it, one extreme value could outweigh all other terms."""
+"""Limit on two distances, in standard deviations of the experts' values. Without it, one extreme value could outweigh
+all other terms.
+
+* The distance of a value from its range, in the term "outside".
+* The distance of the ends of a range from the experts' mean."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,13 @@ class Term:
 
 
 def shown(value: float, unit: float, digits: int) -> str:
-    """Format a number with `digits` significant digits, or more if `unit`, the scale of differences, is far smaller."""
+    """Format a number with `digits` significant digits, or more if `unit` is far smaller than the number.
+
+    Args:
+        value: the number.
+        unit: scale of the differences that must stay visible, for example the standard deviation of such numbers.
+        digits: number of digits.
+    """
     needed = math.ceil(math.log10(abs(value) / unit)) if abs(value) > unit else 0
     return f"{value:.{min(17, digits + needed)}g}"
 
@@ -157,7 +166,10 @@ def vocabulary(experts: NDArray[Any], everything: NDArray[Any], max_pairs: int, 
 
 
 def _effect(experts: NDArray[Any], everything: NDArray[Any]) -> float:
-    """Effect size of a number: the larger of Cohen's d for its values and for their distances from the expert mean."""
+    """Effect size of a number: how well it tells the experts' states from all states.
+
+    It is the larger of two values of Cohen's d: one of the number itself, one of its distance from the experts' mean.
+    """
     off = np.abs(everything - experts.mean())
     own = np.abs(experts - experts.mean())
     effects = []
@@ -201,9 +213,9 @@ class Numbers(Protocol):
 
     @property
     def reader(self) -> str:
-        """Python for the value of a number, from the variables `state` and `number`.
+        """Python for the value of one of the numbers. It reads the variables `state` and `number` of the program.
 
-        `number` is the first part of the number's entry in FIELDS: an index, or a function of the state.
+        `number` is the first part of an entry in the program's table FIELDS: an index, or a function of the state.
         """
         ...
 
@@ -211,7 +223,8 @@ class Numbers(Protocol):
         """Python that defines FIELDS, a dictionary with an entry for the name of each number that the program uses.
 
         Args:
-            used: second part of an entry, by index of the number: text with its mean, spread and range.
+            used: the numbers that the program uses. A key is the index of a number. The value is the second part of its
+                entry: text with the experts' mean, spread and range.
         """
         ...
 
@@ -226,7 +239,8 @@ class VectorNumbers:
     def of(cls, fields: Sequence[str], width: int) -> VectorNumbers:
         """Name the components of vectors of length `width`.
 
-        A name in `fields` is used if it is unique, on one line and cut to `LONGEST`. Other components are x0, x1, …
+        Names in `fields` are put on one line and cut to `LONGEST` characters. Component i is called xi if its name is
+        then empty, not unique, or one of x0, x1, … itself.
         """
         given = [" ".join(seen(name).split())[:LONGEST].strip() for name in fields[:width]]
         given += [""] * (width - len(given))
@@ -266,7 +280,10 @@ class GridNumbers:
 
     @classmethod
     def of(cls, stacks: Sequence[NDArray[Any]], agent: Agent | None) -> GridNumbers:
-        """Find the counts that vary in these trajectories, each a (T+1, h, w, 3) stack, and distances to rare codes."""
+        """Find the numbers of these trajectories, each a (T+1, h, w, 3) stack of states.
+
+        They are the counts that vary, and the distances to codes that are in at most 20 cells of every state.
+        """
         sources: list[tuple[Literal["count", "distance"], int, int]] = []
         for channel in range(3):
             codes = sorted({int(code) for stack in stacks for code in np.unique(stack[..., channel])})
@@ -298,7 +315,7 @@ class GridNumbers:
     def _distance(self, mask: NDArray[np.bool_], state: NDArray[Any]) -> float:
         assert self.agent is not None
         here = np.argwhere(state[..., self.agent.channel] == self.agent.code)
-        if not (len(here) and mask.any()):  # as in `STEPS_TO`
+        if not (len(here) and mask.any()):  # the program returns the same value, see `STEPS_TO`
             return float(sum(mask.shape))
         return float(distance_transform_cdt(~mask, metric="taxicab")[tuple(here[0])])
 
@@ -322,7 +339,7 @@ MOST_NUMBERS = 64
 """Maximum number of values in a part of a record that is read. Larger parts are mostly images."""
 
 NEAREST_PARTS = 6
-"""Maximum number of parts with equal shape for which the distance of each pair is a number of the state, too."""
+"""If at most this number of parts have the same shape, the distance of each pair of them is a number of the state."""
 
 DISTANCE = '''\
 import numpy as np

@@ -1,0 +1,16 @@
+"""The forked processes of jobs do what new ones do: the suite of executors, with them."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from grace_irl.testing.executors import ExecutorSuite
+from grace_irl.work import Executor, LocalExecutor, process
+
+
+class TestForkedProcesses(ExecutorSuite):
+    def make(self, workers: int, services: Mapping[str, Callable[..., Any]]) -> Executor:
+        assert process.subprocess is not subprocess
+        return LocalExecutor(workers, services)
