@@ -68,7 +68,7 @@ TABLE: dict[str, Locomotion] = {
 
 
 def true_reward(environment: str, size: int) -> StateReward | None:
-    """The true reward of an environment; None if it is unknown, or if its states have another size."""
+    """The true reward of an environment whose states have `size` components; None if `TABLE` has no such entry."""
     name = split_id(environment)[0]
     found = TABLE.get(f"{name}-v5")
     return found if found is not None and found.size == size else None

@@ -78,7 +78,7 @@ class RuleEvidence:
 
     Attributes:
         kind: name of the states' kind, such as "grid".
-        origins: name and metadata of each file that may hold experts.
+        origins: name and metadata of each file that was not given as negatives.
         experts, negatives: number of expert and of negative trajectories.
         ended: number of expert trajectories that the environment ended.
         cut: number of expert trajectories that a time limit ended.

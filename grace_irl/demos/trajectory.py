@@ -1,4 +1,4 @@
-"""The classes of demonstrations, which all readers, writers and searches share.
+"""Python classes that hold demonstrations. All readers, writers and searches share them.
 
 `Trajectory` is one episode. `Demonstration` adds its role and task, and `Demonstrations` is a set of them.
 """
@@ -121,7 +121,7 @@ class Metadata:
         fields: names of a vector's components, or () if unknown.
         environment: Gymnasium id of the environment, or "".
         view: name of the conversion from observation to state ("vector", "minigrid-full", …), or "".
-        label: label rule for these data, or "" if the source states none.
+        label: label rule for these data, or "" if the source gives none.
     """
 
     kind: str
@@ -148,7 +148,7 @@ class Demonstration:
         trajectory: the episode.
         role: "expert" if the episode is an example of the task, "negative" if it is a counterexample.
         task: name of the task.
-        split: side of the split. None if the source states no side; `grace_irl.demos.split` then draws one.
+        split: side of the split. None if the source gives no side; `grace_irl.demos.split` then draws one.
         goals: 0-based indices of the states that reach the goal, for label rule "goal"; None if they are not marked.
     """
 
@@ -159,7 +159,7 @@ class Demonstration:
     goals: tuple[int, ...] | None = None
 
     def of_kind(self, kind: StateKind) -> Demonstration:
-        """A copy whose states are of this kind. If the kind does not recognise them, the demonstration itself."""
+        """Declare the states to be of this kind. If the kind does not recognise them, nothing changes."""
         if not kind.recognises(self.trajectory.states):
             return self
         return replace(self, trajectory=replace(self.trajectory, kind=kind.name))
@@ -177,7 +177,7 @@ class Demonstrations(Sequence[Demonstration]):
     Attributes:
         metadata: metadata of the set.
         items: the demonstrations, in order.
-        origins: name and metadata of each file that may hold experts; () if the set was made in memory.
+        origins: name and metadata of each file that was not given as negatives; () if the set was made in memory.
         choice: the chosen kind and the reason, if the shape and dtype of the states fit several kinds; else None.
 
     The states of one trajectory may fit several kinds. So each item gets the kind of `metadata`, if that kind

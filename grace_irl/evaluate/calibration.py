@@ -4,16 +4,17 @@ The discriminator is D = sigmoid(scale * r + offset - log pi). GRACE's fitness d
 f does not: it is the same for r and a * r + b with a > 0. f is concave in scale and offset. The rewards of expert
 states and those of negative states are called the two sides. Their positions (`Edges`) decide where the optimum lies:
 
-- Overlap: some negative reward exceeds some expert reward. The optimum is finite, and its scale lies below a bound
-  that is known beforehand (`_largest_scale`).
+- Overlap: the reward of some negative state exceeds that of some expert state, but r does not prefer negative states
+  on the whole. The optimum is finite, and its scale lies below a bound that is known beforehand (`_largest_scale`).
 - Separation: f rises towards 0 without a maximum as the scale grows. The chosen scale puts `MARGIN` logits between
   the smallest expert and the largest negative reward, and the offset puts logit 0 halfway between them. f is then
   within 2e-13 of 0, whatever the other rewards are. If the scale followed from the standard deviation instead, f would
   depend on outliers.
 - Contact: the smallest expert reward equals the largest negative one. The chosen scale puts `MARGIN` logits between
   this value and the nearest other reward.
-- Reversal: r prefers negative states, or is constant. The best scale would be negative or arbitrary. A calibration
-  never reverses a reward, so its scale is practically 0. f is that of a constant reward, 2 log(1/2) if log pi is 0.
+- Reversal: the sides overlap and r prefers negative states on the whole, or r is constant. The best scale would be
+  negative or arbitrary. A calibration never reverses a reward, so its scale is practically 0. f is that of a constant
+  reward, 2 log(1/2) if log pi is 0.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ Floats = NDArray[np.float64]
 
 MARGIN = 60.0  # logits between separated sides: f = -2 log(1 + exp(-30)) = -2e-13 for a reward of two values
 MIN_SCALE = 1e-10  # logits between the extremes of a reversed reward: too few to change f by more than EQUAL
-MAX_SCALE = 1e300  # logits per unit of reward: differences below 1e-298 are treated as 0
+MAX_SCALE = 1e300  # logits per unit of reward: a gap below MARGIN / MAX_SCALE gets fewer than MARGIN logits
 EDGE = 40.0  # |logit| beyond which a sigmoid is 0 or 1 to double precision
 HUGE, TINY = 1e150, 1e-150  # bounds on the largest |reward|: outside them, squares leave the range of a double
 FAR = 1e30  # distance from the middle at which rewards are clipped, in units of the overlap or the gap
@@ -139,9 +140,9 @@ def calibrate(objective: Objective) -> Calibration:
 def upper_bound(objective: Objective) -> float:
     """The supremum of f over all scales >= 0 and all offsets; at most 0.
 
-    If the objective holds only some of the rows, with their weights in the whole data, the result is an upper bound of
-    the calibrated f of the whole data. The reason: missing rows only add terms <= 0, and the supremum includes the
-    scale and offset that are best for the whole data.
+    The objective may hold only some of the states, each with the weight that it has among all states. The result is
+    then an upper bound of the calibrated f of all states: the missing states only add terms <= 0, and the supremum
+    includes the scale and offset that are best for all.
     """
     if not objective.two_sided:
         return 0.0  # if all states have one sign, a large offset brings f to 0
@@ -161,8 +162,8 @@ def _optimum(objective: Objective, edges: Edges) -> tuple[Objective, float, floa
     """The objective with its rewards in a suitable unit, and the best scale >= 0 and offset for that unit."""
     gap = edges.expert - edges.negative
     length = abs(gap) or nearest(objective, edges.expert)
-    # Clipping changes only expert rewards far above the middle and negative rewards far below it. Both are on their
-    # right side, so their log-terms are practically 0 at any relevant scale.
+    # Clipping changes only expert rewards far above the middle and those of negative states far below it. The
+    # discriminator gets both right by a wide margin, so their log-terms are practically 0 at any relevant scale.
     unit = objective.clipped(edges.middle, FAR * length).measured(edges.middle, length)
     if gap > 0:
         return unit, MARGIN + edges.spread_log_pi, edges.middle_log_pi
@@ -179,8 +180,9 @@ def _largest_scale(unit: Objective, edges: Edges, offset: float) -> float:
     """An upper bound of the optimal scale, if the two sides overlap by one unit.
 
     Let a be the smallest expert reward and b the largest negative reward, with b - a = 1. Let w be the smallest
-    weight of a state, and p the largest log pi minus the smallest. As log sigmoid(z) <= min(0, z), the bound
-    f <= -w (scale * (b - a) - p) holds for any offset. The optimal f is at least f at scale 0, which bounds the scale.
+    weight of a state, and p the largest log pi minus the smallest. All log-terms are <= 0, so f is at most the sum of
+    those of these two states. In this sum the offset cancels, and log sigmoid(z) <= min(0, z), so
+    f <= -w (scale * (b - a) - p) for any offset. The optimal f is at least f at scale 0, which bounds the scale.
     """
     return -unit.value(0.0, offset) / edges.lightest + edges.spread_log_pi
 

@@ -91,9 +91,9 @@ class Answering:
         return await self._followed(request, parents, await self._score(request, proposal, bar), bar)
 
     async def _followed(self, request: Request, parents: list[Parent], result: Result, bar: Bar) -> Result:
-        """Take the method's follow-up steps after a first result, and return the last result.
+        """Take the follow-up steps that `following` requests after a first result, and return the last result.
 
-        The steps end when the method requests none, or when a step brings no answer or no program.
+        The steps end when it requests none, or when a step brings no answer or no program.
         """
         # A known program has had its follow-up steps after an earlier request.
         known = result.program is not None and result.program.id in self._records
@@ -132,7 +132,7 @@ class Answering:
         return said
 
     def forget(self, name: str) -> None:
-        """Drop the finished evaluations of a program whose score `records` has."""
+        """Drop the finished evaluations of a program, once its score is in `records`."""
         for key in [key for key, task in self._in_flight.items() if key[0] == name and task.done()]:
             del self._in_flight[key]
 

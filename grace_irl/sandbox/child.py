@@ -49,7 +49,7 @@ def run_batch(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], b
 
 
 def run_debug(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
-    """Compare two sets of states by a program's `debug`. This is the body of a forked child and never returns.
+    """Call a program's `debug(expert_states, negative_states)`. This is the body of a forked child and never returns.
 
     The arguments are those of `run_batch`. The parcel holds single states, first those of experts. `request` also has
     `experts`, the number of expert states.
@@ -64,7 +64,8 @@ def run_debug(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], b
 def run_inspection(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
     """Parse and check a job's source, without executing it. This is the body of a forked child and never returns.
 
-    The findings are JSON in the job's message. The arguments are those of `run_batch`, but there is no parcel.
+    The findings are written as JSON where other jobs write their message. The arguments are those of `run_batch`, but
+    there is no parcel.
     """
     answer = AnswerMap(fds[0])
     lockdown.apply(

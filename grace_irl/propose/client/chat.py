@@ -161,7 +161,7 @@ class ChatClient:
             parts = await asyncio.gather(*map(self._ask, questions), return_exceptions=True)
             got += [one for part in parts if not isinstance(part, BaseException) for one in part]
             errors = [part for part in parts if isinstance(part, BaseException)]
-            # Of several errors, one that ends the run is raised rather than one of this call alone.
+            # An error that ends the run is raised before a `CallFailed`, which concerns only this call.
             for error in sorted(errors, key=lambda error: isinstance(error, CallFailed)):
                 if isinstance(error, CallFailed):
                     raise CallFailed(str(error), tuple(got)) from None

@@ -56,7 +56,7 @@ class Term:
     Because of the clipping, these terms do not grow outside the experts' range. One more shape is the distance from the
     range:
 
-    * outside: the sum over numbers of the distance of x from its range, divided by the spread and at most `FAR`.
+    * outside: for each number the distance of x from its range, in spreads, limited to `FAR`; then their sum.
 
     Attributes:
         shape: name of the function.
@@ -133,8 +133,9 @@ def vocabulary(experts: NDArray[Any], everything: NDArray[Any], max_pairs: int, 
     Args:
         experts: (N, n) numbers of the experts' states.
         everything: (M, n) numbers of all states, those of experts included.
-        max_pairs: maximum number of features that are combined in pairs, those with the largest effect size.
-        max_watched: maximum number of features in the term "outside", the first of the result; 0 for no such term.
+        max_pairs: how many of the n numbers are combined in pairs, at most: those with the largest effect size.
+        max_watched: how many of the n numbers the term "outside" reads, at most. It is the first term of the result.
+            With 0 there is no such term.
     """
     centre, spread = experts.mean(axis=0), experts.std(axis=0)
     overall = everything.std(axis=0)
@@ -213,9 +214,10 @@ class Numbers(Protocol):
 
     @property
     def reader(self) -> str:
-        """Python for the value of one of the numbers. It reads the variables `state` and `number` of the program.
+        """A Python expression for one of the values, such as `float(state[number])`.
 
-        `number` is the first part of an entry in the program's table FIELDS: an index, or a function of the state.
+        Its variable `number` is the first part of an entry in the program's table FIELDS, and says how to find the
+        value: an index, or a function of the state.
         """
         ...
 
@@ -239,8 +241,8 @@ class VectorNumbers:
     def of(cls, fields: Sequence[str], width: int) -> VectorNumbers:
         """Name the components of vectors of length `width`.
 
-        Names in `fields` are put on one line and cut to `LONGEST` characters. Component i is called xi if its name is
-        then empty, not unique, or one of x0, x1, … itself.
+        In each name of `fields`, line breaks and runs of spaces become one space, and the name is cut to `LONGEST`
+        characters. Component i is called xi if its name is then empty, not unique, or one of x0, x1, … itself.
         """
         given = [" ".join(seen(name).split())[:LONGEST].strip() for name in fields[:width]]
         given += [""] * (width - len(given))
@@ -339,7 +341,7 @@ MOST_NUMBERS = 64
 """Maximum number of values in a part of a record that is read. Larger parts are mostly images."""
 
 NEAREST_PARTS = 6
-"""If at most this number of parts have the same shape, the distance of each pair of them is a number of the state."""
+"""Maximum size of a group of parts of one shape. Smaller groups add the distances between their parts to the values."""
 
 DISTANCE = '''\
 import numpy as np
