@@ -167,9 +167,9 @@ class PolicyMethod(Protocol):
 
     @property
     def reads_length(self) -> str:
-        """How the method's reward depends on the length of episodes, as a clause for a warning.
+        """The effect that the length of episodes has on the method's reward, as a clause for a warning.
 
-        For example "its reward is positive everywhere, so …"; "" if the reward does not depend on it.
+        For example "its reward is positive everywhere, so …"; "" if there is no effect.
         """
         ...
 
