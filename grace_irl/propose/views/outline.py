@@ -113,7 +113,7 @@ class Item:
         return 2 if self.label or self.stateful else 1 if self.identity else 0
 
     def values(self, longest: int = LONGEST) -> dict[str, str]:
-        """What the line contains for "text", "desc" and "hint". Empty ones and a repeated hint are left out."""
+        """The words of the line for "text", "desc" and "hint". Empty ones and a repeated hint are left out."""
         found = {"text": quoted(self.text, longest)} if self.text else {}
         if self.desc:
             found["desc"] = "desc=text" if self.desc == self.text else f"desc {quoted(self.desc, longest)}"
