@@ -30,7 +30,7 @@ FLAGS = {
 }
 """Flags of a node, and the values of its XML attributes that show them."""
 ON_OR_OFF = frozenset({"checked", "unchecked", "selected"})
-"""Flags of nodes, such as switches, for which the texts beside the node are read as its label."""
+"""Flags of nodes that are on or off, such as a switch. The texts beside a node with such a flag serve as its label."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ class NodeLook:
         package: the app of the node.
         says: the node's text and description.
         flags: the flags of `FLAGS` that the node has.
-        chosen: sorted labels of the children that are on; None if none is on, or if one of them has no label.
+        chosen: sorted labels of the children that are checked or selected; None if there are no such children, or if
+            one of them has no label.
         beside: texts beside the node (`functions.beside`), if it has a flag of `ON_OR_OFF`.
     """
 
@@ -108,7 +109,7 @@ class Said:
 
 
 class NodeLooks:
-    """The distinct looks of the nodes of all screens, with a number each. Most looks occur on many screens."""
+    """The distinct looks (`NodeLook`) of the nodes of all screens, numbered from 0. Many screens share a look."""
 
     def __init__(self) -> None:
         self.all: list[NodeLook] = []
@@ -139,9 +140,9 @@ class Sight:
 
     Attributes:
         looks: number of the look of each node, in document order.
-        items: for each id, the part of the screen around each node with this id, such as each row of a list. It is the
-            largest part without another such node (`functions.items`); for a single node the whole screen. A part is
-            given by the index of its first node, and of the node after its last.
+        items: map from an id to the items of the nodes with this id, for example the rows of a list. The item of a node
+            is the largest part of the screen around it without another node of this id; for a single node, the whole
+            screen. An item is a pair: the index of its first node, and the index after its last node.
     """
 
     looks: tuple[int, ...]
@@ -166,7 +167,7 @@ class Sight:
         return cls(numbers, items)
 
     def within(self, span: tuple[int, int]) -> tuple[int, ...]:
-        """The looks of the nodes in a span."""
+        """Numbers of the looks of the nodes in an item, which is a pair as in `items`."""
         return self.looks[slice(*span)]
 
 
@@ -212,7 +213,7 @@ class ScreenEvidence:
         missed: (rows,) cost in nats of not marking the row, if it is a goal; else 0.
         wrong: (rows,) cost in nats of marking the row as a goal.
         task: (rows,) number of the task if the row is a goal, else -1.
-        near: (rows,) whether the row is a state of an expert trajectory that is not one of its goals.
+        near: (rows,) whether the row is a state of an expert trajectory, but not one of the trajectory's goals.
     """
 
     looks: NodeLooks
