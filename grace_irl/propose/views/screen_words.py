@@ -66,7 +66,10 @@ class Sharing:
 
 
 def reached(items: Sequence[Labelled], outline: Callable[[bytes], ScreenOutline]) -> list[Reached]:
-    """Find the first positive screen of each trajectory with an instruction, or of every n-th if there are many."""
+    """Find the first positive screen of each trajectory with an instruction.
+
+    If there are more than `MAX_TRAJECTORIES` such trajectories, an evenly spaced sample of them is used.
+    """
     having = [item for item in items if item.positive.any() and item.trajectory.extra_info]
     having = having[:: max(1, -(-len(having) // MAX_TRAJECTORIES))]
     texts = [frozenset(map(_plain, words_of(item.trajectory.extra_info))) for item in having]

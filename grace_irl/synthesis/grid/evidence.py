@@ -111,7 +111,10 @@ class GridEvidence:
         return cost + sum(self._reference(scene, columns) for stage in stages for step in stage for columns in step)
 
     def _reference(self, scene: int, columns: Columns) -> float:
-        """Cost of a description: log n if n things match, because each of them is meant with probability 1/n."""
+        """Cost of a description: log n if n things match, because each of them is meant with probability 1/n.
+
+        With a word for "one of several" the cost is log(n - 1), which favours this meaning if n is above 1.
+        """
         matches = self.matches(scene, columns)
         if any(self.filters[column] == SEVERAL for column in columns):
             return math.log(matches - 1) if matches > 1 else NOT_SEVERAL if matches else ABSENT
