@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 
 EVALUATION = 7919
-"""Offset from the job's seed to the seed of the last evaluation. It is the same for all methods, so that their policies
-start this evaluation from the same initial states if their jobs have the same seed."""
+"""Offset from the job's seed to the seed of the last evaluation. The offset is the same for all methods. In jobs with
+the same seed, their policies therefore start this evaluation from the same initial states."""
 
 
 class Looks:
