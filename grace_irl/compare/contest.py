@@ -56,7 +56,7 @@ def clean(
         config: configuration of the runs that share the goal states. Its search settings have no effect.
         folder: folder of the run that stores the goal states. If the run exists, its goal states are used instead of
             the file that the setting `data.goals` names.
-        demonstrations: the demonstrations as loaded.
+        demonstrations: the demonstrations as loaded, before this function marks goal states.
         parts: callbacks, and the folder that the user resumes after an interruption.
         checked: result of `require_cleanable`; None: this function makes the check.
 
@@ -93,7 +93,9 @@ def _checked(config: Config, labelling: Labelling) -> Config:
 
 @dataclass(frozen=True)
 class Contest:
-    """The settings of a comparison with their demonstrations. The label rule selects the positive expert states.
+    """The settings of a comparison, and the demonstrations that they name, with a label rule.
+
+    The label rule decides which expert states are positive.
 
     Attributes:
         settings: settings of the comparison.

@@ -23,7 +23,7 @@ MAP_NAME = "scramble.json"
 
 @dataclass(frozen=True)
 class Stated:
-    """Facts about the data that the user states. They replace those in the file; None keeps the fact in the file.
+    """Facts about the data that the user gives. They replace the facts in the file; None keeps the file's fact.
 
     Attributes:
         role: role of every episode.
@@ -99,7 +99,7 @@ def scramble(
         target: folder of the copies. For a single source file, it may also be the file to write.
         seed: seed of a new scramble map.
         map_path: file of an existing scramble map, to use instead of a new one.
-        kind: name of the states' kind, such as "grid", if the files do not state it; "" chooses by the values.
+        kind: name of the states' kind, such as "grid", if the files do not name it; "" chooses by the values.
 
     Returns:
         A record of each copy, and the path of the scramble map. For a target folder the map is `scramble.json` in it;

@@ -100,7 +100,7 @@ class PromptBudget:
         return int(min(most, self.total * share))
 
     def room(self, fixed: int, wanted: int, spared: int = 0) -> int:
-        """Maximum tokens of the trajectories in a prompt; negative if the other parts are too long.
+        """Maximum tokens of the trajectories in a prompt; below 0 if the other parts are too long.
 
         Args:
             fixed: tokens of the other parts.

@@ -53,7 +53,7 @@ VALUES = 256
 
 
 class ValueTally:
-    """The values that occur in each channel of byte states, collected over any number of trajectories."""
+    """The values that occur in each channel of byte states (uint8 arrays), collected over many trajectories."""
 
     def __init__(self) -> None:
         self._seen = np.zeros((0, VALUES), np.bool_)
@@ -121,7 +121,7 @@ class Census(Protocol):
 
 
 class Scrambler(ABC):
-    """A map from states to states without a recognisable meaning. It only guarantees that equal states stay equal.
+    """A map that replaces states by others whose meaning cannot be recognised. Equal states stay equal.
 
     `grace_irl.demos.scramble` uses it to test what a method learns from the data alone.
     """
@@ -373,11 +373,11 @@ class StateKind(ABC):
 
     @abstractmethod
     def census(self, states: States) -> Census:
-        """A new, empty census for states like these. The states themselves are not counted."""
+        """A new, empty census for states with the same `signature` as `states`, which are not counted yet."""
 
     @abstractmethod
     def draw_scrambler(self, states: States, seed: int) -> Scrambler:
-        """A new random scrambler for states like these."""
+        """A new random scrambler for states with the same `signature` as `states`."""
 
     @abstractmethod
     def read_scrambler(self, about: Mapping[str, Any], seed: int) -> Scrambler:
@@ -395,7 +395,7 @@ class KindChoice:
     Attributes:
         kind: the chosen kind.
         reason: a few words, for messages.
-        others: kinds that `--kind` could choose instead; () if a file states the kind.
+        others: kinds that `--kind` could choose instead; () if a file names the kind.
     """
 
     kind: StateKind

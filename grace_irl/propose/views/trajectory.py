@@ -203,7 +203,7 @@ def _lines(view: View, shown: Shown, steps: Sequence[int]) -> str:
 
 
 def _change(view: View, states: NDArray[Any], bases: Sequence[int], step: int) -> str:
-    """Write how a state differs from the last written state, or from an earlier one if that text is half as long.
+    """Write how a state differs from the last written state, or from an earlier one if this halves the text.
 
     Args:
         view: the view.
