@@ -103,7 +103,7 @@ class _Look:
 
 
 PLAYED = ("mean", "deviation", "success", "length", "components")
-"""Results of an evaluation: the shared fields of `TrainingOutcome`, `Favourite` and `grace_irl.rl.curve.Point`."""
+"""Fields with the results of an evaluation, in `TrainingOutcome`, `Favourite` and `grace_irl.rl.curve.Point`."""
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,8 @@ class SourceReading:
 
     Attributes:
         tree: the syntax tree; None if the source is too long, has invisible characters or does not parse.
-        problems: without a tree, only the reason. With a tree, forbidden code by line, then violations of the contract.
+        problems: the problem that prevents a tree; if there is a tree, forbidden code by line, then violations of the
+            contract.
         takes_action: whether reward_fn takes (state, action, next_state) instead of (state).
     """
 

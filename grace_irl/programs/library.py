@@ -89,8 +89,11 @@ def usages(known: Iterable[Known], programs: Mapping[str, Program], order: Seque
 def reusable(uses: Iterable[Usage], programs: Mapping[str, Program], order: Sequence[str]) -> list[Usage]:
     """The usages of functions that at least `SHARED` valid programs contain, in the order of `uses`.
 
-    Two kinds of functions are left out: those that always occur in the same enclosing definition, such as the methods
-    of a shared class, and functions within functions, because they may need variables of the outer function.
+    Two kinds of functions are left out:
+
+    - functions that always occur in the same enclosing definition, such as the methods of a shared class, because the
+      whole class is reusable;
+    - functions within functions, because they may need variables of the outer function.
 
     Args:
         uses: the usages to select from.

@@ -27,7 +27,7 @@ from grace_irl.states.layout import StateLayout
 Floats = NDArray[np.float64]
 
 _OFFLINE = -1
-"""Slot of recorded trajectories, which are rewarded one after another. Running episodes have slots from 0."""
+"""Slot (number of an episode) of recorded trajectories, which run one by one. Running episodes have slots from 0."""
 
 
 class RewardRunner(Protocol):

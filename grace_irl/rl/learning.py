@@ -80,7 +80,7 @@ class NetPay:
 
     Attributes:
         reward: the reward.
-        paid: form of the learner's reward, usually that of the training that recovered it (`Trained.paid`).
+        paid: form of the learner's reward, usually the form in the training that recovered `reward` (`Trained.paid`).
     """
 
     reward: TransitionReward

@@ -34,7 +34,7 @@ def chosen_rule(config: Config, demonstrations: Demonstrations) -> RuleChoice:
     """Choose the label rule of a new run.
 
     A replay uses the rule of the user, else that of the recording. A recording of an old version of grace-irl names no
-    rule. Its replay uses the rule that this version chose.
+    rule. Its replay uses the rule that the old version chose.
 
     Raises:
         InputError: files or environments that support different rules.

@@ -239,7 +239,11 @@ def checked(config: Config, problem: Problem) -> Config:
 
 
 def as_shown(config: Config, problem: Problem) -> Problem:
-    """The labelled demonstrations for the proposer, without field names if `data.field_names` is False."""
+    """The labelled demonstrations for the proposer, without field names if `data.field_names` is False.
+
+    Raises:
+        InputError: `data.field_names` is False, but the states have named parts, whose names programs need.
+    """
     if config.data.field_names:
         return problem
     if problem.metadata.state_kind.has_parts:

@@ -23,7 +23,7 @@ class EvolutionSettings:
 
     Attributes:
         population: maximum number of programs in the population.
-        elite: number of best members that stay in the population, even if enough better programs could replace them.
+        elite: number of best members that stay in the population even if all new programs are better.
         generations: number of generations after the first population.
         include_expert: probability that a mutation prompt shows an expert trajectory.
         incorrect_only: probability that a mutation prompt shows misclassified states only.

@@ -134,7 +134,7 @@ class Barred(Protocol):
 
         A program whose score is below the floor cannot enter the population. The floor is -inf while there is room. A
         search that ranks by merit (`ranks.merit`) uses the lowest merit in its population as floor. Since merit is at
-        most the score, a program with a lower score also has a lower merit.
+        most the score, a program whose score is below this floor has a merit below it, too.
         """
         ...
 

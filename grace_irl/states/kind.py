@@ -102,7 +102,7 @@ class Census(Protocol):
         ...
 
     def to_json(self, fields: Sequence[str], most: int) -> dict[str, Any]:
-        """The statistics as a dict for JSON. No other kind of state uses the same keys.
+        """The statistics as a dict for JSON. Each kind of state has its own keys.
 
         Args:
             fields: names of the features of a state; () if they have none.
@@ -169,7 +169,7 @@ class StateKind(ABC):
         prompts_actions: whether prompts explain the actions. False if two consecutive states already show the action.
         sides: names of the dimensions of a state that may differ between trajectories; () if all have one shape.
         heavy: whether a single state takes kilobytes or more. Files of such states are read in small batches.
-        parsed: whether programs parse states, at a CPU cost that grows with the bytes.
+        parsed: whether programs must parse states, such as XML. The CPU cost grows with the size of a state.
         annotated: whether episodes may carry screenshots and descriptions of actions.
         has_parts: whether states are dicts of named parts. Programs need these names.
         named_fields: whether the features of a state may have names (`Metadata.fields`).
@@ -334,8 +334,8 @@ class StateKind(ABC):
     def handed(self, part: PartLayout) -> np.dtype[Any]:
         """The type in which programs receive the numbers of a part, whatever type a file stores.
 
-        If the type varied between files, programs could tell experts from negatives by it, because many files hold only
-        one of the two.
+        Many files hold only experts or only negatives. If the type varied between files, programs could tell experts
+        from negatives by it.
         """
         return np.dtype(np.float64) if np.dtype(part.dtype).kind == "f" else np.dtype(np.int64)
 

@@ -40,7 +40,7 @@ def require_whole_heaps(file: Path) -> None:
     In a damaged heap, the HDF5 library may search for the next object for ever.
 
     Raises:
-        InputError: a damaged heap, or a file whose structure differs from h5py's.
+        InputError: a damaged heap, or a file with another structure than h5py writes.
     """
     again = "expected a whole file as h5py writes it: copy it again"
     try:

@@ -309,7 +309,7 @@ class ParquetSource:
         wanted = [name for name in map(self._name, columns) if name in self._schema.names]
         if self._kind.annotated:
             wanted += [name for name in WORD_COLUMNS if name in self._schema.names]
-            wanted += self.pictures.columns  # the places, without the pictures
+            wanted += self.pictures.columns  # where each picture is stored, without the picture
         return wanted
 
     def _name(self, name: str) -> str:

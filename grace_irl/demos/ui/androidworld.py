@@ -10,7 +10,7 @@ list is flat. An element has one of three forms:
 - an object with the fields of AndroidWorld's class `UIElement`;
 - the element as Python prints it, `UIElement(text='…', …)`.
 
-`result` states whether the episode succeeded. It becomes `Trajectory.terminated`. If the user gives no role, a success
+`result` tells whether the episode succeeded. It becomes `Trajectory.terminated`. If the user gives no role, a success
 makes the episode an expert, and a failure makes it negative.
 """
 

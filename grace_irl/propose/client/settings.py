@@ -25,8 +25,8 @@ class ChatSettings:
         max_tokens: maximum tokens of one answer.
         concurrency: maximum number of requests in parallel, at most 1,000. More would wait inside the client library.
         patience: seconds to wait for a server that is away or too busy, before the run stops.
-        timeout: maximum seconds from a request to the last byte of its response. The first request for several answers
-            can take 20 s, and a model on a CPU takes minutes.
+        timeout: maximum seconds from a request to the last byte of its response. The default is long, because the first
+            request for several answers can take 20 s, and a model on a CPU takes minutes.
         answer_format: format of answers. "auto" tests with a probe whether the model writes correct JSON.
         attempts: maximum number of attempts at one request while the server can be reached.
         max_bytes: maximum size of one response, bytes. A larger response is a failure.

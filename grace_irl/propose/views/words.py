@@ -16,7 +16,8 @@ from grace_irl.demos.labels import Labelled
 from grace_irl.propose.tokens import estimate
 
 CHANCE = 0.2
-"""Maximum probability that a code is there by chance whenever the word is. More probable codes are left out."""
+"""Maximum probability that a code is near the goal by chance in all trajectories with a word. Codes with a higher
+probability are left out."""
 
 PER_WORD = 3  # maximum number of things (see `Going`) for each word
 

@@ -1,4 +1,4 @@
-"""The demonstrations as rows, each with a screen and an instruction, and the costs of mistakes about them.
+"""The demonstrations as rows, each with a screen and an instruction, and the costs of a program's mistakes.
 
 There are three kinds of mistakes: a program misses a goal state; it marks another state as a goal; or it marks the
 screen of a goal under another instruction, where it is rarely a goal. Because of the third kind, programs that read the
@@ -30,7 +30,7 @@ FLAGS = {
 }
 """Flags of a node, and the values of its XML attributes that show them."""
 ON_OR_OFF = frozenset({"checked", "unchecked", "selected"})
-"""Flags of nodes that are on or off, such as a switch. The texts beside a node with such a flag serve as its label."""
+"""Flags that show whether a node, such as a switch, is on or off. The texts beside such a node serve as its label."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ MISSED = 12.0
 WRONG = 2.0
 """Cost in nats of marking a state as a goal by mistake, for each trajectory that contains the state."""
 WRONG_OF_EXPERT = 2.5
-"""Cost in nats that replaces `WRONG` for expert trajectories, since their other states are most similar to goals."""
+"""Cost in nats that replaces `WRONG` for expert trajectories, whose other states are most similar to their goals."""
 WRONG_ELSEWHERE = 2.0
 """Cost in nats of marking the screen of a goal under instructions other than its own. Each task of the demonstrations
 adds this cost, divided evenly among the task's other instructions."""
