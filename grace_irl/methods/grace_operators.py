@@ -181,9 +181,9 @@ def _metrics(metrics: Metrics) -> str:
 
 
 def _subset(briefing: Briefing, rng: np.random.Generator) -> list[Labelled]:
-    """Draw a random subset of trajectories, the most important first.
+    """Draw a random subset of trajectories. A prompt without room for all of them omits the last ones.
 
-    Tasks alternate. `EXPERTS_PER_NEGATIVE` expert trajectories come before each negative one.
+    So tasks alternate, and `EXPERTS_PER_NEGATIVE` expert trajectories come before each negative one.
     """
     budget, tasks = briefing.budget, briefing.tasks
     queues: list[list[Labelled]] = []
