@@ -44,9 +44,10 @@ def fit(
     """Recover a reward from demonstrations, and write a report (`report.html`) into the run's folder.
 
     Args:
-        demos: files, folders or Minari ids, or demonstrations in memory. They state which trajectories are experts and
-            which are negatives.
-        negatives: files, folders or Minari ids. All their trajectories count as negative, whatever role they state.
+        demos: files, folders or Minari ids, or demonstrations in memory. The data state which trajectories are
+            experts and which are negatives.
+        negatives: files, folders or Minari ids. All their trajectories count as negative, even if the data state
+            another role.
         out: a new folder for the run; None: `runs/<name of the set>-<time>`.
         resume: folder of a run to continue, instead of a new run in `out`.
         proposer: author of the programs: the name of a proposer, or a `Proposer` object.

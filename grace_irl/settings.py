@@ -22,8 +22,8 @@ sets `short = True`, these default names omit the name of the section.
 
 A search method (`grace_irl.methods.method.Method`) defines its own settings in such classes, and its `sections` maps
 section names to the classes. Only runs with this method have these settings; `config.own(ToySettings)` returns their
-values. Some settings of `grace_irl.config` are optional. `Method.reads` lists those that the method reads, and its runs
-refuse the others.
+values. Some settings of `grace_irl.config` are optional. `Method.reads` lists those that the method reads. Runs with
+this method refuse the others.
 
 `python docs/settings_page.py` generates two files from the declarations: docs/settings.md, and `grace_irl/keywords.py`
 with the types of the keywords. A test checks that both are up to date.
@@ -84,8 +84,8 @@ def setting(
         unit: unit of a number, such as "seconds", or the kind of a text, such as "file".
         panel: heading of the flag in `--help`; "": the section's heading.
         common: whether `fit --help` shows the flag. `--help-all` shows every flag.
-        needs: name of a condition in `grace_irl.runs.effects.NEEDS`, such as "goals". The setting has no effect without
-            it. "": no condition; None: as in the section.
+        needs: name of a condition in `grace_irl.runs.effects.NEEDS`, such as "goals". The setting has no effect
+            unless the condition holds. "": no condition; None: as in the section.
         details: further text for docs/settings.md.
         **limits: limits of the value, as for `pydantic.Field`.
     """
@@ -101,7 +101,7 @@ class Setting:
         key: `section.field`, as in TOML.
         kind: type of the value (or of each item, if `many`): bool, int, float or str.
         many: whether the value is a list.
-        mirrored: whether an environment variable can set it, too. Lists never have one.
+        mirrored: whether an environment variable can set it, too. Settings that are lists have no variable.
         choices: allowed values of a text; () if any text is allowed.
         default, help, flag, panel, shown, unit, common, needs, details: as declared, see `setting`.
     """
@@ -180,7 +180,7 @@ def with_sections(base: type[Whole], sections: tuple[tuple[str, type[Section]], 
 
 
 def by_keyword(known: Mapping[str, Setting], values: Mapping[str, object]) -> dict[str, object]:
-    """Replace the Python keywords of values by keys, such as `held_out` by `data.held_out`.
+    """Rename values from keywords of `grace_irl.fit` to keys, for example from `held_out` to `data.held_out`.
 
     Raises:
         InputError: an unknown keyword. The message suggests the nearest one.

@@ -28,7 +28,7 @@ from grace_irl_baselines.plumbing import as_transitions, logger
 
 @dataclass(frozen=True)
 class Adversarial(ABC):
-    """The base of GAIL and AIRL, with the settings of the discriminator. Those of the learner are part of the problem.
+    """The base of GAIL and AIRL, with the settings of the discriminator. The problem provides the learner.
 
     `pays` selects the learner's reward:
 
@@ -37,7 +37,7 @@ class Adversarial(ABC):
     - "positive": -log(1 - D), where D is the discriminator. It is positive everywhere, and is GAIL's own reward.
     - "auto": "centred" for the label rules "last" and "goal", else "positive". A label rule says which expert states
       are positive examples. Under "last" and "goal" an episode can end with success, so a positive reward would be an
-      incentive not to finish. Under "all", experts do not end episodes early.
+      incentive not to finish. Under "all", experts do not end episodes early, so a positive reward is harmless.
 
     All forms are then scaled like the rewards of the other methods (`PolicyProblem.norm_reward`).
 
@@ -48,7 +48,7 @@ class Adversarial(ABC):
         disc_learning_rate: learning rate of Adam for the discriminator.
         disc_weight_decay: weight decay of Adam for the discriminator.
         buffer_steps: number of the learner's latest steps from which the discriminator's batches are drawn. If a
-            rollout is longer, they are drawn from the whole rollout.
+            rollout is longer, the batches are drawn from the whole rollout.
         hidden: units of each hidden layer of the discriminator.
         pays: form of the learner's reward.
     """
@@ -92,7 +92,7 @@ class Adversarial(ABC):
                 reward_net=self.net(learner.policy, learner.gamma),
                 disc_opt_kwargs={"lr": self.disc_learning_rate, "weight_decay": self.disc_weight_decay},
                 custom_logger=log,
-                allow_variable_horizon=True,  # else varying lengths are an error; `reads_length` warns of them
+                allow_variable_horizon=True,  # else different episode lengths are an error; `reads_length` warns
             )
             pays = self._pays(problem)
             if pays != "reward":
@@ -121,7 +121,7 @@ class Rounds(BaseCallback):
     """A callback that trains the discriminator on each rollout, after the learner's own update on the rollout.
 
     A round is one rollout with both updates. The trainers of `imitation` instead call `learn` again in every round.
-    A schedule of the learner, such as a falling learning rate, would then end in each round.
+    A schedule of the learner, such as a falling learning rate, would then run from start to end in every round.
 
     Args:
         trainer: the trainer of the discriminator.

@@ -228,7 +228,7 @@ def _written(
 
 
 def _notes(results: Sequence[JobResult], found: Sequence[Standing]) -> list[str]:
-    """Notes of jobs and standings, without duplicates."""
+    """The notes of the standings, the failures and the notes of the jobs, without duplicates."""
     failures = [f"{each.method} seed {each.seed} failed: {each.failure}" for each in results if each.failure]
     jobs: dict[tuple[str, str], list[int]] = {}
     for each in results:
@@ -286,8 +286,10 @@ class ComparisonState:
     """State of a comparison.
 
     Attributes:
-        total, done, failed: numbers of all jobs, of those that ended, and of those that failed.
-        running: method, seed and environment steps of each running job. The steps come from its learning curves.
+        total: number of jobs to run.
+        done: number of jobs that have ended, failed ones included.
+        failed: number of jobs that have failed.
+        running: method, seed and environment steps of each running job. The steps are summed over its learning curves.
         ended: result of the job that has just ended; None if none has.
     """
 

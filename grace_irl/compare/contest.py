@@ -1,6 +1,6 @@
 """The contest of a comparison: its settings and demonstrations, from which each job makes its problem and its method.
 
-The module also marks the goal states of the demonstrations, once for all jobs.
+A job is one method with one seed. The module also marks the goal states of the demonstrations, once for all jobs.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def require_cleanable(config: Config, demonstrations: Demonstrations) -> Config:
     """Check the inputs of `clean` before anything is written.
 
     Returns:
-        The configuration for `clean`. If it uses a model, the check asks the server for the model's name and for the
-        form of its answers, and adds both.
+        The configuration for `clean`. If a served model will name goal states, the configuration also contains the
+        model's name and answer format, for which the check has asked the server.
 
     Raises:
         InputError: the file of goal states is invalid, or goal states are missing and no model is available.
@@ -56,7 +56,7 @@ def clean(
         config: configuration of the runs that share the goal states. Its search settings have no effect.
         folder: folder of the run that stores the goal states. If the run exists, its goal states are used instead of
             the file that the setting `data.goals` names.
-        demonstrations: the demonstrations as loaded.
+        demonstrations: the demonstrations as loaded, before this function marks goal states.
         parts: callbacks, and the folder that the user resumes after an interruption.
         checked: result of `require_cleanable`; None: this function makes the check.
 
@@ -93,12 +93,14 @@ def _checked(config: Config, labelling: Labelling) -> Config:
 
 @dataclass(frozen=True)
 class Contest:
-    """The settings of a comparison with their demonstrations. The label rule selects the positive expert states.
+    """The settings of a comparison, and the demonstrations that they name, with a label rule.
+
+    The label rule decides which expert states are positive.
 
     Attributes:
         settings: settings of the comparison.
         demonstrations: the demonstrations with the label rule, which is the same for all methods. Under the rule
-            "goal", `cleaned` also marks the goal states.
+            "goal", they have goal states only in the copies that `cleaned` and `marked` return.
         choice: the label rule, and the reason for its choice.
     """
 
@@ -182,7 +184,7 @@ class Contest:
 
         Args:
             seed: seed of the split, if some demonstrations are held out.
-            environment: an environment instead of that in the settings.
+            environment: the environment of the problem; "" for the one in the settings.
 
         Raises:
             InputError: the environment cannot be made, its states differ from those of the demonstrations, or settings

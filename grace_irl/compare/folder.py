@@ -1,4 +1,4 @@
-"""The folder of a comparison, and the results of its jobs. A job is a method with one seed."""
+"""The folder of a comparison of methods, and the results of its jobs. A job runs one method with one seed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ComparisonFolder:
         csv: CSV file with one row for each job and environment.
         table: Markdown file with the tables and their notes.
         lock: lock file of the process that works on the comparison.
-        goals: folder of the run that stores the goal states for all jobs, if only goal states are positive.
+        goals: folder of the run whose goal states all jobs use. Only the label rule "goal" needs it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -49,7 +49,8 @@ class JobFolder:
         log: output of the job's process.
         fit: folder of the run that recovers `grace`'s reward, or of the expansion, which alternates such runs with
             trainings of a policy.
-        program, net: file of the recovered reward, if it is a program or if it is a network.
+        program: file of the recovered reward if it is a program.
+        net: file of the recovered reward if it is a neural network.
     """
 
     def __init__(self, path: Path) -> None:
@@ -102,7 +103,7 @@ class _Look:
 
 
 PLAYED = ("mean", "deviation", "success", "length", "components")
-"""Results of an evaluation: the shared fields of `TrainingOutcome`, `Favourite` and `grace_irl.rl.curve.Point`."""
+"""Fields with the results of an evaluation, in `TrainingOutcome`, `Favourite` and `grace_irl.rl.curve.Point`."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ class Favourite:
         trained: number of environment steps of training before the favourite was kept.
         paid: mean return of each candidate under the training's own reward, in order of training; () if there was only
             one candidate, or no such reward.
-        choosing: environment steps of the choice, which do not count as training.
+        choosing: environment steps of the episodes that compare the candidates. They do not count as training.
         mean, deviation, success, length, components: as in `TrainingOutcome`, with the same episode seeds.
     """
 
@@ -131,7 +132,7 @@ class Favourite:
 
 @dataclass(frozen=True)
 class TrainingOutcome:
-    """The final evaluation of a training on the environment's own reward: of its last policy and of its favourite.
+    """The final evaluation of a training's last policy and of its favourite, under the environment's own reward.
 
     Attributes:
         environment: environment of training and evaluation.
@@ -140,7 +141,7 @@ class TrainingOutcome:
         mean, deviation: mean and standard deviation of the episodes' returns.
         success: share of episodes that reached the goal; None if the environment has no goal.
         length: mean steps of an episode.
-        components: mean over episodes of the sum of each reward component, by the component's name.
+        components: map from a reward component's name to its sum over an episode, averaged over the episodes.
         steps: environment steps of training.
         seconds: wall seconds of training, without evaluations and without the search for a reward; None if unknown.
         epic: EPIC distance between the recovered reward and the true one; None if either is missing.
@@ -176,8 +177,8 @@ class JobResult:
         outcomes: outcome in the comparison's environment, then those in the transfer environments.
         notes: remarks for readers of the results.
         failure: reason of a failure, in one line; "" if the job did not fail.
-        carried: finished transfer environments, as named in the settings, including those that the reward does not fit.
-            A transfer environment is another environment in which policies are trained on the recovered reward.
+        carried: finished transfer environments, as named in the settings, including those in which the reward cannot be
+            used. In a transfer environment, policies are trained on a reward recovered in another environment.
         form: form in which policies get the reward of a recovered program (`grace_irl.rewards.scale`); "" if no program
             was recovered.
         data: digest of the job's demonstrations (`grace_irl.compare.settings.digest_of`), the same for all methods of

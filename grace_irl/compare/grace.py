@@ -90,10 +90,10 @@ class Recovered:
     paid: Paid = "reward"
 
     def pay(self, form: Paid | None = None) -> Pay:
-        """The wrapper that sets this reward in environments (`Pay`).
+        """The wrapper that makes environments return this reward (`Pay`).
 
         Args:
-            form: form of a network's reward; None: `paid`. A program keeps its own form.
+            form: form of the reward if it is a network; None for `paid`. A program keeps `ProgramReward.form`.
         """
         from grace_irl.rl.learning import NetPay, ProgramPay
 
@@ -103,9 +103,9 @@ class Recovered:
         return NetPay(self.reward, form or self.paid)
 
     def signal(self, method: str) -> Signal | None:
-        """The reward that chooses the favourite of a method; None if the method recovered no reward.
+        """The reward that selects the favourite among a method's policies; None if the method recovered no reward.
 
-        For PPO on the true reward, it is the true reward.
+        The method `ORACLE`, which is PPO on the true reward, selects by the true reward.
         """
         from grace_irl.rl.choice import Signal
         from grace_irl.rl.learning import true_pay
@@ -133,8 +133,8 @@ class GraceTrained(Trained):
 class Grace:
     """GRACE: recover a reward by the search of `fit`, then train the problem's learner on it.
 
-    With expansion, training is divided into rounds, which also add negatives and change the reward. All rounds together
-    have as many environment steps as every other method, and the policy of each round is kept.
+    With expansion, training consists of rounds. Each round adds negatives, changes the reward and keeps its policy. The
+    training in all rounds together has as many environment steps as that of any other method.
 
     Attributes:
         config: settings of the search, the form of the reward, the sandbox and expansion.
@@ -158,7 +158,7 @@ class Grace:
 
     @property
     def reads_length(self) -> str:
-        """See `PolicyMethod`. Only under the label rule "all" can a reward be positive at each step of an expert."""
+        """See `PolicyMethod`. Under the label rule "all", a reward may be positive in every expert state."""
         if self._rule != "all":
             return ""
         return "its reward may be positive wherever an expert goes, so that long episodes pay"

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 
 EVALUATION = 7919
-"""Offset from the job's seed to the seed of the last evaluation. So in jobs with the same seed, the policies of all
-methods start from the same initial states in this evaluation."""
+"""Offset from the job's seed to the seed of the last evaluation. The offset is the same for all methods. In jobs with
+the same seed, their policies therefore start this evaluation from the same initial states."""
 
 
 class Looks:
@@ -73,8 +73,9 @@ class Looks:
 
 
 CHOICE = 104_729
-"""Offset from the job's seed to the seed for choosing the favourite, which is the kept policy that the training's own
-reward rates best. No evaluation uses the same episodes."""
+"""Offset from the job's seed to the seed for choosing the favourite. Training keeps copies of its policy, and the
+favourite is the copy or final policy that the training's own reward rates best. No evaluation uses the same episodes as
+this choice."""
 
 LOCK_TRIES, LOCK_WAIT_S = 20, 0.5
 
@@ -164,8 +165,8 @@ class _Job:
     def _before(self) -> tuple[Recovered, JobResult] | None:
         """The reward and the result of an earlier process of this job; None if training must be repeated.
 
-        With such a result, only training in transfer environments is left. A network is never reused, because loading
-        its file could run code.
+        After a return value other than None, only training in transfer environments is left. A network is never reused,
+        because loading its file could run code.
         """
         found = read_result(self.place.result)
         if found is None or not found.outcomes or self.place.net.exists():
@@ -175,7 +176,7 @@ class _Job:
         if not found.form:
             return None
         fit = self.contest.settings.fit
-        # Trust applies only to a reward that this process recovered. Somebody may have changed this file since.
+        # The program is not trusted: somebody may have changed its file since the earlier process wrote it.
         program = ProgramReward(self.place.program, False, fit.sandbox.allow_weak, found.form)
         return Recovered(program), found
 
@@ -295,7 +296,7 @@ class _Job:
     def _carried(
         self, method: PolicyMethod, recovered: Recovered, here: PolicyProblem, there: PolicyProblem
     ) -> Callable[[Watch], Trained] | str:
-        """A function that trains a new policy in another environment, or the reason why none can learn there."""
+        """A function that trains a new policy in another environment, or the reason why that is impossible."""
         from grace_irl.rl.learning import learn_on
 
         reward = recovered.reward

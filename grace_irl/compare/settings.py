@@ -1,6 +1,6 @@
 """Settings of a comparison of methods, and their files in its folder.
 
-`compare.toml` holds the settings of the comparison itself, and `fit.toml` those of the search of `grace`.
+`compare.toml` holds the settings of the comparison itself. `fit.toml` holds those of the demonstrations and of `grace`.
 """
 
 from __future__ import annotations
@@ -129,9 +129,9 @@ class Settings:
         write_atomically(folder / "compare.toml", to_toml(self.comparison))
 
     def keeps(self) -> tuple[int, ...]:
-        """Numbers of environment steps after which each method keeps a copy of its policy, without the last step.
+        """Numbers of environment steps after which each method keeps a copy of its policy, before the end of training.
 
-        With expansion, each round ends at one of these steps, and `expand.growth` determines the lengths of rounds.
+        With expansion, they are the ends of all rounds but the last. `expand.growth` determines the lengths of rounds.
         Without expansion, training is divided in the same way: into `keep` parts, or into `KEEP` parts if `keep` is 0.
 
         Raises:
@@ -159,10 +159,7 @@ class Settings:
         return hashlib.sha256((to_toml(self.comparison) + to_toml(self.fit)).encode()).hexdigest()[:16]
 
     def acting(self) -> dict[str, object]:
-        """The settings that act with the user's rights, such as code to run or a path to read, as JSON values.
-
-        `grace_irl.runs.acting` explains them.
-        """
+        """The acting settings, such as code to run or a path to read, as JSON values (`grace_irl.runs.acting`)."""
         named = {"env": self.comparison.env, "transfer": [*filter(runs_code, self.comparison.transfer)]}
         own = {key: value for key, value in named.items() if value and (key != "env" or runs_code(str(value)))}
         return plain_acting(self.fit) | {f"compare.{key}": value for key, value in own.items()}
@@ -197,8 +194,8 @@ def require_effect_on_grace(settings: Settings, given: Mapping[str, str]) -> Non
 
     Args:
         settings: settings of the comparison.
-        given: flag, variable or `--set` key with which the user gave a setting of the search, by the setting's key
-            (`grace_irl.runs.effects.words`).
+        given: settings of the search that the user gave. Each setting's key maps to the flag, variable or `--set` key
+            that gave it (`grace_irl.runs.effects.words`).
 
     Raises:
         InputError: there is such a setting.
@@ -215,7 +212,7 @@ def require_effect_on_grace(settings: Settings, given: Mapping[str, str]) -> Non
         raise InputError(
             f"{', '.join(idle)}: no effect, since --reward takes the place of the search; expected one of both"
         )
-    always = ("expand.form", "expand.trust")  # affect every training on a recovered reward
+    always = ("expand.form", "expand.trust")  # they affect every training on a recovered reward, even without expansion
     require_effect(fit, {key: how for key, how in given.items() if key not in always})
 
 
@@ -261,9 +258,9 @@ def authorised_settings(
     sets: tuple[str, ...],
     flags: Mapping[str, object],
 ) -> Settings:
-    """The settings of a folder, after a check that the user confirmed those that act with the user's rights.
+    """The settings of a folder, after a check that the user confirmed the acting ones (`grace_irl.runs.acting`).
 
-    These are paths, server addresses, code and trust (`grace_irl.runs.acting`). A setting is confirmed if this user
+    Acting settings run code, read files, send prompts to a server or give trust. A setting is confirmed if this user
     started the comparison with it on this machine, or if the command names it.
 
     Args:

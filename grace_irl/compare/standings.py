@@ -1,7 +1,7 @@
 """Standings: the scores of each method in each environment, summarised over seeds.
 
-A method has scores of the last policies and of the favourites. The favourite of a training is the kept policy that the
-training's own reward rates best. PPO on the true reward is called the oracle.
+A method has scores of the last policies and of the favourites. A training keeps several policies. Its favourite is the
+one with the highest mean return under the reward of the training. PPO on the true reward is called the oracle.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def interquartile_mean(scores: Floats, axis: int = -1) -> Any:
 
 def _student(values: Floats, confidence: float, within: Interval) -> Interval:
     error = float(stats.sem(values))
-    if error == 0:  # the differences are too small for a float
+    if error == 0:  # the scores differ so little that their standard error is rounded to 0
         return UNKNOWN
     low, high = stats.t.interval(confidence, len(values) - 1, loc=values.mean(), scale=error)
     least, largest = within
@@ -164,8 +164,9 @@ class Scores:
     Attributes:
         success: summary of the success rates; None if the environment has no goal.
         returns: summary of the mean returns.
-        of_success, of_returns: mean success rate and mean return, divided by the oracle's with the same kind of
-            policies. None if the oracle is missing, has not learnt, or has no positive mean.
+        of_success, of_returns: mean success rate and mean return, divided by the oracle's. Last policies are compared
+            with its last policies, favourites with its favourites. None if the oracle is missing, has not learnt, or
+            has no positive mean; `of_success` also without a goal.
         ahead: summary of the score of `grace` minus this method's score, over common seeds; None for `grace`, or
             without common seeds.
         length: mean steps of an episode.
@@ -198,8 +199,8 @@ class Standing:
         success: whether the score is the success rate. If not, it is the return.
         last: scores of the last policies; None if all runs failed.
         favourite: scores of the favourites; None if a run has no favourite.
-        choosing: mean number of environment steps to choose the favourite, which do not count as training; None if
-            `favourite` is None.
+        choosing: mean number of environment steps that kept policies play for the choice of the favourite. They do not
+            count as training. None if `favourite` is None.
         epic: mean EPIC distance over the runs that have one; None if no run has one.
         rate: mean environment steps of training per second; None if unknown.
         note: a remark for the tables; "" if there is none.

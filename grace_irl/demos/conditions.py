@@ -38,15 +38,15 @@ for line in sys.stdin:
 class TextPattern:
     """A Python regular expression that ignores case.
 
-    A child process runs the searches, because a process can be stopped when a search takes too long. It starts with the
-    first search and ends when the object is deleted.
+    A child process runs the searches, because a process can be stopped when a search takes too long. The child starts
+    with the first search and ends when this object is deleted.
 
     Args:
         text: the expression.
         name: name of the option or key that holds the expression, for messages.
 
     Raises:
-        InputError: no valid expression.
+        InputError: `text` is not a valid expression.
     """
 
     def __init__(self, text: str, name: str) -> None:
@@ -114,8 +114,8 @@ class Conditions:
     """Conditions on a demonstration. A demonstration is chosen if it meets all of them. None and () set no condition.
 
     Attributes:
-        from_role: role that the source must state.
-        from_task: task that the source must state.
+        from_role: role that the demonstration must have.
+        from_task: task that the demonstration must have.
         success: True if the episode must have succeeded, False if it must have failed (see `succeeded`).
         min_states, max_states: smallest and largest number of states in the trajectory.
         goal: regular expression that must match somewhere in the instruction, ignoring case.
@@ -125,7 +125,7 @@ class Conditions:
         not_package: shell patterns for names of app packages. No screen may show a node of a package that matches.
 
     Raises:
-        InputError: no valid expression, a length below 1, or `min_states` above `max_states`.
+        InputError: an invalid expression, a number of states below 1, or `min_states` above `max_states`.
     """
 
     from_role: Role | None = None
@@ -183,8 +183,8 @@ class Funnel:
     Attributes:
         conditions: the conditions.
         seen: number of demonstrations that were tested.
-        left: map from the name of a condition to the number of demonstrations left after it. Its order is that of
-            `Conditions.checks`.
+        left: map from the name of a condition to the number of demonstrations that met it and all earlier conditions.
+            The order is that of `Conditions.checks`.
     """
 
     conditions: Conditions

@@ -1,4 +1,7 @@
-"""Copies of files and folders of demonstrations, in another format or scrambled, one trajectory at a time."""
+"""Copies of files and folders of demonstrations, one trajectory at a time.
+
+A copy has another format, or its states are scrambled: random replacements take away the meaning of values and words.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ MAP_NAME = "scramble.json"
 
 @dataclass(frozen=True)
 class Stated:
-    """Facts about the data that the user states. They replace those in the file; None keeps the fact in the file.
+    """Facts about the data that the user gives. They replace the facts in the file; None keeps the file's fact.
 
     Attributes:
         role: role of every episode.
@@ -28,7 +31,7 @@ class Stated:
         environment: Gymnasium id.
         label: label rule of the data.
         fields: names of a vector's components.
-        kind: name of the states' kind. It replaces a stated kind only if shape and dtype of the states allow it.
+        kind: name of the states' kind. It replaces the file's kind only if shape and dtype of the states allow it.
     """
 
     role: Role | None = None
@@ -96,11 +99,11 @@ def scramble(
         target: folder of the copies. For a single source file, it may also be the file to write.
         seed: seed of a new scramble map.
         map_path: file of an existing scramble map, to use instead of a new one.
-        kind: name of the states' kind, such as "grid", if the files do not state it; "" chooses by the values.
+        kind: name of the states' kind, such as "grid", if the files do not name it; "" chooses by the values.
 
     Returns:
-        A record of each copy, and the path of the scramble map: `scramble.json` in a folder, `NAME.scramble.json`
-        beside a file.
+        A record of each copy, and the path of the scramble map. For a target folder the map is `scramble.json` in it;
+        for a target file `NAME.parquet` it is `NAME.scramble.json` beside it.
 
     Raises:
         InputError: data that cannot be used, or a scramble map for another kind of state.

@@ -59,8 +59,8 @@ SCREENS = {
 }
 SHARDS = "ui.androidcontrol:AndroidControlSource"
 READERS = {**ARRAYS, **SCREENS}
-"""Map from the ending of a file name to its reader, as `module:name` in this package. The module is imported when the
-first such file is opened."""
+"""Map from the ending of a file name to its reader, as `module:name` in the package `grace_irl.demos`. The module is
+imported when the first such file is opened."""
 
 TEXTS = (".json", ".json.gz", "ui_element.txt", "utg.yaml")
 """Endings of text files that may hold screens of a user interface. They are read from a folder only if it has no other
@@ -77,7 +77,7 @@ def open_source(path: str | Path, memory: Memory | None = None, kind: str = "") 
             caller chooses later, by the values of the states (`choose_kind`).
 
     Raises:
-        InputError: a file that is missing, of an unknown format, a pickle, damaged or larger than the memory.
+        InputError: a file that is missing, of an unknown format, a pickle, damaged, or too large for the memory limit.
     """
     require_utf8(path)
     with enough_memory(path):

@@ -89,7 +89,7 @@ def with_goals(demonstrations: Demonstrations, goals: Goals) -> Demonstrations:
 
 
 def goal_rows(demonstrations: Iterable[Demonstration], goals: Goals | None = None) -> list[GoalRow]:
-    """One row for each expert trajectory, in order.
+    """One row for each expert trajectory, in order. Its goal states come from `goals`, or else from the data.
 
     Raises:
         InputError: an index outside its trajectory.

@@ -1,4 +1,4 @@
-"""The header of a demo file: one JSON object with facts about its data, the same in all formats that can hold it."""
+"""The header of a demo file: a JSON object with facts about the data. Formats that can store it use the same object."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Header:
         action_shape: shape of one action, () for a number, or None without actions.
         parts: layout of each named part of a state, sorted by name; () if states are not made of named parts.
         kinds: names of the possible kinds, if the file states no kind and the states fit several; else (). Until
-            `grace_irl.demos.kind_rule` has chosen one, `metadata.kind` is one of these names.
+            `grace_irl.demos.kind_rule` has chosen one, `metadata.kind` is provisional.
         format: version of the JSON object's format.
     """
 
@@ -172,7 +172,7 @@ def merge(headers: Sequence[Header], names: Sequence[str]) -> Metadata:
 
     Kinds must agree, and field names must agree among the files that have them. An environment or view that differs
     between files is dropped, because a set may hold several tasks. The label rule comes from the first file that states
-    one, with files of negative trajectories last.
+    one. Files with only negative trajectories come last in this order.
 
     Args:
         headers: one header per file.

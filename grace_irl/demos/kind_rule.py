@@ -28,11 +28,12 @@ def choose_kind(
 
     The first criterion that applies decides:
 
-    1. the kind that a file's metadata state, or the only kind that a file's states fit;
+    1. the kind that a file's metadata name, or the only kind that fits a file's states (the kind is certain);
     2. the user's choice (`--kind`);
-    3. the values in all files without a stated kind: a grid has few different values per channel.
+    3. the values in all files without a certain kind: a grid has few different values per channel.
 
-    Files without a stated kind are read an extra time, to check their values. Reading stops once the choice is certain.
+    The values of files without a certain kind are read an extra time. Reading stops when no further value can change
+    the result.
 
     Args:
         headers: headers (metadata) of the files.
@@ -41,11 +42,11 @@ def choose_kind(
         asked: name of the kind that the user chose, or "".
 
     Returns:
-        The choice. None if the states fit one kind only, or if files state different kinds, which `header.merge`
-        refuses later.
+        The choice. None if the states fit one kind only. Also None if two files have different certain kinds;
+        `header.merge` refuses such files later.
 
     Raises:
-        InputError: the states do not allow the user's choice, or two files contradict each other.
+        InputError: states that cannot be of the kind that the user chose, or that another file has.
     """
     certain: dict[str, int] = {}
     for place, header in enumerate(headers):
@@ -123,7 +124,7 @@ def choose_observed(
 
 
 def with_kind(header: Header, choice: KindChoice | None) -> Header:
-    """A copy of a file's header with the kind that was chosen for the set. A kind that the header states is kept."""
+    """A copy of a file's header with the kind that was chosen for the set. A certain kind in the header is kept."""
     if choice is None or not header.kinds:
         return header
     return replace(header, metadata=of_kind(header.metadata, choice.kind), kinds=())
@@ -154,7 +155,7 @@ def _require_asked(asked: str, certain: dict[str, str], headers: Sequence[Header
 
 
 def _stated(headers: Sequence[Header], names: Sequence[str | Path]) -> KindChoice | None:
-    """The kind that all files state, with this reason. None if the states fit no other kind."""
+    """The choice of the kind that the metadata of all files name. None if the states fit no other kind."""
     if not headers or len(headers[0].rivals) < 2:
         return None
     named = ", ".join(Path(name).name for name in names[:MOST_NAMED])

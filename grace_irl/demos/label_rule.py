@@ -83,7 +83,7 @@ class RuleEvidence:
         ended: number of expert trajectories that the environment ended.
         cut: number of expert trajectories that a time limit ended.
         negatives_cut: number of negative trajectories that a time limit ended.
-        marked: number of expert trajectories with marked goal states, including those marked as having none.
+        marked: number of expert trajectories whose goal states are marked, or that are marked as having none.
         with_goals: number of expert trajectories with at least one goal state.
     """
 
@@ -174,12 +174,12 @@ def choose_rule(demonstrations: Demonstrations, asked: LabelRule | Literal[""] =
     The first criterion that applies decides:
 
     1. the user's choice (`--label`);
-    2. the rule that the files with expert trajectories state;
+    2. the rule in the metadata of the files with expert trajectories;
     3. goal states, if they are marked in every expert trajectory;
     4. the environments of the files, if this module lists them or if their observations have a part `desired_goal`;
     5. the endings, in two cases: the environment ended all expert episodes and a time limit all negative ones, or a
        time limit ended all expert episodes;
-    6. the kind of the states.
+    6. the default rule for the kind of the states, such as "last" for grids.
 
     The environment's rewards are not a criterion, because the search must not learn from them. So a set gets the same
     rule with and without its rewards.
@@ -195,13 +195,13 @@ def choose_rule(demonstrations: Demonstrations, asked: LabelRule | Literal[""] =
 
 
 def rule_of(metadata: Metadata) -> LabelRule | Literal[""]:
-    """The rule that the metadata state, else the rule for the environment that they name, else ""."""
+    """The rule in the metadata, else the rule that follows from their environment or fields, else ""."""
     vote = _vote("", metadata)
     return vote.rule if vote is not None else ""
 
 
 def earlier_rule(demonstrations: Demonstrations) -> LabelRule:
-    """The stated rule, else the default of earlier versions of grace-irl, which the replay of their runs needs."""
+    """The rule in the metadata, else the default of earlier versions of grace-irl, to replay runs of those versions."""
     from grace_irl.demos.minari.source import dataset_folder  # only this function needs the Minari reader
 
     stated = demonstrations.metadata.label
@@ -234,7 +234,7 @@ def require_roles_for(choice: RuleChoice, demonstrations: Demonstrations) -> Non
 
 
 def untested(demonstrations: Demonstrations) -> str:
-    """A one-line warning about what a set without negative trajectories cannot test; "" for a set that has some.
+    """A one-line warning about what a set without negative trajectories cannot test; "" if the set has some.
 
     Args:
         demonstrations: the set, with a split for each trajectory.

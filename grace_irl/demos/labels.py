@@ -122,7 +122,7 @@ def label(demonstrations: Demonstrations, rule: LabelRule, *, goals: Goals | Non
             for rule "goal". A trajectory that is not listed keeps the goal states that its data mark.
 
     Raises:
-        InputError: the errors of `positive_states`, goals for another rule, or no goal state in any expert trajectory.
+        InputError: as in `positive_states`; or `goals` with a rule other than "goal"; or no expert has a goal state.
     """
     if goals is not None and rule != "goal":
         raise InputError(f"goal states are given, which --label {rule} does not use; expected --label goal")

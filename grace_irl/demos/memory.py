@@ -148,8 +148,8 @@ def limited(max_memory: int | str | None) -> Iterator[None]:
 class Region:
     """A memory region for the arrays of a set. It consists of blocks that are filled in order.
 
-    A block is freed with the last of its arrays. The first blocks are anonymous memory. When they exceed `FILE_SHARE`,
-    further blocks are temporary files without a name. Pages that nobody has written use no memory.
+    A block is freed with the last of its arrays. The first blocks are anonymous memory. When they fill `FILE_SHARE` of
+    the available memory, further blocks are temporary files without a name. Unwritten pages use no memory.
     """
 
     def __init__(self) -> None:
@@ -218,7 +218,7 @@ def stated_limit() -> int | None:
 
 
 def environment() -> dict[str, str]:
-    """Environment variables that pass the limit on to a child process."""
+    """Environment variables that pass a limit set by the user on to a child process; empty if there is none."""
     stated = stated_limit()
     return {} if stated is None else {VARIABLE: str(stated)}
 

@@ -2,10 +2,10 @@
 
 They show what a method learns from the data alone, without prior knowledge. Each kind of state has its own scrambling.
 For grids, the integer codes of the cells are permuted per channel, and the axes are flipped or transposed. For vectors,
-the fields are permuted, rescaled and renamed. Screens and all instructions get invented words. Equal states stay equal.
-The ends of episodes, the actions and the rewards do not change.
+the fields are permuted, rescaled and renamed. In screens and in all instructions, invented words replace the words.
+Equal states stay equal. The ends of episodes, the actions and the rewards do not change.
 
-A scramble map holds all replacements of a set. It is stored beside the copy as JSON.
+A scramble map holds all replacements in a set of demonstrations. It is stored beside the copy as JSON.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NO_MAP = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, R
 
 @dataclass
 class ScrambleMap:
-    """A scramble map: all replacements of states and words in a set.
+    """A scramble map: all replacements of states and words in a set of demonstrations.
 
     When a word occurs for the first time, an invented word is drawn for it. So the map also works for later data with
     new words.
@@ -60,7 +60,7 @@ class ScrambleMap:
 
     @classmethod
     def draw(cls, seed: int, like: Trajectory) -> ScrambleMap:
-        """A new map for states of the kind and shape of this trajectory's states."""
+        """A new random map for trajectories whose states have the same kind and shape as those of `like`."""
         return cls(seed, like.kind, like.state_kind.draw_scrambler(like.states, seed))
 
     def metadata(self, metadata: Metadata) -> Metadata:
@@ -88,7 +88,7 @@ class ScrambleMap:
         return replace(demonstration, trajectory=replace(trajectory, states=states, extra_info=text, **said))
 
     def _word(self, word: str) -> str:
-        """The invented word for a word. Different words get different invented words."""
+        """Return the invented word that replaces `word`. Different words get different invented words."""
         if word not in self.words:
             rng = np.random.default_rng([self.seed, 2, *word.encode()])
             invented, tries = word, 0

@@ -19,13 +19,13 @@ SIGNATURES: dict[str, tuple[bytes, int]] = {
     "image/jpeg": (b"\xff\xd8\xff", 0),
     "image/webp": (b"WEBP", 8),
 }
-"""First bytes of a file and their offset, by picture format. Models and browsers accept these formats."""
+"""Bytes that identify a picture format, and their offset in the file. Models and browsers accept these formats."""
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 
 
 Keep = Literal["embed", "refer", "none"]
-"""Treatment of screenshots in a written set: embed the pictures, refer to their places, or leave them out."""
+"""Treatment of screenshots when demonstrations are written: embed the pictures, refer to their places, or omit them."""
 
 
 class Screenshot(Protocol):
@@ -69,7 +69,7 @@ class PlacedScreenshot(Screenshot, Protocol):
         """The place of the picture. The path is absolute or relative to the working directory.
 
         Raises:
-            InputError: the source cannot determine the place.
+            InputError: the place cannot be determined.
         """
         ...
 

@@ -75,7 +75,7 @@ class Selected:
         selection: settings of the selection.
         funnel: number of demonstrations left after each condition.
         taken: number of matching trajectories that an earlier selection has already chosen.
-        free: number of matching trajectories that were free to choose.
+        free: number of matching trajectories that no earlier selection has chosen.
         matches: chosen trajectories, in the order of the sources. There are fewer than `free` if a sample was drawn.
         held_out: digests of the held-out trajectories; None if the splits from the sources are kept.
     """
@@ -107,7 +107,7 @@ class Selected:
 
         Args:
             digest: digest of the trajectory.
-            stated: split that the source states.
+            stated: split that the source gives; None if it gives none.
         """
         if self.held_out is None:
             return stated
@@ -127,7 +127,7 @@ class Selector:
         selections: settings of each output file.
         seed: seed of samples and of held-out shares.
         label: label rule of the chosen data; None keeps the rule from the sources.
-        kind: name of the states' kind, such as "grid", if the files do not state it; "" chooses by the values.
+        kind: name of the states' kind, such as "grid", for files that do not name it; "" infers it from the values.
         progress: function that is called with the name of a file each time before the file is read.
 
     Raises:
@@ -245,18 +245,18 @@ class Selector:
         headers = [self._headers[place] for place in range(len(self._files))]
         metadata = merge(headers, [str(file) for file in self._files])
         rules = {rule_of(header.metadata) for header in headers if header.role != "negative"}
-        # merge() drops environments that differ. If they support the same rule, the rule is kept.
+        # If the sources' environments differ, merge() drops them. A label rule on which they agree is kept.
         agreed = rules.pop() if len(rules) == 1 and not metadata.environment else ""
         return replace(metadata, label=self._label or metadata.label or agreed)
 
     def _role(self, opened: Source, file: str | Path) -> Role | None:
-        """The role that a file states, or None if each episode states its own.
+        """The role that a file gives to all its episodes, or None if each episode has its own.
 
         A file without any role gets the role of the first selection as a placeholder. Nothing reads the placeholder,
         because every selection must then set a new role and have no condition on roles.
 
         Raises:
-            InputError: the file states no role, and a selection needs it.
+            InputError: the file gives no role, and a selection needs it.
         """
         given = [selection.role for selection in self._selections if selection.conditions.from_role is None]
         try:

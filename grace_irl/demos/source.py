@@ -49,7 +49,7 @@ def build(states: States, where: str, fields: Sequence[str] = (), *, kind: str =
     Args:
         states: states in the array layout of their kind.
         where: file and episode, for messages.
-        fields: names of a state's numbers, if known.
+        fields: names of the components of a state; () if they are unknown.
         kind: name of the states' kind. "" selects the kind that recognises the states.
         parts: other attributes of `Trajectory`, such as `actions`.
 
@@ -98,10 +98,10 @@ def stated_role(value: object, where: str) -> Role:
 
 
 def stated_split(value: object, where: str) -> Split | None:
-    """Check and return the split that a source states. None and the empty text mean that it states none.
+    """Check and return the split that a source states. None and "" mean that the source gives no split.
 
     Raises:
-        InputError: an unknown word.
+        InputError: an unknown split.
     """
     if value is None or value == "":
         return None

@@ -1,6 +1,7 @@
 """The split of demonstrations into training and held-out trajectories, and random samples of demonstrations.
 
-Whole trajectories are drawn at random within each task and role. The result depends on the seed and on their content.
+Whole trajectories are drawn at random within each task and role. The result depends on the seed and on the content of
+the trajectories.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonst
     """Hold out a random share of the trajectories of each task and role.
 
     A trajectory with a stated split keeps it, and counts towards the share if it is held out. The other trajectories
-    are assigned at random. At least one trajectory of each task and role is held out, and at least one stays in
-    training.
+    are assigned at random. If `held_out` is above 0, at least one trajectory of each task and role is held out, and at
+    least one stays in training.
 
-    Equal trajectories (same states, actions and instruction) go to the same side, even across tasks and roles. So a
-    program is never scored on held-out data that also occur in training. If one of them states a side, the others go
-    there too. If they state both sides, those without a stated side stay in training.
+    Equal trajectories (same states, actions and instruction) go to the same side, even across tasks and roles. So the
+    random draw holds out no data that also occur in training. If some of the equal trajectories state a side, the
+    others go there, too. If they state both sides, the others stay in training.
 
     The draw depends on the content of the trajectories and not on their order in files. A new task does not change the
     draws of other tasks, unless it shares trajectories with them.
@@ -78,7 +79,7 @@ def _stated(demonstrations: Demonstrations) -> dict[str, Split]:
 
 
 def _draw(members: Group, sides: dict[str, Split], share: float, rng: np.random.Generator) -> None:
-    """Draw a side for each trajectory of a group whose digest is not in `sides`, and add this side to `sides`."""
+    """For each digest of the group that is missing in `sides`, draw a side and add it to `sides`."""
     counts = _digests(members)
     free = [digest for digest in counts if digest not in sides]
     held = sum((item.split or sides.get(item.trajectory.digest)) == "held_out" for item in members)
@@ -89,7 +90,7 @@ def _draw(members: Group, sides: dict[str, Split], share: float, rng: np.random.
         sides[digest] = "held_out" if taken else "train"
         held += counts[digest] if taken else 0
     if held == 0 and len(counts) > 1 and order:
-        # Each set of equal trajectories is larger than the share, so the smallest set is held out.
+        # Each set of equal trajectories is larger than the wanted number, so the smallest set is held out.
         sides[min(order, key=counts.__getitem__)] = "held_out"
 
 

@@ -15,7 +15,7 @@ from grace_irl.errors import InputError
 from grace_irl.states.kind import Census, KindChoice
 
 EXAMPLES = 5
-"""Maximum number of instructions in the summary of a group."""
+"""Maximum number of examples in a list of the summary, such as the instructions of a group."""
 
 
 @dataclass
@@ -80,11 +80,11 @@ class DemosSummary:
         groups: one summary per task and role, in order of first appearance.
         shapes: number of trajectories for each shape and dtype of states.
         values: statistics of the states' values; None before the first demonstration.
-        has: number of trajectories that have some optional data, by the name of these data: actions, rewards,
-            log_probs, goals, screenshots, action_texts, step_instructions.
+        has: number of trajectories with each kind of optional data, by name: actions, rewards, log_probs, goals,
+            screenshots, action_texts, step_instructions.
         samples: first demonstration of each role.
         evidence: evidence for the label rule (the rule for positive states), from all demonstrations.
-        choice: the chosen kind and the reason, if the shape and dtype of the states fit several kinds; else None.
+        choice: the chosen kind of states and the reason, if their shape and dtype fit several kinds; else None.
     """
 
     path: str
@@ -156,7 +156,8 @@ def summarise(path: str | Path, kind: str = "") -> DemosSummary:
 
     Args:
         path: file, folder or Minari id.
-        kind: name of the states' kind, such as "grid", if the files do not state it; "" chooses by the values.
+        kind: kind of the states, such as "grid", for files that do not name it. If "", it is chosen by the values of
+            the states.
 
     Raises:
         InputError: data that cannot be used, or files of different kinds.

@@ -1,4 +1,4 @@
-"""States of many trajectories in columns: labels, weights and log pi, with one row per state or transition."""
+"""Labels, weights and log-probabilities of actions (log pi) of many trajectories, one row per state or transition."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ class Columns:
         tasks: K task names.
         share: `(2, K)` weights in the fitness, per task, of one negative state (row 0) and of one positive state (row
             1). The weight of a negative state is 1 / (negative states of the task * number of tasks); positive states
-            are weighted likewise. So the weighted sum of log-terms is the mean over tasks of GRACE eq. 4.1. A task
-            without positive or without negative states has weight 0 and is not in the number of tasks.
+            are weighted likewise. With the discriminator D, the weighted sum of log D (positive states) and
+            log(1 - D) (negative states) is thus the mean over tasks of GRACE, eq. 4.1. A task without positive or
+            without negative states has weight 0 and does not count in the number of tasks.
     """
 
     positive: Marks
@@ -83,7 +84,7 @@ class Columns:
         return replace(self.of_items(self.task == number), share=whole)
 
     def place(self, row: int) -> tuple[int, int]:
-        """The trajectory (0 to m - 1) and the step of a row."""
+        """The trajectory (0 to m - 1) and the time step of a row."""
         ends = np.cumsum(self.lengths)
         item = int(np.searchsorted(ends, row, side="right"))
         return item, row - int(ends[item] - self.lengths[item]) + self.first_step
@@ -144,7 +145,7 @@ def flatten(items: Sequence[Labelled], rewards: Mapping[str, Floats], *, takes_a
 
     Args:
         items: the labelled trajectories, as in the call of `columns`.
-        rewards: from trajectory digest to its rewards `(T+1,)`.
+        rewards: map from a trajectory's digest to the trajectory's rewards `(T+1,)`.
         takes_action: whether rows are transitions.
     """
     first = 1 if takes_action else 0

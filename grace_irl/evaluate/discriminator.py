@@ -19,7 +19,8 @@ CHUNK = 65_536  # rows per chunk
 def fitness(rewards: Floats, columns: Columns, scale: float = 1.0, offset: float = 0.0) -> float:
     """The fitness f = E_{S_e}[log D] + E_{S_n}[log(1 - D)], at most 0.
 
-    S_e are the positive and S_n the negative states. D = sigmoid(scale * r + offset - log pi) is the discriminator.
+    S_e are the positive and S_n the negative states. D = sigmoid(scale * r + offset - log pi) is the discriminator for
+    a reward r and the log-probability log pi of the action.
     """
     return Objective.of(rewards, columns).value(scale, offset)
 
@@ -49,10 +50,10 @@ class Group:
 
 
 class Objective:
-    """The fitness f as a function of scale and offset: a weighted sum of log sigmoid(sign * logit), concave in both.
+    """The fitness f as a function of scale and offset: the weighted sum of log sigmoid(sign * logit). It is concave.
 
-    The logit is `scale * (x - centre) / unit + offset - log pi`. If log pi is 0, equal rewards are merged: a million
-    expert states with two different rewards become two numbers with weights.
+    The logit of a reward x is `scale * (x - centre) / unit + offset - log pi`. If log pi is 0, equal rewards are
+    merged: a million expert states with two different rewards become two numbers with weights.
     """
 
     def __init__(self, groups: Sequence[Group], centre: float = 0.0, unit: float = 1.0) -> None:

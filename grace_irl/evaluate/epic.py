@@ -69,13 +69,13 @@ def epic_distance(
     """The EPIC distance of two rewards, from 0 to 1, estimated on a sample (Gleave et al., def. 4.5 and section 5).
 
     `canonical` first removes potential shaping from both rewards. It averages over states and actions that are drawn
-    from the transitions, independently of each other. Both rewards use the same draws, so potential shaping cancels
-    exactly, not only on average.
+    from the transitions, independently of each other. All transitions share these draws, so potential shaping changes
+    their canonical rewards by one common constant, which a correlation ignores.
 
     Args:
         first, second: the rewards. The distance is symmetric.
         transitions: the sample. It should cover more than expert behaviour, as rewards may differ elsewhere.
-        discount: discount factor of the environment, which the formula of potential shaping contains.
+        discount: discount factor of the environment. Potential shaping adds discount * potential(s') - potential(s).
         samples: number of draws for each mean.
         seed: seed of the draws.
 
@@ -120,7 +120,8 @@ def pearson_distance(first: Floats, second: Floats) -> float:
         return 0.0
     if any(flat):
         return math.sqrt(0.5)
-    # The distance of the two unit vectors is sqrt(2 - 2 rho). Near rho = 1 this is more exact than 1 - rho.
+    # Two unit vectors with the inner product rho are sqrt(2 - 2 rho) apart, twice the Pearson distance. Near rho = 1,
+    # their difference is more exact than 1 - rho.
     one, other = (each / np.linalg.norm(each) for each in centred)
     return min(float(np.linalg.norm(one - other)) / 2, 1.0)
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from grace_irl.programs.program import Program
 
-EQUAL = 1e-9  # scores that differ by at most this count as equal, because the calibration is no more accurate
+EQUAL = 1e-9  # scores this close count as equal, because the optimisation behind a score is no more accurate
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Evaluation:
         bound: upper bound of the score if the evaluation stopped early, else None. An evaluation stops once the score
             cannot reach `Bar.floor`. A stopped evaluation has no metrics.
         metrics: named numbers for users, stop rules and searches. Every evaluator chooses its own names.
-        evidence: JSON values in a format of the evaluator. A search and the store of a run keep them without reading.
+        evidence: JSON values in a format of the evaluator. A search and the store of a run keep them unread.
         seconds: wall time of the evaluation.
     """
 
@@ -54,8 +54,8 @@ class Bar:
 
     Attributes:
         floor: minimum score of a useful program. Below it, an evaluation may stop early and skips held-out data.
-        elite: minimum score for a second run, in strict mode. It passes the states to the program one by one, which
-            shows whether a reward depends on later states or on other trajectories.
+        elite: minimum score for a second run, in strict mode. Strict mode passes the states to the program one by one,
+            which shows whether a reward depends on later states or on other trajectories.
     """
 
     floor: float = float("-inf")

@@ -29,7 +29,7 @@ from grace_irl.sandbox.protocol import Limits, Outcome, Sandbox
 
 Floats = NDArray[np.float64]
 
-STAGE_STATES = 4_096  # sets of at most this many states run in one stage; the second stage of others has about as many
+STAGE_STATES = 4_096  # maximum size of a set that runs in one stage; the second stage of larger sets is about as large
 STAGE_GROWTH = 3  # factor by which each stage after the second raises the number of states that have run
 STRICT_STATES = 5_000  # approximate number of states on which an elite runs in strict mode; the winner runs on all
 
@@ -55,7 +55,8 @@ class DiscriminatorEvaluator:
             log_pi: log-probabilities log pi(a | s) of the actions in the problem's trajectories.
             calibrated: whether to fit a scale and an offset to each program's rewards.
             cache: cache of rewards. None: a new cache in memory.
-            limits: time and memory limits of one run. Each state adds 1 ms of CPU time and 5 ms of wall time.
+            limits: time and memory limits of one run. Each state raises the CPU limit by 1 ms and the wall limit by
+                5 ms.
 
         Raises:
             InputError: a training task without positive or without negative states.
@@ -154,8 +155,8 @@ class DiscriminatorEvaluator:
     def _with_held_out(self, program: Program, trained: Separation, threshold: float) -> Evaluation:
         """Add metrics on held-out data. They use the calibration and the threshold of the training data.
 
-        If the program fails on them, the message of its exception is dropped, because it could carry a held-out state
-        into a prompt.
+        If the program fails on held-out data, the message of its exception is dropped, because it could carry a
+        held-out state into a prompt.
         """
         held_out = self._held_out
         rows = held_out.columns(program.takes_action)
@@ -198,7 +199,7 @@ class _Split:
     def columns(self, takes_action: bool) -> Columns | None:
         """The columns for programs that reward transitions (`takes_action`) or states. The first call computes them.
 
-        None if no task has both positive and negative states.
+        None if no task has both positive and negative rows. A row is a state, or the transition into it.
         """
         with self._lock:
             if takes_action not in self._columns:
@@ -219,8 +220,8 @@ class _Split:
         """Split the trajectories into stages, lists of digests. A set of at most `STAGE_STATES` states is one stage.
 
         The first stage is the shortest trajectory, so a program that crashes or hangs costs little. The others are
-        large samples. The upper bound that stops an evaluation counts states not yet run as perfect, so small samples
-        would rarely stop it.
+        large samples. An evaluation stops at a low upper bound of the fitness. This bound treats states that have not
+        run as perfectly classified, so after a small sample it would rarely be low.
         """
         everything = list(self._length)
         if sum(self._length.values()) <= STAGE_STATES:

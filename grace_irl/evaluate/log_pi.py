@@ -148,8 +148,8 @@ class LogPi:
 
     Attributes:
         constant: log pi of every state, if `values` is empty.
-        values: from a trajectory's `key` to `(T+1,)` values. Entry t is log pi(a_t | s_t). The last state has no
-            action, so its entry is the mean over all training steps.
+        values: log pi of each trajectory, `(T+1,)`, by the trajectory's `key`. Entry t is log pi(a_t | s_t). The last
+            state has no action, so its entry is the mean over all training steps.
     """
 
     constant: float = 0.0
@@ -209,7 +209,7 @@ def log_pi(problem: Problem, choice: str) -> LogPi:
 
 
 def _completed(problem: Problem, by_step: dict[str, Floats]) -> LogPi:
-    """Append an entry for the last state of each trajectory: the mean over all training steps."""
+    """Append an entry for each trajectory's last state, which has no action: the mean over all training steps."""
     steps = [by_step[key(item.trajectory)] for item in problem.train]
     known = np.concatenate(steps) if steps else np.zeros(0)
     mean = float(known.mean()) if len(known) else 0.0
@@ -239,7 +239,7 @@ def _uniform(trajectories: Sequence[Trajectory]) -> float:
     """Minus the log of the action space's size, estimated from the data.
 
     The size is the number of different actions if they are discrete. Otherwise it is the volume of the smallest box
-    that holds every action, over the dimensions that vary.
+    that holds every action. Dimensions in which all actions agree are left out.
     """
     actions = np.concatenate([np.asarray(t.actions) for t in trajectories])
     if len(actions) == 0:

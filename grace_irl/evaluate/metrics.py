@@ -1,4 +1,7 @@
-"""Metrics of how well rewards separate expert from negative states, over all tasks and for each task."""
+"""Metrics of how well rewards separate positive from negative states, over all tasks and for each task.
+
+In this module, `experts` stands for the positive states.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,13 @@ CHUNK = 65_536  # values per chunk, to avoid large temporary arrays
 
 @dataclass(frozen=True)
 class Ranking:
-    """Measures of how well rewards rank expert above negative states.
+    """Measures of how well rewards rank positive above negative states.
 
     Attributes:
-        auc: probability that a random expert state has a higher reward than a random negative one. Ties count one half.
+        auc: probability that a random positive state has a higher reward than a random negative state. Ties count one
+            half.
         accuracy: balanced accuracy at `threshold`.
-        separated: whether the smallest expert reward exceeds the largest negative one.
+        separated: whether every positive state has a higher reward than every negative state.
         threshold: reward above which a state is classified as positive.
     """
 
@@ -52,11 +56,12 @@ def ranking(values: Floats, positive: NDArray[np.bool_], threshold: float | None
 
 
 def _best(experts: Floats, negatives: Floats) -> float:
-    """The threshold with the best balanced accuracy, from sorted rewards of expert and of negative states."""
-    # The classifier is "expert iff reward > t". As t grows, balanced accuracy rises only where t passes the reward of a
-    # negative state, and falls only where it passes that of an expert state. So a best t is the reward of a negative
-    # state or below all rewards. The latter has accuracy one half, which the largest reward of a negative state has at
-    # least. So the rewards of negative states suffice as candidates.
+    """The threshold with the best balanced accuracy, from sorted rewards of positive and of negative states."""
+    # The classifier is "positive iff reward > t". As t grows, balanced accuracy rises only where t reaches the reward
+    # of a negative state, and falls only where it reaches that of a positive state. So a best t is the reward of a
+    # negative state, or lies below all rewards. A t below all rewards has accuracy one half. The largest reward of a
+    # negative state has at least this accuracy, because it classifies all negative states correctly. So the rewards of
+    # negative states suffice as candidates.
     candidates = np.unique(negatives)
     best = int(_balanced(experts, negatives, candidates).argmax())
     below = float(candidates[best])
@@ -69,7 +74,7 @@ def _best(experts: Floats, negatives: Floats) -> float:
 
 
 def _balanced(experts: Floats, negatives: Floats, thresholds: Floats) -> Floats:
-    """Balanced accuracy at each threshold, from sorted rewards of expert and of negative states."""
+    """Balanced accuracy at each threshold, from sorted rewards of positive and of negative states."""
     expert_right = 1.0 - np.searchsorted(experts, thresholds, side="right") / len(experts)
     negative_right = np.searchsorted(negatives, thresholds, side="right") / len(negatives)
     balanced: Floats = (expert_right + negative_right) / 2

@@ -123,7 +123,7 @@ class RewardSource:
     def _parsed_bytes(self, digests: Sequence[str]) -> int:
         """Size in bytes of the trajectories whose states are texts that programs must parse, such as screens.
 
-        The states of a trajectory are padded to equal length, and the padding counts.
+        The states of a trajectory are padded to equal length. The size includes the padding.
         """
         trajectories = (self._by_digest[digest] for digest in digests)
         return sum(each.state_kind.nbytes(each.states) for each in trajectories if each.state_kind.parsed)
@@ -149,7 +149,7 @@ class RewardSource:
         )
         order = [self._place[digest] for digest in shuffled]
         outcome = self._sandbox.run(program.source, self._handle, order, mode=mode, limits=limits)
-        if outcome.status == "timeout":  # the model that repairs the program needs the time limit
+        if outcome.status == "timeout":  # tell the model that repairs the program the limit
             allowed = (
                 f"{limits.cpu_s:.0f} s of CPU are allowed for {states} states; each additional state adds "
                 f"{cpu_s / states:.2g} s"

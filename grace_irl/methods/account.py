@@ -1,4 +1,4 @@
-"""Accounts: the presentation of a method's evaluations to users, as tables, sentences and JSON."""
+"""Accounts: the presentation of a search method's evaluations to users, as tables, sentences and JSON."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Figures:
 
     Attributes:
         head: column headings. The first column names the rows.
-        rows: rows of cells, one per heading.
+        rows: rows of the table, each with one cell per heading.
         title: title above the table, or "".
     """
 
@@ -66,7 +66,7 @@ class Calibrated:
 
 
 class Account:
-    """Texts and tables about evaluations. A method subclasses it to present its own metrics.
+    """Texts and tables about evaluations. A search method has a subclass of it to present its own metrics.
 
     Attributes:
         score: name of the score.
@@ -129,7 +129,7 @@ class Account:
         return [(self.score, shown(evaluation.score)), *named]
 
     def carried(self, evaluation: Evaluation) -> list[tuple[str, str]]:  # noqa: ARG002 - overriding methods use it
-        """Further pairs for the docstring of an exported file, which state the numbers of `calibrated`."""
+        """Further pairs, with the numbers of `calibrated`, for the docstring of an exported file."""
         return []
 
     def calibrated(self, evaluation: Evaluation) -> Calibrated | None:  # noqa: ARG002 - overriding methods use it

@@ -39,7 +39,7 @@ FOCUS = 5
 def initialise(briefing: Briefing, material: Material) -> Prompt:
     """Write the prompt that requests a new program. It shows random expert and negative trajectories.
 
-    The operator reads only `seed` of the material, which is the input of this prompt.
+    The material is the input of this prompt. The operator reads only its `seed`.
     """
     items = _subset(briefing, np.random.default_rng(material.seed))
     shown = [shown_item(briefing, item, material) for item in items]
@@ -66,9 +66,9 @@ def mutate(briefing: Briefing, material: Material) -> Prompt:
 def mutation(briefing: Briefing, material: Material) -> dict[str, list[Shown]]:
     """The trajectories that `mutate` shows, by section of the prompt: "failures" and "examples".
 
-    A failure is a trajectory with wrong states, which the program misclassifies. The prompt marks all wrong states.
-    It shows at least `FOCUS` of them, drawn at random, even if the trajectory is too long to show. Without failures,
-    the examples are one trajectory of each role.
+    A failure is a trajectory with wrong states, which the program misclassifies. Wrong states are marked. If a failure
+    is too long to show in full, `FOCUS` of its wrong states, drawn at random, take precedence over most other states.
+    Without failures, the examples are one trajectory of each role.
 
     Three options of the material are our reading of GRACE's table 6:
 
@@ -76,8 +76,8 @@ def mutation(briefing: Briefing, material: Material) -> dict[str, list[Shown]]:
     - `incorrect_only`: show only the drawn wrong states, each with its predecessor.
     - `include_expert`: add an expert trajectory as an example.
 
-    The choice depends on `seed`. It does not depend on `debug`, because debug texts are collected for chosen
-    trajectories only.
+    The choice depends on `seed`. It does not depend on `debug`, because debug texts are collected after the choice, for
+    the chosen trajectories only.
     """
     rng = np.random.default_rng(material.seed)
     wrong = of_experts(briefing.items, material.wrong) if material.expert_only else material.wrong

@@ -23,7 +23,8 @@ class Bindings:
     Attributes:
         modules: names of modules, such as `np` from `import numpy as np`.
         numpy: names in `modules` that stand for numpy or a part of it.
-        members: names imported from a module, such as `sqrt` from `from math import sqrt`. They may also be modules.
+        members: names imported from a module, such as `sqrt` from `from math import sqrt`. A member may be a module,
+            such as `linalg` from `from numpy import linalg`.
         refusals: problems with imports that are not allowed.
     """
 
@@ -132,8 +133,8 @@ class SourceReading:
     """The result of the static checks of a source.
 
     Attributes:
-        tree: the syntax tree; None if the source does not parse.
-        problems: only the syntax error if there is one. Otherwise forbidden code by line, then violations of the
+        tree: the syntax tree; None if the source is too long, has invisible characters or does not parse.
+        problems: the problem that prevents a tree; if there is a tree, forbidden code by line, then violations of the
             contract.
         takes_action: whether reward_fn takes (state, action, next_state) instead of (state).
     """
@@ -144,7 +145,7 @@ class SourceReading:
 
 
 def read(source: str) -> SourceReading:
-    """Parse and check a source. No content of the source raises an exception."""
+    """Parse and check a source. This raises no exception, whatever the source contains."""
     source = canonical(source)
     size = len(source.encode("utf-8", "surrogatepass"))
     if (problem := too_long(size)) is not None:
@@ -251,7 +252,9 @@ def _no_class(tree: ast.Module) -> str:
 def _method(
     owner: ast.ClassDef, classes: dict[str, ast.ClassDef], name: str
 ) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """A method of a class, or one that it inherits from a class of the source. As in Python, the last definition wins.
+    """A method that a class has, or inherits from a class of the source; None if there is none.
+
+    If a class defines the method several times, the last definition counts, as in Python.
 
     Args:
         owner: the class.

@@ -1,8 +1,8 @@
 """Export of a reward program as one self-contained Python file: provenance, program, calibration.
 
 The calibration is a scale and an offset. They turn a reward into the logit of D, the probability that a state is an
-expert's. The calibration is the end of the file, so no string or variable of the program can be mistaken for it. This
-module only splits programs into tokens; it never parses or runs them.
+expert's. The calibration stands at the end of the file, so that no string or variable of the program can be mistaken
+for it. This module only splits programs into tokens; it never parses or runs them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NAMES = ("SCALE", "OFFSET", "THRESHOLD", "discriminator_logit")
 CALIBRATION = "# The discriminator that was fitted"
 """Beginning of the part that an export adds below a program."""
 SPARE = ("CALIBRATION_SCALE", "CALIBRATION_OFFSET", "CALIBRATION_THRESHOLD", "calibrated_logit")
-"""Names that replace `NAMES` if the program already uses one of these."""
+"""Names that an export defines instead of `NAMES` if the program uses one of `NAMES`."""
 
 Numbers = tuple[float, float, float | None]  # scale, offset, threshold
 
@@ -67,9 +67,9 @@ def export_source(
 
     The module's docstring consists of the title, the facts (one line `name: value` each) and the program's docstring.
     The end of the module defines four names: the calibration `SCALE` and `OFFSET`, the `THRESHOLD` on the uncalibrated
-    reward, and the function `discriminator_logit(reward, log_pi=0.0)`. It returns the logit of D, where `log_pi` is the
-    log-probability of the action under the policy. If the program uses one of these names, the four names of `SPARE`
-    replace them, with a number appended if necessary.
+    reward, and the function `discriminator_logit(reward, log_pi=0.0)`. The function returns the logit of D, and
+    `log_pi` is the log-probability of the action under the policy. If the program uses one of these names, the four
+    names of `SPARE` replace them, with a number appended if necessary.
 
     Args:
         source: a program that compiles.
@@ -77,7 +77,7 @@ def export_source(
         facts: provenance as pairs of name and value.
         scale: scale of the calibration; 1 for a reward without calibration, None to define none of the four names.
         offset: offset of the calibration.
-        threshold: reward above which a state is classified as an expert's; None if unknown.
+        threshold: reward above which a state is classified as an expert's; None leaves out `THRESHOLD`.
 
     Raises:
         GraceError: a calibration or a threshold that is not a finite number.
@@ -106,10 +106,10 @@ def export_source(
 
 
 def calibration_of(source: str) -> tuple[float, float] | None:
-    """Scale and offset in an exported file; None if it has none. The file is neither run nor parsed.
+    """Scale and offset in an exported file; None without them, or if the scale is not positive.
 
-    An exported file has them in its last lines. A file that a user wrote or changed may assign several pairs, of which
-    the last is returned. The assignments must begin at the left margin, each on its own line.
+    The file is neither run nor parsed. An exported file has scale and offset in its last lines. In a file that a user
+    wrote or changed, the assignments must begin at the left margin, each on its own line. The last ones count.
     """
     found = _numbers(source)
     return None if found is None else found[:2]
@@ -200,8 +200,8 @@ def _names(text: str) -> set[str]:
 def _ending(text: str) -> re.Match[str] | None:
     """A match of the part that an export added below a program; None if there is none.
 
-    The part reaches to the end of the file, so it cannot lie within a string or brackets. They would still be open at
-    the end, and such a file does not compile.
+    A match reaches to the end of the file. So it is not inside a string or brackets of the program: these would still
+    be open at the end, and the file would not compile.
     """
     name = r"(?:{0}|CALIBRATION_{0}(?:_[0-9]+)?)"
     pattern = re.escape(_END.format(about=CALIBRATION, scale="<S>", offset="<O>", level="<T>", logit="<L>"))

@@ -41,7 +41,7 @@ class Usage:
         known: the function or class.
         programs: number of different programs that contain it.
         valid: number of these programs that are valid.
-        calls: number of places in the sources of these programs that call it by name.
+        calls: number of calls of it by name in the sources of all programs that contain it.
         best: id of the best valid program that contains it; "" if there is none.
     """
 
@@ -68,7 +68,7 @@ def usages(known: Iterable[Known], programs: Mapping[str, Program], order: Seque
 
     Returns:
         The usages, sorted by the rank of the best valid program that contains the function, then by the number of valid
-        programs, name and digest. Functions of no valid program come last.
+        programs, name and digest. Functions that no valid program contains come last.
     """
     place = {name: n for n, name in enumerate(order)}
     users: dict[str, dict[str, int]] = {}
@@ -89,8 +89,11 @@ def usages(known: Iterable[Known], programs: Mapping[str, Program], order: Seque
 def reusable(uses: Iterable[Usage], programs: Mapping[str, Program], order: Sequence[str]) -> list[Usage]:
     """The usages of functions that at least `SHARED` valid programs contain, in the order of `uses`.
 
-    Two kinds of functions are left out: those that always occur in the same enclosing definition, such as the methods
-    of a shared class, and functions within functions, because they may need variables of the outer function.
+    Two kinds of functions are left out:
+
+    - functions that always occur in the same enclosing definition, such as the methods of a shared class, because the
+      whole class is reusable;
+    - functions within functions, because they may need variables of the outer function.
 
     Args:
         uses: the usages to select from.
@@ -116,16 +119,16 @@ def reusable(uses: Iterable[Usage], programs: Mapping[str, Program], order: Sequ
 
 
 FUTURE = "from __future__ import annotations"
-MAX_CONSTANT = 2_000  # maximum length of a copied constant in characters; a comment names constants that are longer
+MAX_CONSTANT = 2_000  # maximum characters of a copied constant; a longer one is only named, in a comment
 
 
 @dataclass
 class _Module:
-    """The statements at the left margin of a program.
+    """The top-level statements of a program.
 
     Attributes:
-        imports: import statements by the names that they bind.
-        constants: simple assignments by the name that they bind.
+        imports: map from a name to the import statement that binds it.
+        constants: map from a name to the simple assignment that binds it.
         definitions: names of functions and classes.
     """
 
@@ -146,8 +149,8 @@ def library_source(
 
     The imports come first. A constant comes before the first function that needs it. Above each function, a comment
     names the programs that contain it, and everything else that the function needs from its program. A method becomes a
-    function whose first argument is `self`. If several functions have the same name, the later ones get a number, also
-    in their own recursive calls.
+    function whose first argument is `self`. If several functions have the same name, the later ones get a number
+    (`near_2`), also in their own recursive calls.
 
     Args:
         uses: functions to write, best first.

@@ -42,13 +42,13 @@ def canonical(source: str) -> str:
 
 
 def unseen(source: str) -> tuple[SourceProblem, ...]:
-    """Problems with invisible characters in a source, at most `_REPORTED`. The source must be `canonical`.
+    """Problems with invisible characters in a source, at most `_REPORTED`. The source must be a result of `canonical`.
 
     A character that occurs several times in a line is one problem.
 
     Refused are control characters except LF and tab, direction marks, characters without width, line and paragraph
     separators, letters and marks without a glyph, and private or unassigned characters. Variation selectors are refused
-    after a letter or a digit, because names with and without them look equal. Spaces of other widths are allowed.
+    after a letter or a digit, because names with and without them look equal. Spaces of any width above 0 are allowed.
     """
     if source.isascii() and source.replace("\n", "").replace("\t", "").isprintable():
         return ()
@@ -101,7 +101,7 @@ def parse(source: str, filename: str = "<unknown>") -> ast.Module:
         SyntaxError, ValueError, RecursionError, MemoryError: as `ast.parse`.
     """
     with _LOCK, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # invalid escapes warn; later Python versions refuse them
+        warnings.simplefilter("ignore")  # an invalid escape causes a warning, and in later Python versions an error
         return ast.parse(source, filename)
 
 
@@ -109,7 +109,7 @@ def literal(text: str) -> object:
     """The value of a Python literal.
 
     Raises:
-        ValueError: the text is another expression.
+        ValueError: the text is an expression, but not a literal.
         SyntaxError, RecursionError, MemoryError: as `ast.parse`.
     """
     with _LOCK, warnings.catch_warnings():

@@ -19,7 +19,7 @@ class Definition:
     Attributes:
         name: qualified name, such as "near" or "Reward.near".
         digest: hash of the normalised syntax tree (16 hex digits).
-        within: "function" if any enclosing definition is a function, else "class" for a method, else "module".
+        within: "module" at the top level, "class" if all enclosing definitions are classes, else "function".
         calls: number of places in the source that call it by name, such as `near(…)`, `self.near(…)` or
             `Reward.near(…)`. This includes recursive calls.
         first, last: numbers of the first and last line, from 1, including decorators.
@@ -43,8 +43,9 @@ class Program:
         nodes: number of nodes in the syntax tree. Of two equally good programs, the smaller one ranks higher.
         operator: operator of the search that made the program, such as "initialise" or "mutate".
         parents: ids of the programs from which it was made.
-        prior: log-probability that the proposer, which wrote the program, gives to it, minus that of the proposer's
-            best program. The unit is nats; 0 if unknown. It affects the ranking most if there are few demonstrations.
+        prior: difference of two log-probabilities under the proposer, which wrote the program: that of this program
+            minus that of the proposer's best one. In nats, at most 0; 0 if unknown. It affects the ranking most if
+            there are few demonstrations.
         functions: functions and classes of the program.
         takes_action: whether reward_fn takes (state, action, next_state) instead of (state).
     """
@@ -159,8 +160,8 @@ def _digest(node: ast.AST, scope: str, found: _Found) -> tuple[bytes, int]:
                 parts.append(b"\x01" + child_digest.hex().encode())
                 count += child_count
             else:
-                # `ascii` distinguishes 1, 1.0 and True, and 0.0 and -0.0. So does `repr`, but its text for a letter
-                # depends on the Unicode version of the interpreter.
+                # `ascii` distinguishes 1, 1.0 and True, and 0.0 and -0.0. So does `repr`, but its text for a non-ASCII
+                # character depends on the interpreter's version of Unicode.
                 parts.append(b"\x02" + ascii(child).encode())
     digest = hashlib.blake2b(b"\x03".join(parts), digest_size=16).digest()
     if slot >= 0:
@@ -208,7 +209,7 @@ def _called(found: _Found) -> Counter[str]:
     for scope, owner, name in found.calls:
         parts = scope.split(".") if scope else []
         around = [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
-        if owner == "":  # look the name up in the enclosing scopes, innermost first. Bodies of classes do not count.
+        if owner == "":  # from the innermost scope outwards; code does not see names of enclosing classes
             wanted = [f"{outer}.{name}" for outer in around if outer not in found.classes] + [name]
         elif owner in ("self", "cls", "super"):  # a method of the enclosing class, or else of another class
             own = [f"{outer}.{name}" for outer in around if outer in found.classes]

@@ -82,7 +82,8 @@ def blocks(text: str) -> list[Block]:
 def _closing(lines: Sequence[str], start: int, mark: str) -> tuple[int, str | None]:
     """Find the end of a block.
 
-    A fence inside a docstring of the program closes the block only if no other closing fence follows.
+    A fence inside a docstring of the program closes the block only if no other closing fence follows within
+    `_MAX_DOCSTRING` lines.
 
     Args:
         lines: all lines of the answer.
@@ -113,9 +114,10 @@ def _closing(lines: Sequence[str], start: int, mark: str) -> tuple[int, str | No
 def joined(parts: Sequence[Block], wanted: re.Pattern[str]) -> str:
     """Build the program from the blocks of an answer. The result is "" if no block matches `wanted`.
 
-    The main block is the last complete block that matches. A block with words such as "rest unchanged" instead of code
-    is not complete. Models often put imports and helpers into other blocks. Another block is added if it defines a name
-    that the program uses but does not define, or the optional function `debug`.
+    The main block is the last complete block that matches, among those with `def reward_fn` if there are any. A block
+    with words such as "rest unchanged" instead of code is incomplete. If all are incomplete, the longest is the main
+    block. Models often put imports and helpers into other blocks. So a block that does not match is added if it defines
+    a name that the program uses but does not define, or the function `debug`.
     """
     programs = [part for part in parts if part.language not in _NO_PROGRAM and not part.text.startswith("{")]
     candidates = [part for part in programs if wanted.search(part.text)]
@@ -219,7 +221,8 @@ def tidy(text: str) -> str:
     """Replace unusual line breaks and spaces, and remove some invisible characters.
 
     Chat windows insert such characters, and Python refuses them. Zero-width joiners stay, because a program may compare
-    texts of screens that contain them. The sandbox refuses such a program, and names the escape to write instead.
+    texts of screens that contain them. The sandbox refuses a program that contains one, and names the escape to
+    write instead.
     """
     text = text.encode("utf-8", "replace").decode()  # replaces lone surrogates
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u00a0", " ")

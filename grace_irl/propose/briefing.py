@@ -70,8 +70,8 @@ class PromptBudget:
     Attributes:
         total: maximum tokens of a whole prompt, with its system part. Prompt and answer must fit into the model's
             context together.
-        scale: length relative to the normal prompt, in (0, 1]. With 0.25 a prompt takes a quarter of the tokens.
-            Prompts omit states of trajectories first, then whole trajectories.
+        scale: length relative to the normal prompt, in (0, 1]. With 0.25 a prompt takes a quarter of the tokens. To
+            become shorter, it omits states of trajectories first, then whole trajectories.
         trajectories: maximum tokens of all trajectories of a prompt together.
         negative: maximum tokens of one negative trajectory under the label rules "last" and "goal". Negative
             trajectories are often random walks, which are long and say little.
@@ -100,7 +100,7 @@ class PromptBudget:
         return int(min(most, self.total * share))
 
     def room(self, fixed: int, wanted: int, spared: int = 0) -> int:
-        """Maximum tokens of the trajectories in a prompt; negative if the other parts are too long.
+        """Maximum tokens of the trajectories in a prompt; below 0 if the other parts are too long.
 
         Args:
             fixed: tokens of the other parts.
@@ -123,7 +123,7 @@ class Briefing:
         system: the system part of prompts that request a program.
         clean_system: the system part of prompts that request goal states.
         preamble: the beginning of every user part.
-        answer_format: "code" or "json".
+        answer_format: the format of the model's answers, "code" or "json".
         budget: limits of prompts.
         images: whether prompts with trajectories include pictures of states.
         spared: tokens by which the system part and the preamble are shorter than at scale 1.

@@ -1,5 +1,4 @@
-"""Proposers (sources of programs) that ask no model.
-
+"""Proposers (sources of programs) that need no model, and wrappers of proposers.
 `Given` returns programs that exist already, and `Replay` returns the answers of a recorded run. `Seeded` and `InThread`
 wrap other proposers.
 """
@@ -24,7 +23,7 @@ class GivenProgram:
     Attributes:
         source: the program's text.
         origin: the file or the run that the program comes from, for messages.
-        prior: log-prior in nats, at most 0; 0 if unknown. It is relative to the best program of its proposer.
+        prior: log-prior in nats, relative to the best program of its proposer, so at most 0; 0 if unknown.
     """
 
     source: str

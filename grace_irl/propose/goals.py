@@ -65,7 +65,9 @@ class Goals:
 
 
 def parse_goals(text: str, lengths: Sequence[int], finish: Finish = "stop") -> Goals:
-    """Read goal states from an answer. Both lines and JSON are accepted, whichever format the prompt requested.
+    """Read goal states from an answer: JSON, or lines such as `trajectory 1: 4, 7`.
+
+    Both are accepted, whichever format the prompt requested.
 
     Args:
         text: the answer as the model sent it.
@@ -161,7 +163,8 @@ class GoalAnswer:
         digest: digest of the trajectory.
         attempt: number of the answer about this trajectory, from 0. The last valid answer is used.
         origin: "file" (the user's file), "data" (marks in the demonstrations) or "model".
-        indices: numbers of the goal states, from 1; () for no goal state; None if the answer is invalid.
+        indices: numbers of the goal states, from 1 (those in `Goals` begin at 0); () for no goal state; None if the
+            answer is invalid.
         failure: one line that says why the answer is invalid; "" otherwise.
         prompt: the prompt as sent to a model; "" for other origins.
         raw: the model's answer as it came.

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 CODE_KEYS = ("reward_class_code", "code", "source", "program", "reward_code")
 REASONING_KEYS = ("reasoning", "rationale", "explanation", "thought")
-"""Keys of the code (`CODE_KEYS`) and of the reasoning in models' answers. The first key that is present is used."""
+"""Keys in models' answers for the program (`CODE_KEYS`) and its explanation (`REASONING_KEYS`). The first key of each
+list that is present is used."""
 
 MAX_ATTEMPTS = 16
 """Maximum number of opening braces at which `objects` tries to decode. Each attempt may read the whole text."""
@@ -37,7 +38,7 @@ def read_object(text: str) -> JsonAnswer | None:
     """Find the JSON object with code in an answer, even inside fences or other text; None if there is none."""
     whole = _carrying(objects(text, strict=True))
     # If the code has raw line breaks, which is invalid JSON, an escaped `\n` is part of a string in the code. `_broken`
-    # leaves it as it is. The lenient decoder would replace it, so it comes last.
+    # leaves this `\n` as it is. The lenient `objects` would turn it into a line break, so it comes last.
     return whole or _broken(text) or _carrying(objects(text))
 
 

@@ -94,7 +94,7 @@ class Asking:
         await self._chat.close()
 
     async def _opened(self) -> Prompter:
-        """Return the prompter. The first call asks the server for its answer format and context length to create it."""
+        """Return the prompter. The first call creates it from the answer format and context length of the server."""
         if self._prompter is None:
             self._prompter = asyncio.create_task(self._open())
         return await asyncio.shield(self._prompter)
@@ -109,7 +109,8 @@ class _Call:
     """One call to the model. It answers several samples, which are consecutive requests with the same prompt.
 
     Attributes:
-        first: `Request.sample` of the request that gets the first answer.
+        first: index of the first request that this call answers, among the requests with this prompt
+            (`Request.sample`). It is above 0 only in a resumed run.
         answers: task that returns the answers.
     """
 
@@ -144,7 +145,7 @@ class LlmProposer:
         """
         group = request.index - request.sample
         if group not in self._calls:
-            # A resumed run may already have the first samples of this call. Then only the others are requested.
+            # A resumed run may already have the answers to the first requests. Then only the others are requested.
             work = self._answers(request, tuple(parents), request.samples - request.sample)
             self._calls[group] = _Call(request.sample, asyncio.create_task(work))
         call = self._calls[group]

@@ -29,8 +29,8 @@ class Manual:
 
     Args:
         folder: folder of the files; created with the first prompt.
-        note: callback that shows a message. Prompts written shortly after one another form a batch, and each batch
-            has one message. Each file that belongs to no prompt has one, too.
+        note: callback that shows a message. There is one message for each batch of prompts that are written shortly
+            after one another, and one for each file that belongs to no prompt.
         answer_format: the requested format of programs.
     """
 
@@ -140,7 +140,7 @@ class Manual:
     def _is_answer(self, stem: str) -> bool:
         """Whether a prompt has requested the answer with this file name, given without its ending.
 
-        For prompts of an earlier process any answer is accepted, because their number of answers is unknown.
+        The number of answers to a prompt of an earlier process is unknown, so every number in a name is accepted there.
         """
         base, _, number = stem.rpartition("-")
         for prompt, place in ((stem, 1), (base, int(number) if number.isascii() and number.isdigit() else 0)):

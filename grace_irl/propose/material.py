@@ -19,14 +19,14 @@ from grace_irl.evaluate.rewards import MemoryCache, RewardCache
 from grace_irl.sandbox.protocol import Limits, Sandbox
 
 Wrong = Mapping[int, NDArray[np.int64]]
-"""For a trajectory, by its index in the training items, the sorted steps of its wrong states (see `wrong_states`)."""
+"""Map from a trajectory's index in the training items to the sorted steps of its wrong states (`wrong_states`)."""
 
 
 def wrong_states(items: Sequence[Labelled], rewards: Mapping[str, NDArray[np.float64]]) -> Wrong:
     """Find the wrong states, which are the states that a program misclassifies.
 
-    The program's threshold is the one with the best accuracy. A positive state is wrong if its reward is at most the
-    threshold, a negative state if its reward is above it.
+    A program classifies a state as positive if its reward is above a threshold, the one with the best accuracy on these
+    states. A state is wrong if its class differs from its label.
 
     Args:
         items: the training data.
@@ -58,9 +58,9 @@ def of_experts(items: Sequence[Labelled], wrong: Wrong) -> Wrong:
 def drawn(items: Sequence[Labelled], wrong: Wrong, count: int, rng: np.random.Generator) -> list[int]:
     """Sample at most `count` trajectories with wrong states, without replacement. Return their indices.
 
-    Tasks take turns, in a new random order in each round, so that a task that no program learns does not dominate.
-    Within a task, each draw first chooses positive or negative states with equal probability, since both have the same
-    weight in the fitness. Then it chooses one of these wrong states, whose trajectory is the result.
+    Tasks take turns, in a new random order in each round, so that a task with many wrong states does not dominate. A
+    draw within a task has two steps. It chooses positive or negative states with equal probability, since both have the
+    same weight in the fitness. Among the task's wrong states of this label, it chooses one, and adds its trajectory.
     """
     left: dict[str, dict[bool, dict[int, int]]] = {}
     for place, steps in wrong.items():
@@ -120,7 +120,7 @@ class Material:
             next two at random (GRACE, table 6).
         incorrect_only: whether the prompt shows only wrong states, each with the state before it.
         expert_only: whether the prompt shows only wrong states that are positive, if there are any.
-        trajectories: the trajectories whose goal states the prompt requests; () in all other prompts.
+        trajectories: in a prompt that asks which states are goals, the trajectories it is about; () in other prompts.
     """
 
     seed: int = 0

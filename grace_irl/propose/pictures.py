@@ -27,7 +27,7 @@ from grace_irl.states.screen import SCREEN
 from grace_irl.text import line
 
 PICTURES = 6  # maximum number of pictures in one prompt
-TRAJECTORIES = 3  # maximum number of trajectories in pictures that have no misclassified state
+TRAJECTORIES = 3  # maximum number of drawn trajectories without a misclassified state
 CELL = 40  # side of a grid cell in pixels, with room for its three numbers, one below the other
 LONGEST = 1_200  # maximum width and height of a picture in pixels; cells of large grids are smaller
 LEAST_NUMBERED = 36  # minimum side in pixels of a cell in which its numbers are written
@@ -85,11 +85,11 @@ def require_kind(kind: str, trajectory: Trajectory | None = None) -> None:
 
 
 def pictures(titles: Mapping[str, Shown]) -> Pictures:
-    """Draw states of the trajectories in a prompt, at most `PICTURES`.
+    """Draw at most `PICTURES` states of the trajectories in a prompt.
 
     Wrong states, which the parent program misclassifies, are chosen first, one from each trajectory in turn. Then come
-    the last and the first state of expert trajectories. A prompt that asks for goal states shows states between these
-    two as well.
+    the last and the first state of expert trajectories. If the prompt asks for goal states, some states between the
+    first and the last one follow.
 
     Args:
         titles: the trajectories by their titles in the prompt.

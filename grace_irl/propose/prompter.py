@@ -76,7 +76,8 @@ class Prompter:
 
         Args:
             step: the follow-up call.
-            request, parents: the request of the program and its parents. The prompt can show them.
+            request: the request that the program answers.
+            parents: parents of the request. The prompt can show them.
             version: the current version of the program.
 
         Raises:

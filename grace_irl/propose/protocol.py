@@ -26,7 +26,8 @@ class Proposal:
             run stores it, and the synthesiser gets it back if the program becomes a parent.
         tokens_in, tokens_out: number of tokens as counted by the server; 0 without a server.
         seconds: wall time of the call.
-        prior: log-prior of the program in nats, at most 0; 0 if unknown. It is relative to the proposer's best program.
+        prior: log-prior of the program minus the log-prior of the proposer's best program, in nats; at most 0. It is 0
+            if unknown.
         exhausted: whether there is no program because the proposer has nothing new to propose.
     """
 
@@ -109,7 +110,8 @@ class Follower(Protocol):
     async def follow(
         self, step: Step, request: Request, parents: Sequence[Parent], version: Parent, attempt: int
     ) -> Proposal | None:
-        """Return an answer to a step, or None to end the steps. For a step that writes no program, only `raw` matters.
+        """Return an answer to a step, or None to end the steps. If `step.writes` is False, only `Proposal.raw`
+        of the answer is used.
 
         Args:
             step: the follow-up call, chosen by the search method's rule (`Following`).

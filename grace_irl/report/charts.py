@@ -18,10 +18,10 @@ Floats = NDArray[np.float64]
 
 WIDTH, NARROW = 600, 380
 """Width in pixels of a chart on its own, and of a chart beside another one."""
-BINS = 40
+BINS = 40  # number of bars on each side of a histogram
 POINTS = 400  # maximum number of points of a line; a longer line keeps the extremes of each section
 LIMIT = 1e15  # maximum absolute value in a chart; larger values are clipped
-HAIR = 1.5  # minimum height of a bar, pixels, so that one state among thousands is visible
+HAIR = 1.5  # minimum height in pixels of a bar that is not empty, so that one state among thousands is visible
 
 
 @dataclass(frozen=True)
@@ -123,14 +123,14 @@ def histogram(
 ) -> Markup:
     """A histogram of rewards. Bars of positive states point up, those of negative states down.
 
-    The height of a bar is the share of the positive states, or of the negative ones, that have rewards in its interval.
+    A bar's height is a share: the states of its class with rewards in its interval, divided by all states of its class.
 
     Args:
         above, below: rewards of positive and of negative states, `(n,)` and `(m,)`.
         least, most: range of rewards. The outermost bars include rewards outside it.
         level: threshold on the reward, or None.
         label: description for screen readers.
-        share: share of states whose bar reaches the upper or the lower edge of the frame.
+        share: limit of the vertical axis, up and down. A bar of this share of the states reaches the frame's edge.
     """
     low, high = _apart(least, most)
     width, height = NARROW, 250
@@ -185,7 +185,7 @@ def reach(values: Floats) -> tuple[float, float, int]:
 
 
 def thinned(values: Floats, known: NDArray[np.bool_]) -> list[Place]:
-    """The points of a reward along a trajectory, with states counted from 1.
+    """The points (number of the state from 1, reward) of a trajectory's reward curve.
 
     A long trajectory is divided into sections, and only the extremes of each section are kept.
 

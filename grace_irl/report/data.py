@@ -1,6 +1,6 @@
 """Data of the report: states of the demonstrations, stored rewards, and learning curves of an expansion.
 
-Each round of an expansion trains a policy on the reward, and searches again with its rollouts as negatives.
+Each round of an expansion trains a policy on the reward, and searches again with the policy's rollouts as negatives.
 """
 
 from __future__ import annotations

@@ -201,9 +201,9 @@ def _stories(trajectories: Sequence[Valued], threshold: float | None, extremes: 
 
 
 def _shots(each: Valued, threshold: float | None) -> tuple[Shot, ...]:
-    """The first state, the last one, and between them the state at which the reward changes most.
+    """The first state with a reward, the last one, and one state between them.
 
-    If the reward does not change, it is the middle state.
+    The state between them is the one at which the reward changes most, or the middle one if there is no change.
     """
     steps = np.flatnonzero(each.known)
     first, last = int(steps[0]), int(steps[-1])

@@ -39,7 +39,8 @@ class Field:
     Attributes:
         index: position in the vector.
         name: name of the field, or "".
-        positive, negative: mean and standard deviation over positive and negative states; None without such states.
+        positive: (mean, standard deviation) over positive states; None without such states.
+        negative: (mean, standard deviation) over negative states; None without such states.
         effect: difference of the two means in units of the pooled deviation (Cohen's d); 0 if a mean is missing.
     """
 
@@ -89,7 +90,7 @@ def _rows(trajectory: Trajectory, chosen: Any) -> NDArray[np.float64]:
 
 
 def numbers(field: Field, shots: Sequence[Shot], trajectories: dict[str, Trajectory]) -> list[float | None]:
-    """The value of a field in each state; None if the trajectory is missing."""
+    """The value of a field in each shown state (`Shot`); None if the state's trajectory is missing."""
     found = (trajectories.get(shot.of.row.digest) for shot in shots)
     return [
         None if each is None else float(_rows(each, slice(shot.step, shot.step + 1))[0, field.index])
@@ -166,7 +167,7 @@ def _letter(column: int, row: int, mark: str) -> str:
 def _fill(style: str) -> str:
     """The background colour of a Rich style, as `#rrggbb`."""
     colour = Style.parse(style).bgcolor
-    assert colour is not None  # every block has one
+    assert colour is not None  # every style in a legend has a background colour
     return str(colour.get_truecolor().hex)
 
 
@@ -195,7 +196,7 @@ class GalleryFigures:
 
     Args:
         data: demonstrations of the run, as far as they are readable.
-        evidence: evidence about the reward, with all trajectories for statistics.
+        evidence: evidence about the reward. Statistics use all trajectories in it.
         states: states to draw.
 
     Attributes:
@@ -317,7 +318,7 @@ class Gallery:
 
     Attributes:
         figures: figures for the kind of the states.
-        left_out: number of states that were omitted because of the limit.
+        left_out: number of figures that were omitted because of the limit.
     """
 
     def __init__(self, data: Data, evidence: EvidencePanel, limit: int = BYTES) -> None:
@@ -350,7 +351,7 @@ class Gallery:
         return view if view is not None and self._fits(view.size) else None
 
     def _fits(self, size: int) -> bool:
-        """Whether `size` more bytes are within the limit. If so, they are subtracted from the remaining room."""
+        """Whether a figure of `size` bytes is within the limit. Update the remaining size, or `left_out`."""
         if size > self._room:
             self.left_out += 1
             return False

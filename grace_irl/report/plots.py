@@ -70,7 +70,7 @@ class Verdict:
 
 
 def steps(store: Store) -> list[ScoreStep]:
-    """Every change of the best program, and the state at the end of the search.
+    """One step for each change of the best program, and one for the end of the search.
 
     Programs from reshaping are omitted, because reshaping is for a reward that rises steadily towards the goal, not for
     a better score.
@@ -135,7 +135,7 @@ def ancestors(record: Record, records: Mapping[str, Record]) -> list[Record]:
 
 
 PALETTE = 7  # number of line colours, with the CSS classes c0 … c6
-FLOOR = -5.0  # lowest score in a chart; for comparison, an uninformative reward has fitness -2 log 2
+FLOOR = -5.0  # lowest score on a chart's axis; an uninformative reward has fitness -2 log 2
 
 
 @dataclass(frozen=True)

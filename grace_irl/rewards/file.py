@@ -44,7 +44,7 @@ class RewardFile:
         trust: whether the program may run in this process.
         scale, offset: the calibration in the file, see `discriminator_logit`; 1 and 0 if the file has none.
         threshold: threshold on the program's reward with the best balanced accuracy on the training data. A state with
-            a higher reward counts as an expert's. None if the file has no threshold.
+            a higher reward is classified as positive. None if the file has no threshold.
     """
 
     def __init__(self, path: Path, source: str, *, trust: bool) -> None:
@@ -80,7 +80,7 @@ class RewardFile:
     ) -> Any:
         """Logit of the discriminator D = sigmoid(scale * reward + offset - log pi), for arrays of any shape.
 
-        pi is the probability of the action under the policy. The default 0 of `log_pi` leaves it out.
+        pi is the probability of the action under the policy. The default `log_pi` of 0 omits the term.
         """
         return self.scale * reward + self.offset - log_pi
 

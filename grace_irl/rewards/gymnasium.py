@@ -95,8 +95,8 @@ class RewardVectorEnv(VectorWrapper):
     Every sub-environment behaves as in `RewardEnv`. In each step, the program receives all new states in one message.
     All modes of automatic reset are supported (`metadata["autoreset_mode"]`):
 
-    - `NEXT_STEP`: after the last step of an episode, the next step returns the first state of the next episode. It
-      ignores the action, and its reward is 0.
+    - `NEXT_STEP`: the call of `step` after the end of an episode ignores its action. It returns the first state of the
+      next episode and the reward 0.
     - `SAME_STEP`: the `Reward` object of the old episode rewards its last state (`infos["final_obs"]`). A new object
       starts from the returned observation.
     - `DISABLED`: the caller resets, by `options={"reset_mask": ...}`.
@@ -111,7 +111,7 @@ class RewardVectorEnv(VectorWrapper):
         scale: conversion of the program's reward to the returned reward.
 
     Raises:
-        InputError: an inner wrapper normalises observations. Programs expect them as the environment returns them.
+        InputError: an inner wrapper normalises observations. Programs expect unnormalised ones.
     """
 
     def __init__(

@@ -27,7 +27,7 @@ from grace_irl.states.layout import StateLayout
 Floats = NDArray[np.float64]
 
 _OFFLINE = -1
-"""Slot (episode number) of recorded trajectories, which run one after another. Running episodes have slots from 0."""
+"""Slot (number of an episode) of recorded trajectories, which run one by one. Running episodes have slots from 0."""
 
 
 class RewardRunner(Protocol):
@@ -238,8 +238,8 @@ class OnlineReward:
 
     Each trajectory has a new copy of the program's module, and its own random generators, seeded with 0. States and
     actions have the same form as in the sandbox. So the rewards equal those of the sandbox. Nothing is shared with
-    other `Reward` objects or with the random generators of this process. All other attributes are those of the
-    program's object.
+    other `Reward` objects or with the random generators of this process. All other attributes come from the
+    program's `Reward` object.
 
     Args:
         candidate: the program.
@@ -273,7 +273,7 @@ class OnlineReward:
 
 
 def trusted_candidate(source: str, *, takes_action: bool = False, filename: str = FILENAME) -> Candidate:
-    """Compile a trusted program. The name of its module contains a hash of the source, so no other module has it.
+    """Compile a trusted program. Its module's name contains a hash of the source, so no other program's module has it.
 
     Args:
         source: the text of the program.

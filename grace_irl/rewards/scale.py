@@ -25,8 +25,8 @@ class Scale:
     """The conversion of a program's reward r to the learner's reward.
 
     - `raw`: r.
-    - `logit`: `scale * r + offset`, the logit of the fitted discriminator D. AIRL trains on `log D - log (1 - D)` (Fu
-      et al. 2018). This is the same number, if the policy's log-probability is left out of D.
+    - `logit`: `scale * r + offset`, the logit of the fitted discriminator D without the policy's log-probability. It
+      equals `log D - log (1 - D)`, the form of reward that AIRL trains on (Fu et al. 2018).
     - `probability`: D, in [0, 1].
     - `soft`: the sigmoid of a third of the logit. A good discriminator has D near 0 in all states of an untrained
       policy, so `probability` hardly ranks these states. `soft` still does.
@@ -64,10 +64,10 @@ class Scale:
 class Payment:
     """The rewards of running episodes, in the form that the learner trains on.
 
-    The form `progress` treats the program's rewards as potentials (Ng, Harada and Russell 1999). The discounted sum of
-    an episode's converted rewards is then the discounted potential of its last state. The states before the last do
-    not change this sum. They can guide the policy to the goal, but the policy gains nothing by staying in them. The
-    potential of the first state is set to 0, because no action affects it.
+    The form `progress` treats the program's rewards as potentials (Ng, Harada and Russell 1999). The potential of the
+    first state is set to 0, because no action affects it. The discounted sum of an episode's converted rewards is then
+    the discounted potential of its last state, whatever the states before it. These states can guide the policy to the
+    goal, but the policy gains nothing by staying in them.
 
     Args:
         runner: the runner of the program; `close` closes it.

@@ -74,7 +74,7 @@ def require_tensors(found: object) -> dict[str, torch.Tensor]:
 
 
 def require_layers(weights: Mapping[str, torch.Tensor], described: object, inputs: int, critics: int = 1) -> None:
-    """Refuse a network that needs more weights than the file holds. Otherwise a small file could request a huge one.
+    """Refuse layers that need more weights than the file holds. Otherwise, a small file could request a huge network.
 
     Args:
         weights: result of `require_tensors`.
@@ -104,7 +104,7 @@ COPIES = 4
 
 
 PICTURE, PART = 512, 256
-"""Numbers of features of an image in a `CnnPolicy`, and of each image in a `MultiInputPolicy`."""
+"""Numbers of features that a `CnnPolicy` computes from its image, and a `MultiInputPolicy` from each image."""
 
 # Names of the policy classes for arrays, images and dicts, by the module of Stable-Baselines3 that defines them.
 POLICIES = {
@@ -177,7 +177,7 @@ class CheckpointPolicy:
         self._observed = environment.observation_space
 
     def act(self, state: Any) -> tuple[Any, float | None]:
-        """An action and its log-probability. The log-probability is None unless the policy is an actor-critic one."""
+        """An action and its log-probability. Only policies of PPO and A2C give the latter; for others it is None."""
         if self._policy is None:
             self._policy = self._build(state)
         if self._module != "stable_baselines3.common.policies":
@@ -234,7 +234,11 @@ class CheckpointPolicy:
         return named[""] if list(named) == [""] else named
 
     def _policy_options(self, about: _About) -> dict[str, Any]:
-        """Layers, activation and other readable options of the policy that differ from the defaults."""
+        """The options in `policy_kwargs` that this module can read (`READABLE`), such as layers and activation.
+
+        Raises:
+            InputError: an option that this module cannot read, or state-dependent exploration.
+        """
         stated = about.policy_kwargs or {}
         if about.use_sde:
             raise InputError(f"--policy {self._path}: state-dependent exploration; expected a policy without it")
@@ -285,10 +289,11 @@ def _leaves(space: Any, name: str = "") -> dict[str, Any]:
 def _as_trained(space: Any, given: dict[str, Any]) -> Any:
     """The observation space that Stable-Baselines3 gives to a policy, with the channels of images first.
 
-    For records (dicts of named parts) it consists of the spaces in `given`, because some of them may be discrete.
+    For records (dicts of named parts) it consists of the spaces in `given`. A part may be discrete there, although it
+    is a box in `space`.
 
     Args:
-        space: the space of the states.
+        space: the space of the states, from `space_of`.
         given: spaces of the environment's observations, by path, such as "arm/position".
     """
     from gymnasium.spaces import Dict

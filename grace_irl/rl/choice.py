@@ -1,8 +1,8 @@
 """Choice of the favourite among the policies of one training.
 
-The candidates are copies of the policy that the training kept, and its last policy. The favourite is the candidate
-whose episodes have the highest mean return by the signal. The signal is the reward that the learner trained on, in its
-last version. For PPO on the true reward, and for no other method, it is the environment's own reward.
+The candidates are the last policy of the training, and the copies of the policy that were kept during it. The favourite
+is the candidate whose episodes have the highest mean return by the signal. The signal is the last version of the reward
+that the learner trained on. For PPO on the true reward, and for no other method, it is the environment's own reward.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def choose(
     Raises:
         GraceError: the reward fails on an episode.
     """
-    # The number of environments divides the number of episodes, so each environment plays equally many.
+    # The number of environments divides the number of episodes, so each environment plays equally many of them.
     count = max(lanes for lanes in range(1, problem.num_envs + 1) if episodes % lanes == 0)
     totals, lengths, steps = [], [], 0
     for each in policies:

@@ -17,8 +17,8 @@ from grace_irl.rl.environments import make, quiet
 from grace_irl.rl.policies import ActingPolicy, PolicyFailureError, make_policy
 
 PATIENCE = 10
-"""Factor of the limit on lost episodes, which is PATIENCE * (1 + number of kept episodes). Beyond the limit, collection
-stops, because the policy is not good enough for this environment."""
+"""Collection fails if more than PATIENCE * (1 + number of kept episodes) episodes failed or were left out. The policy
+is then not good enough for this environment."""
 
 
 @dataclass

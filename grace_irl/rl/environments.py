@@ -45,8 +45,8 @@ class FunctionView:
         of: function from `(environment, observation)` to the state. By default the observation is the state.
         text: function from the environment to the instruction of its running episode. By default the instruction is
             the environment's `mission`, or "".
-        reached: function from `(terminated, reward)` of an episode's last step to whether the episode reached its goal;
-            None if the environment has no goal.
+        reached: function that decides from `(terminated, reward)` of an episode's last step whether the episode reached
+            its goal; None if the environment has no goal.
         kinds: names of all possible kinds of the states; () if only the kind in `metadata` is possible.
     """
 
@@ -62,7 +62,7 @@ class FunctionView:
         return self.reached is not None
 
     def prepare(self, environment: Any) -> None:
-        """Nothing to prepare."""
+        """Do nothing. Other views may have to prepare the environment."""
 
     def state(self, environment: Any, observation: Any) -> Any:
         """The state that `of` returns, copied."""
@@ -158,8 +158,8 @@ def _view(name: str, environment: Any, asked: str) -> StateView:
 def _kind(environment: Any, asked: str) -> StateKind | None:
     """The kind of an environment's observations; None if no kind fits.
 
-    If several kinds fit the space, the result is the kind named `asked`. Without such a kind, the values of a first
-    observation decide.
+    If several kinds fit the space, the result is the one named `asked`. If none of them has this name, the values of a
+    first observation decide.
     """
     kinds = kinds_of_space(environment.observation_space)
     if len(kinds) < 2:

@@ -35,10 +35,10 @@ class ExpertEpisode:
 
 
 def expert_episodes(problem: PolicyProblem, method: str, *, absorbing: bool = True) -> tuple[ExpertEpisode, ...]:
-    """Convert the experts on the training side of the split. Trajectories without a step are left out.
+    """Convert the expert trajectories of the training data. Trajectories without a step are left out.
 
-    Under the label rule "goal", the positive states are those that are marked as goals. So an expert is cut after its
-    last goal state, and left out if it has none. An expert whose states nobody has marked yet is used whole.
+    Under the label rule "goal", only states that are marked as goals are positive. So a trajectory is cut after its
+    last goal state, and left out if it is marked to have none. A trajectory that nobody has marked yet is used whole.
 
     Continuous actions are clipped to the action space, as the learner's actions are. Otherwise a discriminator could
     recognise experts by actions outside the space.
@@ -46,9 +46,9 @@ def expert_episodes(problem: PolicyProblem, method: str, *, absorbing: bool = Tr
     Args:
         problem: the problem, which provides demonstrations, observations and spaces.
         method: the method's name, for messages.
-        absorbing: whether to extend episodes that reach a terminal state by padding steps, if the problem has a fixed
-            horizon (`grace_irl.rl.horizon`). False for a method that imitates actions, because the actions of padding
-            steps are random.
+        absorbing: whether to append padding steps to episodes that reach a terminal state before a fixed horizon
+            (`grace_irl.rl.horizon`). It has no effect if the problem has no fixed horizon. False for a method that
+            imitates actions, because the actions of padding steps are random.
 
     Raises:
         InputError: there is no expert or no action, or observations or actions do not fit the environment.
@@ -96,7 +96,7 @@ def _whole(experts: Iterable[Demonstration]) -> Iterator[Trajectory]:
 def _to_goal(item: Demonstration) -> Trajectory | None:
     """An expert's trajectory up to its last goal state; the whole trajectory if nobody has marked its goal states.
 
-    None if somebody has, and no state is a goal state.
+    None if somebody has marked the trajectory, and no state is a goal state.
     """
     trajectory = item.trajectory
     if item.goals is None or max(item.goals, default=-1) == trajectory.num_steps:

@@ -81,8 +81,8 @@ class Performance:
         lengths: number of steps of each episode, `(episodes,)`, without the padding steps in the absorbing state
             (`grace_irl.rl.horizon`).
         successes: whether each episode reached the goal, `(episodes,)`; None if the environment has no goal.
-        components: sums of each reward component over each episode, `(episodes,)`, by the component's key in `info`.
-            Hopper-v5 has `reward_forward`, `reward_survive` and `reward_ctrl`.
+        components: arrays `(episodes,)` by key in `info`: the sum of this reward component over each episode. Hopper-v5
+            has `reward_forward`, `reward_survive` and `reward_ctrl`.
     """
 
     returns: NDArray[np.float64]
@@ -129,8 +129,8 @@ def evaluate(
     The seed determines the initial states of the episodes (in MiniGrid, the levels), so different policies start from
     the same ones. The policy and torch's random state stay unchanged, so an evaluation does not affect training.
 
-    `grace_irl.rl.rollouts.play` uses the same initial states for the same seed, but returns whole trajectories. This
-    function keeps only sums. It accepts every policy with `predict`, including recurrent ones.
+    `grace_irl.rl.rollouts.play` uses the same initial states for the same seed, but returns whole trajectories.
+    `evaluate` keeps only sums. It accepts every policy with `predict`, including recurrent ones.
 
     Args:
         policy: the policy.

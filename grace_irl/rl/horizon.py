@@ -84,9 +84,9 @@ class FixedHorizon(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 def alive(observations: NDArray[Any]) -> NDArray[Any]:
-    """Convert an observation outside the absorbing state: a vector `(n,)` gets the flag 0 at its end, `(n + 1,)`.
+    """Convert an observation outside the absorbing state to the observation space of `FixedHorizon`.
 
-    Arrays of more dimensions stay unchanged.
+    A vector `(n,)` becomes `(n + 1,)`, with the flag 0 at its end. Arrays of more dimensions stay unchanged.
     """
     if observations.ndim != 1:
         return observations
@@ -114,7 +114,7 @@ def absorbed(
     Args:
         observations: observations, `(T+1, ...)`.
         actions: actions, `(T, ...)`.
-        horizon: number of steps of the result. Longer episodes are cut.
+        horizon: number of steps to which longer episodes are cut, and shorter ones with a terminal state extended.
         terminal: whether the last state is terminal. If not, the episode is not extended.
         action_space: action space of the environment. Actions in the absorbing state are drawn from it uniformly,
             because they have no effect and must not inform a discriminator.

@@ -41,13 +41,13 @@ class Pay(Protocol):
 
 
 def true_pay(venv: VecEnv, gamma: float) -> VecEnv:  # noqa: ARG001
-    """The `Pay` of the environments' own reward."""
+    """A `Pay` that keeps the environments' own reward."""
     return venv
 
 
 @dataclass(frozen=True)
 class ProgramPay:
-    """The `Pay` of a reward file. Its program runs in this process if the file is trusted, else in the sandbox.
+    """A `Pay` that returns a reward file's reward. The program runs in this process if trusted, else in the sandbox.
 
     Attributes:
         reward: the file.
@@ -76,11 +76,11 @@ class ProgramPay:
 
 @dataclass(frozen=True)
 class NetPay:
-    """The `Pay` of a reward of transitions between observations, such as a reward network.
+    """A `Pay` that returns a reward for transitions between observations, such as the output of a reward network.
 
     Attributes:
         reward: the reward.
-        paid: form of the learner's reward, usually that of the training that recovered it (`Trained.paid`).
+        paid: form of the learner's reward, usually the form in the training that recovered `reward` (`Trained.paid`).
     """
 
     reward: TransitionReward
@@ -92,11 +92,11 @@ class NetPay:
 
 
 class NetVecEnv(VecEnvWrapper):
-    """A vector environment with a reward of transitions instead of its own.
+    """A vector environment that returns a given reward for transitions instead of its own reward.
 
     Args:
         venv: the vector environment to wrap, with automatic resets.
-        reward: the reward of transitions between observations.
+        reward: function that rewards transitions between observations.
         form: form of the returned reward ("reward", "centred" or "positive", see `Paid`).
     """
 
@@ -116,7 +116,7 @@ class NetVecEnv(VecEnvWrapper):
         self.venv.step_async(actions)
 
     def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
-        """One step of all environments. The last reward of an episode belongs to the step to its final observation."""
+        """Finish a step of all environments. An episode's last reward is for the step to its final observation."""
         observations, _, dones, infos = self.venv.step_wait()
         reached = np.array(observations)
         for slot in np.flatnonzero(dones):
@@ -135,7 +135,7 @@ class NetVecEnv(VecEnvWrapper):
 def learning_venv(
     make_env: Callable[[], Any], count: int, seed: int, pay: Pay = true_pay, gamma: float = 0.99
 ) -> Iterator[VecEnv]:
-    """A context with a vector environment in this process, which has true returns in `info["episode"]`.
+    """A context with a vector environment in this process. It reports true returns in `info["episode"]`.
 
     Args:
         make_env: factory of one environment.
@@ -189,7 +189,7 @@ def make_learner(observer: Observer, settings: Hyperparameters, *, device: str =
 
 
 def learn_on(problem: PolicyProblem, seed: int, pay: Pay, watch: Watch, log: Logger | None = None) -> Trained:
-    """Train the problem's learner for the problem's steps.
+    """Train the problem's learner for the problem's number of environment steps.
 
     Args:
         problem: the problem, which provides environments, learner, steps and normalisation.

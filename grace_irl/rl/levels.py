@@ -19,7 +19,10 @@ LEFT, RIGHT = 0, 1
 
 
 class SortColorsInstr(ActionInstr):
-    """The task to bring two balls to their rooms. It succeeds when, after a drop, each ball lies in its room."""
+    """The task to bring the red ball to the right room and the blue ball to the left one.
+
+    It succeeds when, after a drop, each ball lies in its room.
+    """
 
     def surface(self, env: Any) -> str:  # noqa: ARG002
         """The text of the mission."""
@@ -150,7 +153,7 @@ class PlaceBetweenInstr(ActionInstr):
 
 
 class PlaceBetween(PlannedLevel):
-    """One room with three different objects. Two share a row or a column, with an empty cell between them."""
+    """One room with three different objects. Two of them share a row or a column, with an empty cell between."""
 
     def __init__(self, room_size: int = 8, **options: Any) -> None:
         super().__init__(room_size=room_size, num_rows=1, num_cols=1, **options)

@@ -1,7 +1,7 @@
 """Choice of the environment whose states match those of given demonstrations.
 
-MuJoCo's observations differ between versions of an environment. So the number of components of the recorded states
-selects the options with which version v5 is made.
+MuJoCo's observations differ between versions of an environment. So this module makes version v5 with the options
+that produce as many components as the recorded states have.
 """
 
 from __future__ import annotations

@@ -79,12 +79,12 @@ class PolicyProblem:
     """The training problem that all methods of a comparison receive.
 
     Attributes:
-        demonstrations: expert and negative demonstrations. Methods learn only from the training side of the split
-            into training and held-out data.
+        demonstrations: expert and negative demonstrations. Methods learn only from the training data among them, not
+            from the held-out data.
         make_env: factory of one Gymnasium environment with the true reward and the policy's observations (a `Box`).
             If there is a goal, the last step of an episode has `info["is_success"]`. The caller closes the environment.
-        observe: function from a trajectory of T steps to the policy's observations of its states, `(T+1, ...)`. They
-            lack the flag of the absorbing state, which `make_env` appends to vectors if there is a `horizon`.
+        observe: function from a trajectory of T steps to the policy's observations of its states, `(T+1, ...)`. With a
+            `horizon`, `make_env` also appends a flag to vectors, which is 1 after an episode's end. `observe` does not.
         make_learner: function from a vector environment of Stable-Baselines3 and a seed to an untrained on-policy
             algorithm of Stable-Baselines3 (PPO).
         steps: maximum environment steps of training, summed over all environments.
@@ -167,9 +167,9 @@ class PolicyMethod(Protocol):
 
     @property
     def reads_length(self) -> str:
-        """The dependence of the method's reward on the length of an episode, as the end of a warning.
+        """The effect that the length of episodes has on the method's reward, as a clause for a warning.
 
-        For example "its reward is positive everywhere, so …"; "" if the length has no effect.
+        For example "its reward is positive everywhere, so …"; "" if there is no effect.
         """
         ...
 
@@ -208,7 +208,7 @@ def load_method(name: str, **settings: Any) -> PolicyMethod:
         settings: values for fields of the method's dataclass. Other fields keep their defaults.
 
     Raises:
-        InputError: an unknown method or setting, a value of another type, or a missing package.
+        InputError: an unknown method or setting, a value that does not fit its field's type, or a missing package.
     """
     points = _points()
     if name not in points:

@@ -153,7 +153,10 @@ def _pooled(cells: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
 
 
 def _distinct(keys: Tensor, limit: int) -> tuple[Tensor, Tensor]:
-    """The distinct keys, and the index of each key among them. A table of size `limit` finds them without a sort."""
+    """The distinct keys, and the index of each key among them.
+
+    Keys are integers from 0 to `limit` - 1. A table of this size replaces a sort.
+    """
     there = torch.zeros(limit, dtype=torch.bool, device=keys.device)
     there[keys.reshape(-1)] = True
     distinct = there.nonzero()[:, 0]
@@ -259,7 +262,8 @@ class RecordFeatures(CombinedExtractor):
     def normalise(self, by: Callable[[int], nn.Module]) -> None:
         """Replace the normalisation of numbers by a module that updates its own statistics.
 
-        Networks outside a policy need this, such as those of GAIL and AIRL.
+        Networks outside a policy, such as those of GAIL and AIRL, need this. Within a policy, `NormalisingPolicy`
+        updates the statistics.
 
         Args:
             by: function from the number of components of the vector to the new module.

@@ -75,7 +75,10 @@ class Observer(Protocol):
         ...
 
     def flagged(self) -> Observer:
-        """The observer for the fixed-horizon form, in which vectors have one more component (`FixedHorizon`)."""
+        """The observer for an environment in a `FixedHorizon` wrapper, whose vectors have one more component, a flag.
+
+        The flag is 1 in the absorbing state, which follows the end of an episode.
+        """
         ...
 
 
@@ -305,7 +308,7 @@ class RecordObserver:
 
 
 def is_image(part: PartLayout) -> bool:
-    """Whether a part of a record is an image: uint8 of shape (h, w, 1, 3 or 4), with sides of at least `LEAST_SIDE`."""
+    """Whether a part of a record is an image: uint8 `(h, w, c)`, c = 1, 3 or 4, with sides of at least `LEAST_SIDE`."""
     if part.dtype != np.dtype(np.uint8).str or len(part.shape) != 3:
         return False
     return part.shape[2] in (1, 3, 4) and min(part.shape[:2]) >= LEAST_SIDE
@@ -328,7 +331,7 @@ def word_numbers(instruction: str) -> list[int]:
 
 
 def observer_for(view: StateView, state: Any, instruction: str = "") -> Observer:
-    """The observer of a policy, chosen for an example of a state.
+    """The observer of a policy, chosen by an example state.
 
     Args:
         view: the view that makes the states.

@@ -68,8 +68,8 @@ class Planner:
 class BotPolicy:
     """The policy of MiniGrid's `BabyAIBot`, which plans with full knowledge of the level.
 
-    The bot hangs on some levels (GoToImpUnlock, UnlockToUnlock), and raises an error on others. An alarm stops it when
-    it has computed for `alarm_s` seconds in one episode.
+    The bot hangs on some levels (GoToImpUnlock, UnlockToUnlock), and raises an error on others. An alarm stops the
+    bot after `alarm_s` seconds of computation in one episode.
 
     Raises:
         InputError: the environment is not of BabyAI, or the caller is not in the main thread, which alarms require.

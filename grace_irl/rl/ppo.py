@@ -83,7 +83,7 @@ def train(
         episodes: episodes of each evaluation, always on the environment's own reward.
         out: folder for checkpoints, and for TensorBoard's logs if it is installed. A training that was interrupted in
             this folder is resumed. None: no files.
-        initial: a policy to start from instead of a new one, with the observations and layers of this training.
+        initial: a policy to start from instead of a new one. It must have the observations and layers of this training.
         device: torch device; "auto" is a GPU if there is one and the observer's networks gain from it. Small networks
             are faster on a CPU.
         progress: callback that receives the point of the curve after each evaluation.
@@ -188,7 +188,7 @@ def _log_folder(folder: Path | None) -> str | None:
 
 
 def _number(seed: int, part: int, purpose: int) -> int:
-    """A separate seed for each part and purpose: 0 for training, 1 for evaluation."""
+    """A separate seed for each part and purpose. Purpose 0 is training, purpose 1 is evaluation."""
     return int(np.random.SeedSequence((seed, part, purpose)).generate_state(1)[0] >> 1)
 
 

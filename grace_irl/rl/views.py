@@ -134,7 +134,7 @@ def encode_grid(environment: Any) -> NDArray[np.uint8]:
 
 
 def space_of(kind: StateKind, state: Any) -> Any:
-    """The Gymnasium space of states with the layout of `state`: a `Box`, or a `Dict` of named parts.
+    """The Gymnasium space of states with the layout of `state`: a `Box`, a `Text`, or a `Dict` of these by part name.
 
     Integers range from 0 to the maximum of their type. Other numbers are unbounded.
 

@@ -39,7 +39,8 @@ NAMED = (
 """Acting settings that affect the result of a run. To resume somebody else's run, the user must give them again."""
 
 DROPPED = ("data.goals", "expand.trust", "sandbox.allow_weak", "sandbox.workers")
-"""Acting settings that do not affect the result. Somebody else's run gets the defaults, unless the user gives them."""
+"""Acting settings that do not affect the result. In somebody else's run they have their defaults, unless the user sets
+them."""
 
 WORDS_ONLY = ("model.url", "model.context", "expand.env", "expand.trust", "sandbox.allow_weak")
 """Settings that a file (`--config`) may contain only if the command itself gives them, too."""

@@ -1,8 +1,8 @@
 """Refusal of settings that the user gives and that have no effect in a run.
 
 A setting may declare a need, for example "a model" (`grace_irl.settings.setting`). In a run that does not meet this
-need, the setting has no effect. `NEEDS` lists all needs. Some settings also have no effect if the run's method does not
-read them (`Method.reads`).
+need, the setting has no effect. `NEEDS` lists all needs. A setting also has no effect if the run's method does not read
+it (`Method.reads`).
 
 The user gives settings by flags, environment variables, keywords, `--set`, or a settings file. A value in a file counts
 as given only if it differs from the default, because a file that a run wrote contains every setting.
@@ -94,9 +94,9 @@ def words(config: Config, file: Path | None, sets: Iterable[str], flags: Mapping
 
 
 def changed(began: Config, config: Config, sets: Iterable[str], flags: Mapping[str, object] | None) -> dict[str, str]:
-    """The settings of `words` whose values differ from those that a run began with.
+    """The settings that the user gives, as in `words`, without those whose value is the one that the run began with.
 
-    The user may repeat an old value, even if the setting has no effect.
+    So the user may repeat a value from the start of the run, even if the setting has no effect.
     """
     before, now = flat(began), flat(config)
     return {key: how for key, how in words(config, None, sets, flags).items() if now.get(key) != before.get(key)}
@@ -108,7 +108,7 @@ def require_effect(config: Config, given: Mapping[str, str], author: str | None 
     Args:
         config: the configuration of the run.
         given: settings that the user gives, as `words` returns them.
-        author: the proposer's name, "" for a proposer object of the caller, or None to use the configured name.
+        author: name of the proposer; "" for a proposer object of the caller; None for the result of `author_of`.
 
     Raises:
         InputError: a setting without effect. The message names all settings with the same need.

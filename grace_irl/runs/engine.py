@@ -153,8 +153,8 @@ class Engine:
         """Run until a stop rule or the search ends the run, and return the reason in a few words.
 
         Raises:
-            GraceError: a request of a resumed run differs from the stored one, or the model's server is lost. Also if
-                the search waits although nothing is in flight.
+            GraceError: a request of a resumed run differs from the stored one, the model's server is lost, or the
+                search waits for a result although no request is in flight.
             SandboxError: the sandbox itself failed.
         """
         asked: deque[asyncio.Task[Result]] = deque()

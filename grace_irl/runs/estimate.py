@@ -216,7 +216,8 @@ def _sizes(problem: Problem, config: Config, room: int | None, operators: Iterab
         operators: names of the operators.
     """
     settings = proposers.prompt_settings(config)
-    # No sandbox is needed, because a prompt runs only debug functions, and the made-up program has none.
+    # The only code that runs for a prompt is the parent program's debug functions. The made-up parent has none, so no
+    # sandbox is needed.
     problem = proposers.as_shown(config, problem)
     bench = Workbench(problem, cast(Sandbox, None), config.seed)
     prompter = Prompter(bench, settings, "json" if config.model.answer_format == "json" else "code", room)
@@ -282,7 +283,8 @@ def _total(
     total = sum(each.programs for each in asked)
     given = len(programs_of(config.proposer.start_from, method(config.method).width(config)))
     given += 0 if most else config.proposer.seed_synthesis
-    for place, phase in reversed([*enumerate(asked)]):  # given and synthesised programs need no calls
+    # Given and synthesised programs replace requests with the operator `FIRST`, so they need no calls of the model.
+    for place, phase in reversed([*enumerate(asked)]):
         if phase.operator == FIRST:
             asked[place] = replace(phase, programs=max(phase.programs - given, 0))
             given = max(given - phase.programs, 0)

@@ -40,7 +40,7 @@ from grace_irl.sandbox.protocol import Limits, Sandbox
 from grace_irl.states.vector import VECTOR
 from grace_irl.version import __version__
 
-# A run ends after this number of answers in a row without a program, as a multiple of the population size.
+# A run ends after FRUITLESS_POPULATIONS * (population size) answers in a row without a program.
 FRUITLESS_POPULATIONS = 2
 
 OpensEvaluator = Callable[[Workbench], Evaluator]

@@ -36,7 +36,7 @@ class RunPaths:
         reward: the best program so far, as an exported module.
         report: an HTML page about the run.
         goals: file of goal states of the expert trajectories, which a person can correct (label rule "goal").
-        manual: folder of prompts for a person, and of the answers (`--proposer manual`).
+        manual: folder of prompts for a person, and of the person's answers (`--proposer manual`).
         lock: lock file of the process that works on the run.
         resume: arguments of `grace-irl fit` that resume this run, quoted for a shell.
     """
@@ -129,9 +129,10 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
 
 
 def own(database: Path, store: Store, config: Config) -> None:
-    """Record that this user made the run on this machine with these settings (`acting.keep`).
+    """Record that this user made the run on this machine, and with which acting settings (`acting.keep`).
 
-    A token in the store links the run to the record. If the token has no record of this user, a new token replaces it.
+    Acting settings run code, read files or send prompts to a server. A token in the store links the run to the record.
+    If this user has no record of the token, a new token replaces it.
     """
     token = store.meta("token")
     if acting.kept(token, database) is None:
@@ -180,7 +181,7 @@ class RunLock:
 
 
 def _opened(path: Path) -> int:
-    """Open the lock file, or create it. Refuse links and pipes, which could lead outside the folder or block."""
+    """Open the lock file, or create it. Refuse links, which could lead outside the folder, and pipes."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         file = os.open(path, flags, 0o644)

@@ -33,11 +33,11 @@ from grace_irl.runs.store import Store
 def chosen_rule(config: Config, demonstrations: Demonstrations) -> RuleChoice:
     """Choose the label rule of a new run.
 
-    A replay uses the rule of the recording or of the user. Old recordings name no rule. Their replays use the rule that
-    the old versions of grace-irl chose.
+    A replay uses the rule of the user, else that of the recording. A recording of an old version of grace-irl names no
+    rule. Its replay uses the rule that the old version chose.
 
     Raises:
-        InputError: two files or environments support different rules.
+        InputError: files or environments that support different rules.
     """
     asked = config.data.label
     if config.proposer.name != "replay":
@@ -48,7 +48,7 @@ def chosen_rule(config: Config, demonstrations: Demonstrations) -> RuleChoice:
 
 
 def with_label(config: Config, rule: str) -> Config:
-    """A copy of the configuration with this label rule. A rule in the configuration stays; a wrong name is ignored."""
+    """Set the label rule in a copy of the configuration, unless it has a rule already. Ignore an unknown rule."""
     if config.data.label or rule not in get_args(LabelRule):
         return config
     return config.model_copy(update={"data": config.data.model_copy(update={"label": rule})})
@@ -112,8 +112,8 @@ def begun(
         recorded: answers about goal states of the run to replay.
 
     Raises:
-        InputError: a file of goal states for a rule other than "goal", without an entry for these trajectories, or
-            with an index outside a trajectory.
+        InputError: a file of goal states although the rule is not "goal", a file without an entry for any of the expert
+            trajectories, or an index of a goal state outside its trajectory.
     """
     if choice.rule != "goal":
         if file:
@@ -143,8 +143,8 @@ def resumed(
 ) -> Labelling:
     """Read the labelling of a resumed run from the answers in its store.
 
-    The user may correct the run's file of goal states until the labels are complete: there is an answer about each
-    expert trajectory, and there are both positive and negative states. Later edits have no effect on this run.
+    The user may correct the run's file of goal states until the labels are complete. They are complete once there are
+    answers about all expert trajectories, and both positive and negative states. Later edits have no effect.
 
     Raises:
         InputError: a file of goal states that cannot be read, or does not fit the trajectories.
@@ -170,7 +170,8 @@ def marked(demonstrations: Demonstrations, folder: Path, note: Callable[[str], N
     Args:
         demonstrations: the demonstrations of the run.
         folder: the folder of a run whose labels are complete.
-        note: callback for a line to the user. It is called if the run's file of goal states was edited too late.
+        note: callback for a line to the user. It is called if the run's file of goal states was edited after the labels
+            were complete.
 
     Raises:
         InputError: a file of goal states that cannot be read.
@@ -192,7 +193,7 @@ def ask(
 
     Args:
         labelling: the labelling so far.
-        asking: the chat that answers prompts.
+        asking: client of the model or the person that answers prompts.
         folder, store: folder and store of the run.
         in_flight: maximum number of prompts in parallel. Each prompt is about one trajectory.
         resume: command-line arguments that resume the run, for messages. "" means `--resume FOLDER` of this run.

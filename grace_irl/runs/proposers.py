@@ -41,7 +41,7 @@ def programs_of(paths: Sequence[str], most: int) -> tuple[GivenProgram, ...]:
 
     Args:
         paths: reward files and folders of runs. A folder gives the best programs of its run, best first.
-        most: maximum number of programs in all; it is the size of the population.
+        most: maximum number of programs in all, which is the size of the population.
 
     Raises:
         InputError: a path that is neither a reward file nor the folder of a run, a run without a valid program, or too
@@ -239,7 +239,11 @@ def checked(config: Config, problem: Problem) -> Config:
 
 
 def as_shown(config: Config, problem: Problem) -> Problem:
-    """The labelled demonstrations for the proposer, without field names if `data.field_names` is False."""
+    """The labelled demonstrations for the proposer, without field names if `data.field_names` is False.
+
+    Raises:
+        InputError: `data.field_names` is False, but the states have named parts, whose names programs need.
+    """
     if config.data.field_names:
         return problem
     if problem.metadata.state_kind.has_parts:
@@ -279,12 +283,15 @@ def asking(config: Config, bench: Workbench) -> Asking | None:
 
 
 def proposer(config: Config, bench: Workbench, brought: Proposer | None = None) -> Proposer:
-    """The proposer of a run. It proposes given programs first, then synthesised ones if the configuration wants some.
+    """The proposer of a run: the configured one, or `brought`.
+
+    Before the programs of this proposer, the run gets the given programs (`start_from`), then as many synthesised ones
+    as `seed_synthesis` says.
 
     Args:
         config: a configuration that `checked` returned.
         bench: the run's data, sandbox and cache of rewards.
-        brought: a proposer of the caller, in place of the configured one.
+        brought: a proposer of the caller. Synthesised programs do not precede its programs.
     """
     made = brought or kind(config.proposer.name).make(config, bench)
     if config.proposer.name == "replay":  # a recording includes the programs that the run started from

@@ -54,7 +54,8 @@ def facts(
         trajectories: the demonstrations of the run.
         config: the configuration of the run.
         label: the rule for positive expert states.
-        fields: the field names of the states, if programs were written without them; else "".
+        fields: names of the features that programs address only by index, such as "x0 z_torso, x1 angle_torso"; "" if
+            the programs of this run use the names themselves.
     """
     account = method(config.method).account
     lines = [
@@ -79,7 +80,10 @@ def facts(
 
 
 def lineage(record: Record, records: Mapping[str, Record]) -> list[str]:
-    """The chain of first parents from a program back to its origin, as texts `id (operator)`. "…" ends a long chain."""
+    """The chain of first parents from a program back to its origin, as texts `id (operator)`.
+
+    A chain of more than `MAX_LINEAGE` programs is cut, and ends with "…".
+    """
     names: list[str] = []
     current: Record | None = record
     while current is not None and len(names) < MAX_LINEAGE:
@@ -111,7 +115,7 @@ class Reuse:
     """The use of functions and classes by the programs of a run.
 
     Attributes:
-        functions: usage of all different functions and classes, those of the best programs first.
+        functions: usage of all functions and classes, those of the best programs first. Equal ones have one entry.
         shared: usage of functions and classes in at least two valid programs. Methods of a shared class and functions
             within functions are omitted.
     """

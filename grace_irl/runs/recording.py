@@ -1,4 +1,4 @@
-"""Recordings: files with the answers of a run's proposer. Others can replay the run from it, without the model."""
+"""Recordings: files with the answers of a run's proposer. With one, others can replay the run without the model."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Recorded:
         return self._goals
 
     def proposal(self, index: int, attempt: int = 0) -> Proposal | None:
-        """The answer of one call about a request; None if the recording has none."""
+        """The answer to request `index` at this attempt (`_Place`); None if the recording has none."""
         return self._answers.get((index, attempt))
 
     def close(self) -> None:
@@ -123,7 +123,7 @@ def opened_recording(path: Path) -> Store | Recorded:
 
 
 def recorded_config(path: Path) -> Config:
-    """The configuration that replays a recorded run up to its number of results.
+    """The configuration for a replay of a recorded run. The replay stops after the run's number of results.
 
     A recording may come from somebody else. So it provides no settings that run code, read files or contact a server
     (`shareable`). The folder of a run also provides its demonstrations, if this user made it on this machine.
@@ -179,12 +179,12 @@ def require_recorded_data(proposer: ProposerConfig, rows: Sequence[TrajectoryRow
 
 
 def content_of(rows: Sequence[TrajectoryRow]) -> Content:
-    """The trajectories of a run in the form `Content`, which two runs can compare. It contains no file names."""
+    """The trajectories of a run, in a form without file names in which two runs can be compared."""
     return sorted((row.digest, row.role, row.task, row.split) for row in rows)
 
 
 def write_recording(store: Store, config: Config, path: Path) -> int:
-    """Write the answers of a run into a recording. Return the number of answers to requests.
+    """Write the answers of a run into a recording. Return their number, not counting answers about goal states.
 
     Raises:
         InputError: the run has no answer yet.

@@ -54,7 +54,7 @@ class Best:
 
     @property
     def fitness(self) -> float:
-        """Fitness on training data, if the method scores by the discriminator. It is the same value as `score`."""
+        """The value of `score`, for methods whose score is the fitness of the separation on training data."""
         return self.evaluation.score
 
     @property
@@ -62,7 +62,7 @@ class Best:
         """The separation of expert from negative states by the reward: metrics and calibration.
 
         Raises:
-            GraceError: the method does not score by the discriminator.
+            GraceError: the method does not score programs by this separation.
         """
         found = Separation.of(self.evaluation)
         if found is None:
@@ -192,8 +192,8 @@ class Generation:
     Attributes:
         number: number of the generation; 0 is the initial population.
         calls: number of results.
-        kept, dropped, invalid, duplicate, repaired: number of programs that got this fate in this generation. They
-            may be programs of earlier generations.
+        kept, dropped, invalid, duplicate, repaired: number of programs for which the search made this decision in this
+            generation. They may be programs of earlier generations.
         failed: number of answers without a program.
         new_functions: number of different functions and classes that no program of an earlier generation has.
         reused_functions: number of different functions and classes that new programs share with earlier generations.

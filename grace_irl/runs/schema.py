@@ -1,4 +1,4 @@
-"""The tables of run.db, and checks of a file that should be one.
+"""The tables of run.db, the database of a run, and checks of a file that should be such a database.
 
 The checks are needed because a file may be damaged or edited, and because SQLite stores values of any type in any
 column. They compare the file's tables with `SCHEMA`, and the values of a row with the types of their columns.
@@ -19,7 +19,7 @@ from grace_irl.programs.library import segment
 from grace_irl.programs.program import Definition, Program, Within
 
 FORMAT = 4  # format of run.db; a file with a higher number comes from a newer version
-"""In format 1, the threshold of held-out accuracies was the best one on held-out data. In format 2, requests had no
+"""In format 1, the threshold of held-out accuracies was chosen on the held-out data. In format 2, requests had no
 ancestors, and a repair was the only follow-up call. Format 3 lacked the columns `exhausted` and `takes_action`."""
 
 SCHEMA = """
@@ -126,7 +126,7 @@ CREATE TEMP VIEW results AS SELECT idx, program, failure, seconds,
 
 
 def views(version: int) -> str:
-    """SQL that creates temporary views on an older database. The views have the current tables and columns."""
+    """SQL that creates temporary views on a database of an older format, with the tables and columns of `FORMAT`."""
     if version >= FORMAT:
         return ""
     return _PROPOSALS.format(step="step" if version > 2 else _STEP) + _BEFORE_4 + (_BEFORE_3 if version < 3 else "")
@@ -147,7 +147,7 @@ def require_schema(
         The names of all objects that `SCHEMA` defines.
 
     Raises:
-        InputError: a difference.
+        InputError: a table or another object differs from `SCHEMA`.
     """
     expected = _schema(version)
     found = {row[0]: row for row in database.execute("SELECT name, type, tbl_name, sql FROM sqlite_schema")}
@@ -229,7 +229,8 @@ class ColumnTypes:
 
         Args:
             table: the table's name.
-            names: names of the selected columns. A computed column, which is not in the table, may have any type.
+            names: names of the selected columns. Values of a computed column, which is not in the table, are not
+                checked.
             rows: the selected rows.
 
         Raises:

@@ -37,7 +37,8 @@ class RoleScore:
         trajectories: number of trajectories with such states.
         states: number of states.
         mean, least, most: mean, minimum and maximum of the rewards.
-        right: share of states that the discriminator D classifies correctly at D = 0.5.
+        right: share of states that the discriminator D classifies correctly: D > 0.5 for positive states, D <= 0.5 for
+            the others.
     """
 
     group: str
@@ -59,7 +60,7 @@ class Score:
         roles: rewards per group of states.
         scale, offset: calibration of the discriminator, D = sigmoid(scale * reward + offset - log pi).
         calibration: origin of scale and offset: "file" (the reward file), "fitted" (to these demonstrations) or "none".
-        threshold: reward, without calibration, above which a state is classified as positive.
+        threshold: uncalibrated reward above which a state is classified as positive.
         threshold_from: origin of the threshold: "file" (the reward file) or "these data" (best on the demonstrations).
         kind: a line about the kind of the states, if their arrays fit several kinds; else "".
         label: the rule for positive expert states.
@@ -96,8 +97,8 @@ def score(
 ) -> Score:
     """Score a reward file on demonstrations. Its code runs only in the sandbox.
 
-    Accuracies are at the threshold in the file, which an export sets to the best one on the training data. If the file
-    has no threshold, they are at the best threshold on these demonstrations.
+    The accuracies use the threshold in the file. An export writes the threshold that is best on the training data. If
+    the file has no threshold, they use the one that is best on these demonstrations.
 
     Args:
         reward: the reward file.
@@ -107,8 +108,9 @@ def score(
             or "cloned".
         calibration: source of scale and offset: the reward "file", "fitted" to these demonstrations, or "none" for 1
             and 0. With "file", they are fitted if the file has none.
-        sandbox: open sandbox in place of a new one.
-        workers, allow_weak: settings of a new sandbox.
+        sandbox: an open sandbox; None to open a new one.
+        workers: number of processes of a new sandbox.
+        allow_weak: whether a new sandbox may have tier E, in which nothing protects the user's files.
 
     Raises:
         InputError: a file or demonstrations that cannot be used.

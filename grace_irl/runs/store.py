@@ -156,7 +156,7 @@ class Store:
         self._write([("INSERT OR REPLACE INTO meta VALUES (?, ?)", [(key, value)])])
 
     def set_problem(self, problem: Problem) -> None:
-        """Store the trajectories of a run. They replace the trajectories that were stored before labelling."""
+        """Store the trajectories of a run. They replace the unlabelled ones that were stored first, if any."""
         rows = [(place, *astuple(row)) for place, row in enumerate(trajectory_rows(problem))]
         self._states = None
         self._write([("INSERT OR REPLACE INTO trajectories VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)])
@@ -228,7 +228,7 @@ class Store:
         self._write([(f"INSERT OR REPLACE INTO proposals VALUES ({_marks(row)})", [row])])
 
     def proposal(self, index: int, attempt: int = 0) -> Proposal | None:
-        """The first answer to a request, or the answer of a later attempt; None if it is not in the store."""
+        """The first answer to a request, or the answer to its follow-up call `attempt`; None if it is not stored."""
         rows = self._rows(f"SELECT {_PROPOSAL} FROM proposals WHERE idx = ? AND attempt = ?", (index, attempt))
         return _proposal(rows[0]) if rows else None
 
@@ -274,7 +274,7 @@ class Store:
         return {each.index: each for each in found}
 
     def set_final_fates(self, fates: Sequence[Fate], index: int, generation: int) -> None:
-        """Store the fates that the end of the run decides. They replace the fates of an earlier end of this run."""
+        """Store the fates that the end of the run decides. If a resumed run ends again, they replace earlier ones."""
         rows = _fate_rows(fates, index, generation, final=True)
         self._write([("DELETE FROM fates WHERE final = ?", [(1,)]), (_ADD_FATE, rows)])
 
@@ -298,7 +298,7 @@ class Store:
         return [Known(*row) for row in rows]
 
     def get(self, program_id: str, digests: Iterable[str]) -> dict[str, NDArray[np.float64]]:
-        """Stored rewards of a program by trajectory digest, `(T+1,)` each. Digests without rewards are missing."""
+        """Stored rewards of a program by trajectory digest, `(T+1,)` each. Without rewards, a digest is left out."""
         if self._states is None:
             self._states = {row.digest: row.states for row in self.trajectories()}
         states, wanted = self._states, self._states.keys() & set(digests)
@@ -345,7 +345,7 @@ class Store:
                     self._db.executemany(sql, rows)
                 self._db.execute("COMMIT")
             except BaseException:
-                if self._db.in_transaction:  # a full disk has already rolled it back
+                if self._db.in_transaction:  # after some errors, such as a full disk, SQLite has already rolled back
                     self._db.execute("ROLLBACK")
                 raise
 

@@ -123,7 +123,7 @@ class Reward:
         return "" if method is None else str(_called(method, arguments))
 
     def terms(self, *arguments: Any) -> dict[str, float]:
-        """The components of the last reward by name, from the program's terms_fn; {} if it has no terms_fn.
+        """The components by name of the reward computed last, from the program's terms_fn; {} if it has no terms_fn.
 
         Args:
             arguments: see `debug`.
@@ -181,7 +181,7 @@ def constructor(owner: type) -> Callable[[Any, str], Any]:
 
 
 def _called(method: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """Call a method, and return its result. A method with fewer parameters than arguments gets only the last one."""
+    """Call a method, and return its result. If it has too few parameters, it gets only the last argument."""
     if len(arguments) > 1:
         try:
             kinds = [parameter.kind for parameter in inspect.signature(method).parameters.values()]

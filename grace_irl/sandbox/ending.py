@@ -83,7 +83,7 @@ class Child:
         self.started = time.monotonic()
         self.timeout = ""
         self._pidfd = os.pidfd_open(pid) if hasattr(os, "pidfd_open") else -1
-        # id of the clock of the child's CPU time: MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED) of Linux
+        # id of the clock that measures the child's CPU time, as Linux's MAKE_PROCESS_CPUCLOCK(pid, CPUCLOCK_SCHED)
         self._clock = (~pid << 3) | 2
 
     def kill(self) -> None:

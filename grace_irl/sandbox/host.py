@@ -144,8 +144,8 @@ class ZygoteHandle:
         path = [os.path.abspath(entry) for entry in sys.path if entry and os.path.exists(entry)]
         options = json.dumps({"path": path})
         boot = str(_PACKAGE / "sandbox" / "boot.py")
-        # -S skips the module `site`, whose hooks every fork would copy. Without `site`, Python does not find its
-        # packages, so the options list this process's import folders.
+        # -S skips the module `site`, whose hooks every fork would copy. Without `site`, Python does not find installed
+        # packages, so the options list the host's import folders.
         python = [sys.executable, "-S", "-s", "-P", boot, str(_PACKAGE), str(theirs.fileno()), options]
         try:
             self._process = subprocess.Popen(

@@ -1,8 +1,8 @@
 """The shared memory of a job, through which the host and a sandbox child exchange data.
 
-A job is the work of one child: a run of a program, a portion of a long run, or an inspection. The host, which is the
-process that uses the sandbox, writes the input before the child starts. It reads the output after the child has ended,
-and checks it, because a program may have forged it.
+A job is the work of one child: a run of a program, a portion of a long run, or an inspection, which analyses a source
+without running it. The host, which is the process that uses the sandbox, writes the input before the child starts. It
+reads the output after the child has ended, and checks it, because a program may have forged it.
 """
 
 from __future__ import annotations
@@ -262,7 +262,7 @@ class RunTally:
 
     @property
     def left(self) -> Limits:
-        """The limits with the time that remains, for the next portion."""
+        """The limits of the next portion, with the time that remains for each pass."""
         wall_s = self._limits.wall_s - self._sum.wall_s / self._passes
         cpu_s = self._limits.cpu_s - self._sum.cpu_s / self._passes
         return replace(self._limits, wall_s=wall_s, cpu_s=cpu_s)

@@ -59,7 +59,8 @@ class Architecture:
         audit: AUDIT_ARCH constant of the native calling convention. A call by another convention, such as i386 on
             x86-64, kills the process.
         allowed: numbers of the allowed system calls, by name.
-        foreign_from: smallest number of the system calls of x32, which has the same `audit`; 0 if there is no x32.
+        foreign_from: smallest system call number of x32, a second calling convention with the same `audit`. A call of
+            x32 kills the process, too. 0 for an architecture without x32.
         seccomp: number of the system call seccomp, which installs the filter.
         landlock: numbers of the system calls landlock_create_ruleset and landlock_restrict_self.
     """
@@ -86,7 +87,7 @@ class Rule:
     """Condition on one argument of an allowed call. A value passes if it meets at least one of the three tests.
 
     A rule checks only the lower 32 bits. The kernel ignores the upper bits of most of these arguments. The argument
-    `prot` has 64 bits, but the bit that its rule checks is one of the lower ones.
+    `prot` of mmap and mprotect has 64 bits, but its rule needs only bit 2 (PROT_EXEC).
 
     Attributes:
         argument: index of the argument, from 0.
@@ -103,7 +104,7 @@ class Rule:
     def instructions(self, gap: int) -> list[bytes]:
         """The rule as BPF instructions.
 
-        They skip the next `gap` instructions if the argument passes, and one more if it does not.
+        After them, the filter skips `gap` instructions if the argument passes, and `gap` + 1 if it does not.
         """
         tests = [(_EQUAL, value, True) for value in self.values]
         tests += [(_AT_LEAST, self.below, False)] if self.below else []
@@ -123,10 +124,10 @@ _PROT_EXEC = 4
 # as unsigned numbers.
 _OWN_CLOCKS = Rule(0, below=8)
 
-# Futex operations within this process. Without FUTEX_PRIVATE_FLAG (128), children could wait for each other at a word
-# in a page of a library, which all processes share. FUTEX_LOCK_PI and its relatives are refused, because they look up
-# the process whose id the word holds. The values are WAIT, WAKE, WAIT_BITSET, WAIT_BITSET with FUTEX_CLOCK_REALTIME
-# (256), WAKE_BITSET, REQUEUE, CMP_REQUEUE and WAKE_OP.
+# Futex operations within this process. Without FUTEX_PRIVATE_FLAG (128), children could signal each other through a
+# word in a library's page, because they all share this page. FUTEX_LOCK_PI and its relatives are refused, because they
+# look up the process whose id the word holds. The values are WAIT, WAKE, WAIT_BITSET, WAIT_BITSET with
+# FUTEX_CLOCK_REALTIME (256), WAKE_BITSET, REQUEUE, CMP_REQUEUE and WAKE_OP.
 _OWN_FUTEXES = Rule(1, values=(128, 129, 137, 393, 138, 131, 132, 133))
 
 _RULES = {
@@ -279,7 +280,10 @@ class Ruleset:
         return int(_libc.syscall(create, attributes, ctypes.c_size_t(size), ctypes.c_uint(0)))
 
     def apply(self) -> bool:
-        """Deny this process all paths, ports and abstract sockets, and signals to processes other than its children."""
+        """Deny this process, as far as `abi` allows: paths, TCP ports, abstract sockets, signals to other processes.
+
+        Signals to its own children stay allowed.
+        """
         return self._fd >= 0 and _libc.syscall(self._restrict, self._fd, ctypes.c_uint(0)) == 0
 
 

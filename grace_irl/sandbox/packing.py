@@ -47,7 +47,7 @@ class Package:
         kind: kind of the states, such as vectors or grids.
         stored: name of each part of a state, and the part's type, which is the same in all trajectories. A part is one
             array of a state, such as one entry of a dict.
-        contents: the trajectories, in the order of the `put`. Codes of texts are indices into `texts`.
+        contents: the trajectories, in the order of the `put`. Texts in states are given as codes: indices into `texts`.
         texts: the different texts of all states, in UTF-8 without padding.
         precision: float type to whose precision all float actions are rounded; float64 if no actions are floats.
         lengths: number of states of each of the n trajectories, `(n,)`.
@@ -82,7 +82,7 @@ class Package:
         yield slice(start, len(positions))
 
     def parcel(self, positions: NDArray[np.int64]) -> int:
-        """Copy trajectories to sealed shared memory, and return its file descriptor.
+        """Copy trajectories to sealed (read-only) shared memory, and return its file descriptor.
 
         Args:
             positions: indices into `contents`, in the order of the run.
@@ -109,7 +109,7 @@ class Package:
         return self._sealed(contents)
 
     def _sealed(self, contents: Sequence[Content]) -> int:
-        """Copy trajectories to sealed shared memory in the common types, and return its file descriptor.
+        """Copy trajectories to sealed shared memory in the types of `stored`, and return its file descriptor.
 
         Texts get new codes, in the order of their first use.
         """
@@ -200,9 +200,12 @@ def _actions(trajectory: Trajectory) -> NDArray[Any] | None:
 def common_dtype(arrays: Sequence[NDArray[Any]]) -> np.dtype[Any]:
     """The common type in which to store these arrays, in this machine's byte order.
 
-    If all arrays have the same type and precision, it is their type. Otherwise, integers get the smallest type that
-    holds all of them. Floats get the coarsest type among them, because the last bits of a finer type would reveal which
-    arrays had less precision. A float64 array that holds only float32 numbers counts as float32.
+    If all arrays have the same type and precision, it is their type. Otherwise:
+
+    - If no array holds floats, it is the smallest integer type that holds all values of their types; int64 if NumPy has
+      no such type.
+    - If some hold floats, it is the coarsest float type among them. The last bits of a finer type would reveal which
+      arrays had less precision. A float64 array that holds only float32 numbers counts as float32.
     """
     types = {array.dtype.newbyteorder("=") for array in arrays}
     floats = [array for array in arrays if array.dtype.kind == "f"]
@@ -246,7 +249,7 @@ def action_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
 def _precision(array: NDArray[Any]) -> np.dtype[Any] | None:
     """The float type in which an array's numbers were recorded; None if the numbers are too short to reveal it.
 
-    It is the array's own type, or float32 for a wider array whose numbers all fit into float32.
+    It is the array's own type, or float32 for a wider array whose numbers float32 can all hold exactly.
     """
     if array.dtype.itemsize <= np.dtype(np.float32).itemsize:
         return array.dtype.newbyteorder("=")

@@ -157,7 +157,7 @@ class TrajectoryView:
         return self.layout.kind.joined(values)
 
     def wire(self, step: int) -> bytes:
-        """The bytes of the state of one step, for another process. It decodes them by `layout`."""
+        """The state of one step as bytes, which another process decodes by `layout`."""
         if self._plain:
             data: bytes = self.arrays[0][step].tobytes()
             return data

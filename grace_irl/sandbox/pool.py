@@ -130,8 +130,8 @@ class ZygotePool:
         """See `Sandbox`. Strict mode scores all trajectories twice, and the limits hold for each of these two passes.
 
         Args:
-            checks: whether the static checks may refuse the source. Test attacks (canaries) set it to False to try the
-                layers alone.
+            checks: whether the static checks may refuse the source. Test attacks (canaries) set it to False, so that
+                only the layers of protection can stop them.
             layers: layers of protection that the child applies; None for those of the pool.
         """
         package = self._package(handle)
@@ -184,7 +184,7 @@ class ZygotePool:
 
         Args:
             source: the program in UTF-8.
-            package: all trajectories of the handle.
+            package: the trajectories of the `put` that the run refers to.
             positions: indices into `package` of the portion's trajectories.
             tally: outcome of the earlier portions, with the limits that remain.
             part: place of the portion in the order of the run.
@@ -250,7 +250,7 @@ class ZygotePool:
             yield zygote
         finally:
             self._idle.put(zygote)
-            if self._closed:  # `close` ran during the block, and `_ask` may have restarted the zygote after it
+            if self._closed:  # `close` ran during the block, and `_ask` may have restarted the zygote since
                 zygote.close()
 
     def _require_open(self) -> None:
@@ -262,7 +262,7 @@ class ZygotePool:
 
         No trajectory keeps its position, unless there is only one. The order is a permutation with a single cycle.
 
-        Runs stay reproducible, because an honest program gives the same rewards under every permutation.
+        Runs stay reproducible, because a program whose rewards depend on this order is invalid.
         """
         with self._lock:
             cycle = self._random.permutation(count)

@@ -87,7 +87,7 @@ def _forget_in(holder: Any, shorten: _Shortener) -> None:
 
 
 def _forget_in_functions(shorten: _Shortener) -> None:
-    """Shorten the paths in all functions and running frames, in place. This includes code that is nested in them."""
+    """Shorten the paths in all functions, with their defaults and nested code, and in running frames, in place."""
     functions = [each for each in gc.get_objects() if isinstance(each, types.FunctionType)]
     for function in functions:
         defaults = function.__defaults__ or ()
@@ -193,9 +193,9 @@ _gaps: list[bytes] = []
 
 
 def fill_gaps() -> None:
-    """Fill the gaps in half-full pools permanently. In a pool, CPython's allocator keeps objects of one size.
+    """Fill the gaps in half-full pools permanently. A pool is memory of CPython's allocator for objects of one size.
 
-    A forked child would put its new objects into these gaps. The kernel would then copy each such page as a whole, with
+    A forked child would put its new objects into these gaps. The kernel would then copy each page with a gap, including
     the zygote's objects on it. Without gaps, new objects lie together, and the kernel copies a sixth fewer pages.
     """
     empty = b"".__sizeof__()

@@ -14,8 +14,8 @@ from grace_irl.programs.program import Definition, Program
 
 Mode = Literal["batch", "strict"]
 """Way to run a program. In "batch" mode, the program's process holds all trajectories of the run. In "strict" mode, the
-process gets one state at a time. A second process then scores the trajectories in another order, and the rewards must
-agree (see `sandbox/strict.py`)."""
+process gets one state at a time. A second process scores the trajectories in another order, and the rewards of both
+must agree (see `sandbox/strict.py`)."""
 
 Status = Literal[
     "ok",  # every reward is a finite number
@@ -133,8 +133,8 @@ class Sandbox(Protocol):
     def put(self, trajectories: Sequence[Trajectory]) -> int:
         """Store trajectories, and return their handle for `run`.
 
-        Programs see all trajectories in one type and precision, and see actions only if all trajectories have them
-        (docs/sandbox.md). The arrays are not copied, so they must not change until `drop`.
+        Programs get the states of all trajectories in one type and precision. They get actions only if all trajectories
+        have them (docs/sandbox.md). The arrays are not copied, so they must not change until `drop`.
         """
         ...
 
@@ -161,7 +161,8 @@ class Sandbox(Protocol):
         Args:
             source: text of the program.
             handle: handle of the trajectories, from `put`.
-            order: indices into the sequence of `put`, one per trajectory to score, in the order of the run.
+            order: index of each trajectory to score, in the order of the run. The indices refer to the sequence that
+                was given to `put`.
             mode: see `Mode`.
             limits: limits of the run.
             debug: requests for debug texts.
@@ -194,7 +195,7 @@ class Sandbox(Protocol):
 
         Returns:
             An outcome without rewards. Its attribute `debug` holds one text, of at most `limits.debug_chars`
-            characters. It is () if the source has no function `debug`, or if the text is empty.
+            characters. The attribute is () if the source has no function `debug`, or if the text is empty.
 
         Raises:
             SandboxError: the sandbox itself failed.

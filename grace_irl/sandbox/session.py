@@ -279,7 +279,7 @@ class RewardSession:
             raise self._over("timeout", f"no answer within {self._limits.turn_s:g} s: the time limit of one turn")
 
     def _ended(self) -> GraceError:
-        """The error for a child that has died, from the kernel's report of its end."""
+        """The error for a program's process that has died, from the kernel's report of its end."""
         status, message = "killed", "ended before the session was over"
         with contextlib.suppress(wire.ClosedError):
             status, message = Ended(*self._zygote.reply(_END_S)["ended"]).verdict(_ENDLESS_S) or (status, message)

@@ -39,8 +39,8 @@ class Generators:
         """Context in which the global generators have the states of this episode.
 
         Args:
-            kept: whether the states after the block become the episode's states. If not, the next block draws the same
-                numbers again.
+            kept: whether the episode keeps the generators' states at the end of the block. If not, the next block draws
+                the same numbers again.
         """
         return self._lent(kept) if self._used else _AS_IT_IS
 
@@ -78,9 +78,9 @@ class Running:
 class Slots:
     """The running episodes of one program. A slot is a number that the caller gives to an episode.
 
-    For each episode, the program is executed as a new module, which makes a new `Reward` object. If the program uses
-    random numbers, the episode also gets its own generators, which start from seed 0. At its end, every call restores
-    the states that the global generators had before.
+    Each episode executes the program as a new module and makes a new `Reward` object. If the program uses random
+    numbers, the episode also gets its own generators, which start from seed 0. At their end, `begin` and `turn` restore
+    the global generators.
 
     Args:
         candidate: the program.
@@ -109,7 +109,7 @@ class Slots:
         first = math.nan
         with generators.lent():
             reward = self._candidate.start(extra_info)
-            if not self.takes_action:  # even if nobody needs the reward, because a program expects all states in order
+            if not self.takes_action:  # even if the reward is not needed: a program expects all states in order
                 first = number(reward.call(self._fresh(state)))
         self._running[slot] = Running(reward, self._fresh(state), generators)
         return first

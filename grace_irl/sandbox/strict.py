@@ -42,15 +42,15 @@ def run_strict(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], 
         lockdown: protections that the two children apply to themselves.
         request: a dict with `layers` (the protections to apply), `checks` (whether the static checks may refuse the
             program), `source` (length of the source in bytes) and `worker` (index of the zygote, the process that
-            forked the runner). Its limits hold for each child: `wall_s` and `cpu_s` in seconds, `memory_mb` in MiB.
+            forked the runner). Its limits `wall_s` and `cpu_s` in seconds and `memory_mb` in MiB hold for each child.
         fds: file descriptors of the job's memory and of the parcel, the memory with the trajectories.
         base_bytes: address space of the zygote in bytes. The memory limit comes on top of it.
     """
     _stay_on_one_core(request["worker"])
     source = os.pread(fds[0], request["source"], SOURCE_AT).decode("utf-8", "surrogatepass")
     budget = Allowance(request["cpu_s"], request["memory_mb"], base_bytes)
-    # The children are forked before this process reads a state, a count or an order, because a program can find all
-    # data that its child inherits.
+    # The children are forked before this process reads the states or the number and order of trajectories, because a
+    # program can find all data that its child inherits.
     players = _fork_players(source, lockdown, request, budget)
     answer, views = AnswerMap(fds[0]), Views(fds[1])
     second = np.array(answer.second(), dtype=np.int64)
@@ -185,7 +185,7 @@ class Player:
         if failure is None or failure.status != "killed":
             return failure
         if not ended.timeout and ended.signal == signal.SIGKILL and ended.cpu_s < cpu_s:
-            return failure  # the signal is from `stop`, so the child had not died before
+            return failure  # `stop` sent the signal, so the child had not died before
         found = ended.verdict(cpu_s)
         return ProgramFailure(*found) if found else failure
 

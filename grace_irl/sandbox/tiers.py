@@ -1,8 +1,8 @@
-"""The tier of the sandbox on this machine, which is its strength from "A" to "E", and `open_sandbox`.
+"""`open_sandbox`, which opens the strongest sandbox on this machine, and its tier: a strength from "A" to "E".
 
-Canaries find the tier. They are harmless test attacks that run like a program. If the kernel refuses seccomp, each
-zygote (the process that forks a child per program) runs in a sandbox of the operating system, called a box here. A box
-is bubblewrap, or sandbox-exec on macOS.
+Canaries find the tier. They are harmless test attacks that run like a reward program. If the kernel refuses seccomp,
+each zygote (the process that forks a child per program) runs in a box. A box is a sandbox of the operating system:
+bubblewrap, or sandbox-exec on macOS.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def sandbox_exec(readable: Iterable[str], executable: str) -> tuple[str, ...]:
     """The sandbox-exec command that runs a zygote. It forbids network, writing, other programs and home folders.
 
     Args:
-        readable: folders that the zygote may read, even below /Users: those of Python and its packages.
+        readable: folders of Python and its packages. The zygote may read them even if they are below /Users.
         executable: path of the interpreter.
     """
     folders = " ".join(f"(subpath {json.dumps(folder)})" for folder in readable)
@@ -276,7 +276,7 @@ def open_with_tier(workers: int | None = None) -> tuple[ZygotePool, Tier]:
 
 
 def _probe(pool: ZygotePool) -> Tier:
-    """Find the tier of a pool without a box. Run the canaries under each layer alone, then under both."""
+    """Find the tier of a pool without a box, from canaries under each layer alone and, if both hold, under both."""
     seccomp, landlock = release(pool, (SECCOMP,)), release(pool, (LANDLOCK,))
     if seccomp.holds(ATTACKS):
         if landlock.holds(FILE_ATTACKS):
@@ -290,7 +290,7 @@ def _probe(pool: ZygotePool) -> Tier:
 
 
 def _boxed(workers: int | None, bare: Tier) -> tuple[ZygotePool, Tier] | None:
-    """A pool whose zygotes run in a box, and its tier; None if no box stops the attacks.
+    """A pool whose zygotes run in a box, and its tier; None if no box stops attacks on files and the network.
 
     Args:
         workers: number of zygotes; None for one per core.

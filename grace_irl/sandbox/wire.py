@@ -1,8 +1,8 @@
 """Communication between the host, its zygotes and their children. None of it uses pickle.
 
 The host is the process that uses the sandbox, and a zygote is the process that forks a child for each program. Host and
-zygote exchange JSON and file descriptors over a socket. Children that answer several questions use pipes. The other
-children use the memory of a job, whose layout is `JobLayout`.
+zygote exchange JSON and file descriptors over a socket. Children that answer several requests, such as the turns of
+a session, use pipes. The other children use the memory of a job, whose layout is `JobLayout`.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from grace_irl.sandbox.protocol import Status
 MESSAGE_BYTES = 4096
 TRACEBACK_BYTES = 16384
 INSPECTION_BYTES = 4 << 20
-"""Maximum length in bytes of a child's message, its traceback, and the JSON of an inspection."""
+"""Maximum lengths in bytes: of a child's message, of its traceback, and of the JSON of an inspection (facts about a
+program's source)."""
 MAX_FDS = 4
 """Maximum number of file descriptors in one message."""
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 
 CODES: dict[str, int] = {status: code for code, status in enumerate(STATUSES, 1)}
-"""Code of each status in an answer, from 1. New memory holds zeros, so a missing answer is not taken for a success."""
+"""Code of each status in an answer, from 1. New memory holds zeros, so a missing answer has no status."""
 
 _LENGTH = struct.Struct("<I")
 ANSWER = struct.Struct("<4q")  # status code, bytes of message, bytes of traceback, 1 if transitions are rewarded
@@ -74,7 +75,7 @@ def receive(sock: socket.socket) -> tuple[dict[str, Any], list[int]]:
 
 
 CHILD_IN, CHILD_OUT = 3, 4
-"""File descriptors of a child that answers several questions: the pipe to read from, and the pipe to write to."""
+"""File descriptors of a child that answers several requests: the pipe to read from, and the pipe to write to."""
 
 
 def read_pipe(size: int) -> bytes:
@@ -108,9 +109,10 @@ def _more(sock: socket.socket, size: int) -> bytes:
 class JobLayout(NamedTuple):
     """Layout of the memory of a job, which is a run or one portion of a long run. The memory begins with these numbers.
 
-    The input is the source, the order of strict mode's second pass, and the debug requests. The output is the answer,
-    the rewards, the message, the traceback and the debug texts. The source has a fixed offset, so that strict mode can
-    read it without the rest. A child can read this named tuple of plain numbers quickly.
+    The input is the source, the order of strict mode's second pass, and the debug requests. In the second pass, strict
+    mode scores the trajectories in another order. A debug request names a trajectory and a step. The output is the
+    answer, the rewards, the message, the traceback and the debug texts. The source has a fixed offset, so that strict
+    mode can read it without the rest. A child can read this named tuple of plain numbers quickly.
 
     Attributes:
         source: length of the source in bytes. It starts at `SOURCE_AT`.

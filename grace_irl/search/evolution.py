@@ -23,7 +23,7 @@ class EvolutionSettings:
 
     Attributes:
         population: maximum number of programs in the population.
-        elite: number of best members that stay in the population, even if enough better programs could replace them.
+        elite: number of best members that stay in the population even if all new programs are better.
         generations: number of generations after the first population.
         include_expert: probability that a mutation prompt shows an expert trajectory.
         incorrect_only: probability that a mutation prompt shows misclassified states only.
@@ -53,7 +53,8 @@ class Evolution:
 
     After the last request of a generation, `ask` returns `Wait` until all its results have arrived. Then the population
     changes. With `steady`, the population changes after every result, `ask` never returns `Wait`, and a generation is P
-    results. Only `ask` draws random numbers, so the order of calls determines them.
+    results. Only `ask` draws random numbers. So the seed, the order of calls of `ask` and `tell`, and the results
+    determine all of the search's choices.
     """
 
     def __init__(self, settings: EvolutionSettings, seed: int) -> None:
@@ -185,7 +186,7 @@ class Evolution:
         return self._close_generation()
 
     def _close_generation(self) -> list[Fate]:
-        """Keep the elites and the best of all other programs, old and new. Return the fates that change."""
+        """Keep the elites and the best of all other programs, old and new. Return the new fates."""
         before = {member.program.id for member in self._members}
         elites = self._members[: self._settings.elite]
         safe = {member.program.id for member in elites}

@@ -44,7 +44,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Wait:
-    """The search needs results of pending requests before its next request."""
+    """The answer of `Search.ask` if the search needs results of pending requests before its next request."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Result:
     Attributes:
         request: the request.
         program: the program, or None.
-        evaluation: its evaluation, or None.
+        evaluation: the program's evaluation, or None.
         failure: the reason in one line if there is no program, for example a refusal; else "".
         drafts: earlier versions of the program, oldest first. Follow-up calls replaced them.
         notes: texts that follow-up calls returned, by the name of the step, for example a self-assessment.
@@ -133,7 +133,8 @@ class Barred(Protocol):
         """The limits on the score (`Bar`) for the next requested program.
 
         A program whose score is below the floor cannot enter the population. The floor is -inf while there is room. A
-        search that ranks by merit (`ranks.merit`, at most the score) uses the merit of its worst member as floor.
+        search that ranks by merit (`ranks.merit`) uses the lowest merit in its population as floor. Since merit is at
+        most the score, a program whose score is below this floor has a merit below it, too.
         """
         ...
 

@@ -30,9 +30,9 @@ def merit(candidate: Scored) -> float:
     The prior is the log-probability that the proposer gives the program, at most 0. If the proposer gives none, the
     prior is 0 and the merit is the fitness.
 
-    N f is the log-likelihood of the labels, with equal weight for both classes. So N times the merit is the program's
-    log-posterior, up to a constant. With many states the prior has little effect. With eight states, it keeps a program
-    that fits noise from displacing one that explains the data.
+    N f is the log-likelihood of the labels, with negative states weighted to count as N states. So N times the merit is
+    the program's log-posterior, up to a constant. With many states the prior has little effect. With eight states, it
+    keeps a program that fits noise from displacing one that explains the data.
     """
     evaluation = candidate.evaluation
     return evaluation.score + min(candidate.program.prior, 0.0) / max(evaluation.metrics.get("positives", 1.0), 1.0)

@@ -20,16 +20,16 @@ STEADIEST = 1.0  # highest possible monotonicity: the reward rises at every step
 class Reshaping:
     """A search in two stages: an inner search for the best program, then `count` requests for versions of it.
 
-    The operator of the second stage is "reshape". The first stage ends when the inner search ends, or when the engine
-    calls `conclude`. Results of requests from the first stage still go to the inner search. A version is kept if three
-    conditions hold:
+    The operator of the second stage is "reshape". The first stage ends when the inner search ends, or when the caller
+    calls `conclude`. The second stage begins after all results of the first. A version is kept if three conditions
+    hold:
 
     - its monotonicity is higher than that of the best program;
     - its accuracy is not lower, on training data and on held-out data if there is any;
     - if the best program separates positive from negative states, so does the version.
 
-    Kept versions rank before every other program, the most monotone first. Only `ask` draws random numbers, so the
-    order of calls determines them.
+    Kept versions rank before every other program, the most monotone first. Random numbers are drawn in `ask` only, so
+    the time at which results arrive does not change them.
 
     Args:
         search: the inner search.
@@ -81,7 +81,10 @@ class Reshaping:
 
     @property
     def undecided(self) -> tuple[str, ...]:
-        """Ids of the inner search's undecided programs; () once a version is kept, since it ranks before them."""
+        """Ids of the inner search's programs that are neither kept nor dropped yet; () once a version is kept.
+
+        A kept version ranks before all programs of the inner search, so they no longer matter.
+        """
         return () if self.heirs else self._search.undecided
 
     def conclude(self) -> bool:
@@ -124,7 +127,7 @@ class Reshaping:
         return self._search.tell(result)
 
     def finish(self) -> list[Fate]:
-        """Return the open fates of the inner search. Versions are judged as soon as they arrive."""
+        """Return the remaining fates of the inner search's programs. Versions are judged as soon as they arrive."""
         if self._over:
             fates, self._fates = self._fates, []
             return fates

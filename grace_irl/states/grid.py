@@ -25,9 +25,9 @@ LIKELY_CODES = 16
 PICTURE_SIDE, BRIGHT = 32, 128
 """Bounds that tell pictures with few colours from grids.
 
-Byte states are pictures if the shorter side of one of them is at least `PICTURE_SIDE` cells, and one value is at least
-`BRIGHT`. The number of different values alone cannot decide, because a flat drawing may have as few colours as a grid
-has codes. Minari's bound for the side of pictures is 32, too."""
+Byte states are pictures if the shorter side of one of them is at least `PICTURE_SIDE` pixels, and one value is at
+least `BRIGHT`. The number of different values alone cannot decide, because a flat drawing may have as few colours as a
+grid has codes. Minari's bound for the side of pictures is 32, too."""
 
 MOST_CODES = 128
 """Maximum number of different codes per channel in a set that the user calls grids. Pictures usually have all 256
@@ -138,7 +138,7 @@ def _may_be_grid(dtype: DTypeLike, channels: int) -> bool:
 
 
 class GridCodes:
-    """Counts of each code in each of the three channels. Implements `Census`."""
+    """Counts of each code in each of the three channels, as statistics of a data set. Implements `Census`."""
 
     def __init__(self) -> None:
         self.counts: tuple[Counter[int], ...] = (Counter(), Counter(), Counter())
@@ -169,13 +169,13 @@ class GridCodes:
 
 @dataclass
 class GridScrambler(Scrambler):
-    """Scrambler that permutes the values of each channel, and flips and transposes the axes.
+    """A scrambler (a map that hides what states mean): it permutes codes per channel, and flips or transposes axes.
 
-    The seed fixes the new value of every code. So a scrambler also fits data with codes that are not yet in `codes`.
+    The seed fixes the new value of every code. So a scrambler can also map codes that are not yet in `codes`.
 
     Attributes:
         seed: seed of the permutations of codes.
-        transpose: whether to swap the two axes, before flips.
+        transpose: whether to swap the first two axes of a state, before the flips.
         flip: whether to reverse the first axis, and whether to reverse the second axis.
         codes: for each channel, the new value of each code that has occurred so far.
     """
@@ -194,7 +194,7 @@ class GridScrambler(Scrambler):
 
     @classmethod
     def read(cls, about: Mapping[str, Any], seed: int, channels: Sequence[int]) -> GridScrambler:
-        """The inverse of `to_json`.
+        """Make a scrambler from the result of `to_json`, for states with one of these numbers of channels.
 
         Raises:
             ValueError, LookupError, TypeError, AttributeError: an invalid description, or one for another number of

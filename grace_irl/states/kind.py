@@ -53,7 +53,7 @@ VALUES = 256
 
 
 class ValueTally:
-    """The values that occur in each channel of byte states, collected over any number of trajectories."""
+    """The values that occur in each channel of byte states (uint8 arrays), collected over many trajectories."""
 
     def __init__(self) -> None:
         self._seen = np.zeros((0, VALUES), np.bool_)
@@ -102,7 +102,7 @@ class Census(Protocol):
         ...
 
     def to_json(self, fields: Sequence[str], most: int) -> dict[str, Any]:
-        """The statistics as a dict for JSON. No other kind of state uses the same keys.
+        """The statistics as a dict for JSON. Each kind of state has its own keys.
 
         Args:
             fields: names of the features of a state; () if they have none.
@@ -121,7 +121,7 @@ class Census(Protocol):
 
 
 class Scrambler(ABC):
-    """A map from states to states without a recognisable meaning. It only guarantees that equal states stay equal.
+    """A map that replaces states by others whose meaning cannot be recognised. Equal states stay equal.
 
     `grace_irl.demos.scramble` uses it to test what a method learns from the data alone.
     """
@@ -169,7 +169,7 @@ class StateKind(ABC):
         prompts_actions: whether prompts explain the actions. False if two consecutive states already show the action.
         sides: names of the dimensions of a state that may differ between trajectories; () if all have one shape.
         heavy: whether a single state takes kilobytes or more. Files of such states are read in small batches.
-        parsed: whether programs parse states, at a CPU cost that grows with the bytes.
+        parsed: whether programs must parse states, such as XML. The CPU cost grows with the size of a state.
         annotated: whether episodes may carry screenshots and descriptions of actions.
         has_parts: whether states are dicts of named parts. Programs need these names.
         named_fields: whether the features of a state may have names (`Metadata.fields`).
@@ -334,8 +334,8 @@ class StateKind(ABC):
     def handed(self, part: PartLayout) -> np.dtype[Any]:
         """The type in which programs receive the numbers of a part, whatever type a file stores.
 
-        If the type varied between files, programs could tell experts from negatives by it, because many files hold only
-        one of the two.
+        Many files hold only experts or only negatives. If the type varied between files, programs could tell experts
+        from negatives by it.
         """
         return np.dtype(np.float64) if np.dtype(part.dtype).kind == "f" else np.dtype(np.int64)
 
@@ -373,11 +373,11 @@ class StateKind(ABC):
 
     @abstractmethod
     def census(self, states: States) -> Census:
-        """A new, empty census for states like these. The states themselves are not counted."""
+        """A new, empty census for states with the same `signature` as `states`, which are not counted yet."""
 
     @abstractmethod
     def draw_scrambler(self, states: States, seed: int) -> Scrambler:
-        """A new random scrambler for states like these."""
+        """A new random scrambler for states with the same `signature` as `states`."""
 
     @abstractmethod
     def read_scrambler(self, about: Mapping[str, Any], seed: int) -> Scrambler:
@@ -395,7 +395,7 @@ class KindChoice:
     Attributes:
         kind: the chosen kind.
         reason: a few words, for messages.
-        others: kinds that `--kind` could choose instead; () if a file states the kind.
+        others: kinds that `--kind` could choose instead; () if a file names the kind.
     """
 
     kind: StateKind

@@ -58,8 +58,8 @@ class RecordStates:
 class RecordKind(StateKind):
     """Records, stored as `RecordStates`. Programs receive a dict of named arrays, numbers and texts.
 
-    Bytes reach programs as uint8, other integers as int64 and all other numbers as float64. Names of nested dicts are
-    joined by "/", for example "arm/joints". A part has the same type and shape in all states of a set.
+    Programs receive uint8 numbers unchanged, other integers as int64, and floats as float64. Names of nested dicts are
+    joined by "/", for example "arm/joints". A part has the same type and shape in all states of a data set.
     """
 
     name = "record"
@@ -228,7 +228,7 @@ class RecordKind(StateKind):
         return RecordStates(parts)
 
     def recognises_space(self, space: Any) -> bool:
-        """See `StateKind`. The space is a `Dict`."""
+        """See `StateKind`. True for every `Dict` space."""
         return isinstance(getattr(space, "spaces", None), Mapping)
 
     def images(self, states: States) -> list[str]:
@@ -255,7 +255,11 @@ class RecordKind(StateKind):
 
 
 def rows_of(batch: Mapping[str, Any], count: int) -> NDArray[Any]:
-    """Split a batch of `count` observations, which stacks the values of each part, into one dict per observation.
+    """Split a batch of `count` observations into one dict per observation.
+
+    Args:
+        batch: for each part, its values in all observations, stacked along the first axis. Dicts may be nested.
+        count: number of observations.
 
     Returns:
         An array `(count,)` of the dicts.
@@ -272,8 +276,8 @@ def require_names(names: Sequence[str], where: str) -> None:
     """Refuse names of parts that a file cannot store, or that would be paths out of a folder, such as "../x".
 
     Raises:
-        InputError: too many names, one inside another, or one that is empty, too long or holds control characters,
-            ".." or a backslash.
+        InputError: there are no names or too many, one is inside another ("arm/joints" inside "arm"), or one has an
+            empty piece between "/", a piece "." or "..", unprintable characters, a backslash, or too great a length.
     """
     if not 0 < len(names) <= MOST_PARTS:
         raise InputError(f"{where}: a record of {len(names):,} parts; expected 1 to {MOST_PARTS:,}")

@@ -1,8 +1,8 @@
 """Reshaping: versions of a program over grids with additional rewards for progress toward the goal.
 
-A program over grids waits for an event, for example that the agent faces a red ball. A program of another run comes as
-source text only. So the reshaper recovers the program's contents, an `Outline`, from the constants in the source. As a
-check, it writes a program from the recovered contents and compares it with the source.
+A synthesised program over grids waits for an event, for example that the agent faces a red ball. A program of another
+run comes as source text only. So the reshaper recovers the program's contents, an `Outline`, from the constants in the
+source. As a check, it writes a program from the recovered contents and compares it with the source.
 """
 
 from __future__ import annotations

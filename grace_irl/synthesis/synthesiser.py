@@ -63,14 +63,15 @@ EXHAUSTED = f"exhausted: {PATIENCE} variations in a row gave no new program"
 
 
 class Synthesiser:
-    """A proposer that answers requests with programs from the training data.
+    """A proposer that answers requests with programs that it derives from the training data.
 
     The answer depends on the operator of the request. "initialise" returns the initial programs, best first, then
     variations of them. "reshape" returns the parent with additional rewards for progress, if the parent is a program
     over grids. Any other operator, such as "mutate", returns a variation of a parent.
 
     Equal requests with equal parents have equal answers, for the same training demonstrations and seed. The
-    "initialise" request with index i gets the i-th distinct program, or a failure if there are fewer.
+    "initialise" request with index i, if it has no parents, gets the i-th distinct program (from 0), or a failure if
+    there are fewer.
 
     Args:
         problem: labelled demonstrations.
@@ -138,7 +139,7 @@ class Synthesiser:
         return self._child(self._initial[request.seed % len(self._initial)], request.seed)
 
     def _child(self, parent: str, seed: int) -> str | None:
-        """A variation whose program differs from the parent's; None after `PATIENCE` attempts."""
+        """A variation of the sketch `parent` that gives another program; None after `PATIENCE` failed attempts."""
         own = self._sketcher.source(parent)
         rng = np.random.default_rng(seed)
         for _ in range(PATIENCE):
@@ -192,7 +193,7 @@ def _grids(problem: Problem, seed: int) -> Sketcher:
     """The sketcher of programs that wait for an event at the goal, such as a door that opens.
 
     If every expert state is positive, or if no event happens in goal states, the result is the sketcher of additive
-    rewards over counts of cells and distances.
+    rewards. Their terms are about distances, and about the number of cells with a code.
     """
     if problem.rule != "all":
         happenings = GridSketcher(problem.train, seed)

@@ -26,7 +26,7 @@ from grace_irl.search.protocol import Barred, Deciding, Draft, Fate, Generationa
 LIMIT = 1000
 """Maximum number of requests of a search. A search with more requests fails the test."""
 LAGS = (1, 3, 20)
-"""Maximum numbers of requests without a result, which the tests try one after the other."""
+"""Values of `drive`'s argument `lag` in the tests: how many requests may wait for their results."""
 VERDICTS = {"kept", "dropped", "duplicate", "invalid", "repaired"}
 """Possible decisions of a search on a program."""
 

@@ -7,8 +7,8 @@ elsewhere, such as in a sandbox's child processes or on a model's server.
 `LocalExecutor` runs jobs on this machine. An executor for several machines must meet these requirements, which
 `grace_irl.testing.executors` tests:
 
-- It imports a task by its name, `package.module:function`. It passes `tell`, the function by which the task sends
-  messages, and the job's arguments as keyword arguments.
+- It imports a task by its name, `package.module:function`, and calls it as `function(tell, **arguments)`. The task
+  sends messages by the function `tell`.
 - The process of a task can be killed without harm to other jobs.
 - Arguments, messages and results are sent as JSON, never as pickles.
 - Files named in arguments are accessible from every machine, in a shared folder.

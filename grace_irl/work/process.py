@@ -42,11 +42,11 @@ _PR_SET_CHILD_SUBREAPER = 36
 class JobProcess:
     """A process in its own session that runs one job and ends with its parent process.
 
-    The process reads the job from its standard input, a pipe from the parent. The pipe closes at the latest when the
-    parent ends, and the process then ends itself.
+    The process reads the job from its standard input, a pipe from the parent, which stays open. If the parent ends, the
+    pipe closes, and the process then kills itself and its descendants.
 
     Args:
-        job: the job; it must be a task, not a service.
+        job: the job. It must name a task, `package.module:function`, because a service cannot run in another process.
     """
 
     def __init__(self, job: Job) -> None:

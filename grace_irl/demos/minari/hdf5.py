@@ -27,8 +27,8 @@ SUPERBLOCK = b"\x89HDF\r\n\x1a\n"
 """First bytes of a superblock, the header of an HDF5 file."""
 
 _SIZES = {0: 13, 1: 13, 2: 9, 3: 9}
-"""Map from the superblock's version to the offset of two bytes in it. They state the bytes per address and per length,
-which must be 8."""
+"""Map from the superblock's version to the offset of two bytes in it: the size of an address and of a length, in bytes.
+Both sizes must be 8."""
 
 _OBJECT = struct.Struct("<HHIQ")
 """Header of an object in a global heap: its index, reference count, reserved bytes and length in bytes."""
@@ -40,7 +40,7 @@ def require_whole_heaps(file: Path) -> None:
     In a damaged heap, the HDF5 library may search for the next object for ever.
 
     Raises:
-        InputError: a damaged heap, or a file whose structure differs from h5py's.
+        InputError: a damaged heap, or a file with another structure than h5py writes.
     """
     again = "expected a whole file as h5py writes it: copy it again"
     try:
@@ -79,7 +79,7 @@ UNPACKED = 1032
 """Maximum number of unpacked bytes per byte of gzip. HDF5 unpacks all data of a chunk, even beyond the chunk size."""
 
 LONGEST_TEXT = 1 << 20
-"""Maximum size in bytes of a text, for an HDF5 dataset with texts of one fixed length."""
+"""Maximum length in bytes of the texts in an HDF5 dataset whose texts all have the same length."""
 
 _AGAIN = "expected the data in the file itself: write it again, or copy them into one file"
 
@@ -89,7 +89,7 @@ class Hdf5Episodes:
 
     Args:
         file: the dataset's `main_data.hdf5`.
-        memory: memory limit of the set.
+        memory: memory limit of the demonstration set.
 
     Raises:
         InputError: not HDF5.
@@ -185,7 +185,8 @@ class Hdf5Episodes:
         """Check that the data of an HDF5 dataset lie in this file and need only the filters of `FILTERS`.
 
         Raises:
-            InputError: data in another file, another filter, or a compressed chunk larger than the memory.
+            InputError: data in another file, another filter, or a compressed chunk that may unpack to more than the
+                memory limit.
         """
         made = dataset.id.get_create_plist()
         if made.get_external_count():

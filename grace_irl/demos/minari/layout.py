@@ -1,6 +1,6 @@
 """The layout of states in the observations of a Minari dataset.
 
-It follows from the JSON of the observation space. No space object is created.
+It is derived from the JSON of the observation space, without creating the Gymnasium space.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ class Layout:
     Args:
         serialised: the observation space in Minari's JSON.
         where: name of the dataset, for messages.
-        kind: name of the states' kind, such as "grid", for a `Dict`. With "", its parts decide.
+        kind: name of the states' kind, such as "grid", for a `Dict` space; ignored for a `Box`. With "", the parts
+            of the `Dict` decide.
 
     Raises:
         InputError: no observation space, or a space whose observations cannot be states.
@@ -110,13 +111,13 @@ class Layout:
             raise InputError(f"{where}: observations of shape {shapes[0]}; expected (n,) or (h, w, 3)")
         first = next(iter(self.boxes.values()))
         found = kinds_of_parts([PartLayout("", first.dtype.str, first.shape)])
-        self.kind = found[-1]  # every shape with one or three dimensions fits at least one kind
+        self.kind = found[-1]  # there is one: every shape of one or three dimensions fits a kind
         self.kinds = tuple(each.name for each in found) if len(found) > 1 else ()
         if len(self.boxes) > 1:
             self.fields = tuple(f"{name}_{i}" for name, box in self.boxes.items() for i in range(box.size))
 
     def whole(self, parts: Mapping[str, NDArray[Any]]) -> Any:
-        """The states that the stored parts make up, in the array layout of their kind."""
+        """Join the stored parts of states, and return the states in the array layout of their kind."""
         if self.kind.has_parts:
             return self.kind.whole(parts)
         arrays = list(parts.values())
@@ -215,7 +216,7 @@ def box_of(space: Mapping[str, Any], where: str) -> Box:
             f"{where}: a Box of {name} and shape {str(sides)[:80]}; expected a numeric dtype and a list of side lengths"
         )
     shape = tuple(sides or ())
-    # Minari's criterion for an image: at least 32 by 32 bytes, from 0 to 255.
+    # Minari's criterion for an image: uint8 with bounds 0 and 255, and at least 32 by 32 pixels.
     image = len(shape) in (2, 3) and min(shape[:2]) >= 32 and dtype == np.uint8
     image = image and set(_numbers(space.get("low"))) == {0} and set(_numbers(space.get("high"))) == {255}
     return Box(shape, dtype, image)

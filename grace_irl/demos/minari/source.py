@@ -5,7 +5,7 @@ The observation space determines the states:
 - a `Box` of one dimension: vectors;
 - a `Box` (h, w, 3) of integers: grids or images;
 - a `Dict` whose only `Box` is `image`: the same states as for that `Box` alone;
-- a `Dict` with a single `Box`, of one dimension: vectors;
+- a `Dict` with only a one-dimensional `Box`, and perhaps an instruction: vectors;
 - any other `Dict`: records, which are states with named parts. If the user chooses vectors (`--kind`), the
   one-dimensional boxes are joined in the order of their names.
 
@@ -110,7 +110,8 @@ class MinariSource:
         path: path or id from the caller, for messages.
         folder: data folder of the dataset.
         memory: memory limit of the set.
-        kind: name of the states' kind, such as "grid", for a `Dict`. With "", its parts decide.
+        kind: name of the states' kind, such as "grid", for a `Dict` space in a dataset without grace-irl's header.
+            With "", the parts of the `Dict` decide.
 
     Raises:
         InputError: a library for the dataset's format is not installed, or the dataset cannot be used.
@@ -258,7 +259,7 @@ class _Ours:
     Attributes:
         role: role of the episode, or None.
         task: name of the task.
-        split: side of the split, or None.
+        split: "train", "held_out" or None.
         goals: 0-based indices of the goal states, or None.
         actions: whether the trajectory has actions. If not, the stored ones are placeholders, which Minari requires.
         rewards: whether the trajectory has rewards. If not, the stored ones are placeholders, which Minari requires.
@@ -299,9 +300,9 @@ def _count(value: object, what: str) -> int:
 
 
 def _is_dataset(file: Path) -> bool:
-    """Whether a file may be a dataset's metadata, because it contains the key `data_format`.
+    """Whether a file looks like the metadata of a dataset: it contains the key `data_format`.
 
-    The file is not parsed, because nobody has checked yet whether there is memory for that.
+    The file is not parsed, because its size has not been checked against the memory limit yet.
     """
     if not file.is_file():
         return False

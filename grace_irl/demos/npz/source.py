@@ -3,7 +3,7 @@
 N is the number of rows (steps), and n the number of episodes.
 
 The plain layout has `observations (N, ...)`, `actions (N, ...)` and `episode_lengths (n,)`. Optional arrays are
-`rewards (N,)`, `log_probs (N,)` and `terminals (N,)`, which are flags of terminal steps. The state after the last
+`rewards (N,)`, `log_probs (N,)` and `terminals (N,)`, the flags of terminal steps. The state after the last
 action comes from `next_observations (N, ...)` or `final_observations (n, ...)`. Without both, the last action is left
 out, so an episode of L rows has L states and L-1 actions.
 
@@ -45,7 +45,7 @@ class NpzSource:
 
     Args:
         path: the file.
-        memory: memory limit of the set.
+        memory: memory limit for all files of the set.
 
     Raises:
         InputError: a file that is not npz, truncated, pickled, of another layout, or larger than the memory.

@@ -44,9 +44,9 @@ class Chunk:
         unpacked: size of all pages in bytes, unpacked.
         largest: size of the largest page in bytes, unpacked.
         text: whether the values are texts or bytes, instead of numbers.
-        width: bytes in memory per value. For numbers, the size of the type. For texts 0, because `unpacked` contains
-            their bytes. For texts in a struct, the size of the longest dictionary entry, because Arrow copies an entry
-            into each row.
+        width: bytes in memory per value, in addition to `unpacked` for texts. It is the size of the type for numbers,
+            and 0 for texts outside structs. For texts in a struct it is the size of the longest dictionary entry,
+            because Arrow copies an entry into each row.
     """
 
     values: int
@@ -67,7 +67,7 @@ class Pages:
     Args:
         path: the file.
         file: the open file.
-        memory: memory limit of the set.
+        memory: memory limit for all files of the set.
 
     Raises:
         InputError: a chunk in another file, an encrypted chunk, size statistics that do not fit the column, or a

@@ -4,7 +4,7 @@ A row holds either the picture itself or its place: the path of a file. The path
 author of the set. So it must be relative to the set's folder and must not leave that folder.
 
 If a row also states the SHA-256 of the picture, the path may lead anywhere. Only a picture with that SHA-256 is
-returned. An author who knows it must have had the picture, so the row reveals nothing new to them.
+returned. An author who knows this SHA-256 must have had the picture, so the row reveals nothing new to them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ BUFFER = 1 << 20
 """Size of one read from the file, in bytes. It is small, so that one picture does not load the whole row group."""
 
 COPIES = 3
-"""Number of copies of a page that are in memory together: packed, unpacked, and as a picture."""
+"""Number of copies of a page that are in memory at once: compressed, decompressed, and as the bytes of a picture."""
 
 LONGEST_PATH = 4096
 
@@ -88,7 +88,7 @@ class SetPictures:
             return None
         with SetPictures._lock:
             opened = SetPictures._open
-            SetPictures._open = None  # after an error, the reading is not continued
+            SetPictures._open = None  # after an error, the next call opens the file anew
             try:
                 if self._identity is None or self._identity != identity(self.path):
                     raise InputError(
@@ -198,7 +198,7 @@ class SetScreenshot:
         if self.reference is None or self.pictures.picture(self.row) is not None:
             return Place(str(self.pictures.path), record=self.row)
         place, sha256 = self.reference, self.reference.sha256
-        # The reference to a missing picture is kept unchanged, because the picture may come back.
+        # The path may name a missing picture. The reference is kept even so, because the file may be restored later.
         path = self.pictures.path_of(place, self._where)
         return Place(str(path), place.start, place.length, place.record, place.step, sha256)
 
@@ -225,7 +225,7 @@ class _Reading:
     def picture(self, row: int) -> bytes | None:
         """The bytes of the picture in a row.
 
-        For a later row of the same row group, reading continues after the last row.
+        For a later row of the same row group, reading continues after the row that was read last.
         """
         if row == self._next - 1:
             return self._last
@@ -305,7 +305,7 @@ class ScreenshotColumn:
 
     @property
     def type(self) -> pa.DataType | None:
-        """The type of the column; None without a column."""
+        """The type of the column; None if screenshots are left out."""
         return {"embed": EMBEDDED, "refer": REFERRED, "none": None}[self._keep]
 
     @property

@@ -1,8 +1,8 @@
-"""Reader for demonstrations in Parquet: one row per state, and the metadata of the set in the file.
+"""Reader for demonstrations in Parquet: one row per state, and metadata for the whole file.
 
 A trajectory of T steps is T+1 consecutive rows with the same number in the column `episode`. The columns `action`,
-`reward` and `log_prob` are null in its last row. A state is a list of fixed or variable size. For grids, the columns
-`height` and `width` allow trajectories of different sizes. docs/demonstrations.md describes the whole schema.
+`reward` and `log_prob` are null in the last of these rows. A state is a list of fixed or variable size. For grids, the
+columns `height` and `width` allow trajectories of different sizes. docs/demonstrations.md describes the whole schema.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ EPISODE_ROWS = 1 << 18
 """Number of rows per batch when only the column `episode` is read."""
 
 SHARED_TEXTS = 1024
-"""Maximum number of texts that are remembered, so that later episodes share their memory."""
+"""Maximum number of texts in memory that later episodes can share (`ParquetSource._shared`)."""
 
 LONGEST_TEXT = 1 << 20
 """Maximum length of an action text or step instruction in characters. Real ones have 20 to 300."""
@@ -78,7 +78,7 @@ ROW_BYTES = 8 * len(STEP_COLUMNS) + len(STATE_COLUMNS)
 """Size in bytes of the numbers in one row, without the state."""
 
 NUMBER_BYTES = 128
-"""Size in bytes of an episode's number and length in memory, while the file is read."""
+"""Memory in bytes for one episode's number and length, while the file is read."""
 
 
 class ParquetSource:
@@ -125,7 +125,7 @@ class ParquetSource:
         pages = Pages(path, self._file, memory)
         memory.require(pages.batch_bytes([self._name("episode")], EPISODE_ROWS), f"{path}: column 'episode'")
         self._lengths = self._episode_lengths()
-        # A trajectory may begin in the middle of one batch and end in another. Both are in memory as a whole.
+        # A trajectory may begin in the middle of one batch and end in another. Then both whole batches are in memory.
         rows = max(self._lengths) + 2 * self._batch_rows
         memory.require(pages.batch_bytes(self._columns, rows), f"{path}: a batch of rows")
         self._known: dict[str, str] = {}
@@ -173,12 +173,12 @@ class ParquetSource:
             ) from None
 
     def _demonstration(self, rows: EpisodeRows, before: int, role: Role | None, allocate: Allocate) -> Demonstration:
-        """The demonstration that some rows hold.
+        """Build a demonstration from its rows.
 
         Args:
             rows: rows of the trajectory.
             before: number of rows in the file before these rows.
-            role: role of the demonstration; None for the stated one.
+            role: role of the demonstration; None for the role in the file.
             allocate: function that returns the arrays for states and actions.
         """
         where, count = rows.where, len(rows)
@@ -249,7 +249,7 @@ class ParquetSource:
         return states
 
     def _spelled(self, texts: Sequence[str], where: str) -> list[str]:
-        """The texts in canonical form, the one spelling that states use. Known canonical texts are not parsed again."""
+        """Convert texts to the canonical form of states. A text that is known to be canonical is not parsed again."""
         found: dict[str, str] = {}
         nbytes = 0
         for step, text in enumerate(texts):
@@ -268,7 +268,7 @@ class ParquetSource:
         return [found[text] for text in texts]
 
     def _actions(self, rows: EpisodeRows, allocate: Allocate) -> NDArray[Any] | None:
-        """The actions, in the shape that the metadata state; None without actions."""
+        """The actions, in the shape that the metadata give; None without actions."""
         actions, shape = rows.numbers("action", len(rows) - 1, allocate), self.header.action_shape
         if actions is None or shape is None:
             return actions
@@ -309,7 +309,7 @@ class ParquetSource:
         wanted = [name for name in map(self._name, columns) if name in self._schema.names]
         if self._kind.annotated:
             wanted += [name for name in WORD_COLUMNS if name in self._schema.names]
-            wanted += self.pictures.columns  # the places, without the pictures
+            wanted += self.pictures.columns  # where each picture is stored, without the picture
         return wanted
 
     def _name(self, name: str) -> str:
@@ -382,7 +382,7 @@ def first_line(error: Exception) -> str:
 
 
 def _guess(schema: pa.Schema) -> Header:
-    """The header of a file from another program. Its columns determine the kind, or several possible kinds."""
+    """The header of a file from another program. The columns show the kind of states, or several possible kinds."""
     found = part_columns(schema.names)
     parts = [part_of(name, schema.field(column).type) for name, column in list(found.items())[:1]]
     fitting = [kind for kind in KINDS.values() if parts and all(part and kind.stores(part) for part in parts)]

@@ -38,11 +38,12 @@ GROUP_BYTES = 64 << 20
 large, because a row group stores each distinct screen only once."""
 
 NUMBERS = 8 << 20
-"""The limit that replaces `GROUP_BYTES` for states of thousands of numbers. It is smaller, because Arrow needs a dozen
-extra bytes in memory per number."""
+"""Limit in bytes that replaces `GROUP_BYTES` for kinds such as images, whose states have thousands of numbers. It is
+smaller, because Arrow needs a dozen extra bytes of memory for each number."""
 
 PICTURES_OF_A_PAGE = 4
-"""Number of pictures per page. It is small, because a reader that needs one picture decodes the whole page."""
+"""Number of pictures in one data page of a Parquet file. It is small, because a reader that needs one picture decodes
+the whole page."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ class ParquetWriter(SetWriter):
             self._schema = _schema(first, self._metadata, self._screenshots.type)
         if self._writer is None:
             self._place.parent.mkdir(parents=True, exist_ok=True)
-            # Grids and texts repeat, so a dictionary saves space. Most floats are distinct, so it would not.
+            # Dictionaries save space for integers and texts, which repeat. Most floats are distinct, so they get none.
             repeated = [field for field in self._schema if not pa.types.is_floating(value_type(field.type))]
             leaves = [f"{one.name}.list.element" if is_list(one.type) else one.name for one in repeated]
             leaves += [f"{SCREENSHOT}.{field.name}" for field in self._screenshots.type or () if field.name != PICTURE]
@@ -150,7 +151,7 @@ class ParquetWriter(SetWriter):
             )
         batches = [self._batch(piece, self._schema) for piece in self._pending]
         table = pa.Table.from_batches(batches).unify_dictionaries()
-        if _text_parts(self._schema):  # one chunk, because Arrow would write the texts of further chunks one by one
+        if _text_parts(self._schema):  # into one, because Arrow would write the texts of further chunks one by one
             table = table.combine_chunks()
         self._writer.write_table(table, row_group_size=2 * BATCH_ROWS)
         self._pending.clear()
@@ -206,7 +207,8 @@ class ParquetWriter(SetWriter):
 def _schema(demonstrations: list[Demonstration], metadata: Metadata, screenshot: pa.DataType | None) -> pa.Schema:
     """The schema with all columns that these demonstrations need.
 
-    Screens always get the columns for action texts and step instructions, even if these demonstrations have none.
+    A set of screens always gets the columns for action texts and step instructions, even if these demonstrations have
+    none: later ones may.
 
     Args:
         demonstrations: demonstrations of the first row group.
@@ -290,7 +292,7 @@ def _texts(array: NDArray[Any], where: str) -> pa.Array:
 
 
 def _words(trajectory: Trajectory, name: str, where: str) -> pa.Array:
-    """The column `action_text` or `step_instruction`. It is null in the last row, and everywhere without such texts."""
+    """The column `action_text` or `step_instruction`. Its last row is null; without such texts, all rows are."""
     rows, words = len(trajectory.states), getattr(trajectory, f"{name}s")
     if words and len(words) != rows - 1:
         raise InputError(f"{where}: {len(words)} of {name} for {rows} states; expected {rows - 1}, or none")

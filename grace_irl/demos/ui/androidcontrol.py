@@ -102,7 +102,10 @@ class AndroidControlSource:
 
 
 def _texts(record: EpisodeRecord, about: About, where: str, memory: Memory) -> list[str]:
-    """The screens of a record as canonical XML, with everything restored that their trees lack (`residue.py`)."""
+    """The screens of a record as canonical XML.
+
+    A tree cannot hold all of a screen's XML. `about` may hold the rest, the residue, which is restored here.
+    """
     beside = about.screens or (None,) * len(record.trees)
     if len(beside) != len(record.trees):
         raise InputError(
@@ -128,8 +131,8 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 class AndroidControlWriter(SetWriter):
     """A writer of one shard, with one record per demonstration.
 
-    An episode keeps the number from its source, or gets the next free number. Each record has an additional feature for
-    facts that AndroidControl's format cannot hold (`record.ABOUT`). Screenshots must be PNG.
+    An episode keeps the number in its source's name (`…: episode 12`), or gets the next free number. Each record has an
+    additional field, `record.ABOUT`, for facts that AndroidControl's format cannot hold. Screenshots must be PNG.
 
     Args:
         path: the file.
@@ -166,7 +169,7 @@ class AndroidControlWriter(SetWriter):
             root = markup.parse(state.decode(), here)
             tree = forest.forest_of(root).SerializeToString(deterministic=True)
             trees.append(tree)
-            # Read the tree back as a reader will, so that no unreadable tree is written.
+            # Read the tree back to find what it lacks, and to refuse a tree that cannot be read.
             beside.append(residue.difference(root, forest.hierarchy(forest.parse(tree, here), here)))
         shown = trajectory.screenshots if self._screenshots == "embed" else ()
         pictures = [b"" if picture is None else picture.read() for picture in shown]

@@ -1,16 +1,16 @@
 """Reader for data of the benchmark AndroidWorld: histories of agents, and lists of screen elements.
 
 A history is a JSON file, which may be gzipped, with a list of steps. Each step is `{"task_goal": …, "result": …,
-"ui_description": [elements]}`. The elements are the screen before the step's action, so T steps give T states. A list
-of elements may also be a text file of its own, with one screen. The XML of a state has no nesting, because the list has
-none. An element has one of three forms:
+"ui_description": [elements]}`. The elements describe the screen before the step's action, so T steps give T states.
+A text file with one list of elements is an episode of one state. A state is XML. Its nodes are not nested, because the
+list is flat. An element has one of three forms:
 
 - the text that the agent saw, with a rectangle: `{"ui_description": 'UI element 0: {"index": 0, …}', "ui_bbox": [x_min,
   x_max, y_min, y_max]}`;
 - an object with the fields of AndroidWorld's class `UIElement`;
 - the element as Python prints it, `UIElement(text='…', …)`.
 
-`result` states whether the episode succeeded. It becomes `Trajectory.terminated`. If the user gives no role, a success
+`result` tells whether the episode succeeded. It becomes `Trajectory.terminated`. If the user gives no role, a success
 makes the episode an expert, and a failure makes it negative.
 """
 
@@ -67,7 +67,7 @@ def history(path: Path, read: Callable[[], Any], memory: Memory) -> ScreenEpisod
         memory: memory limit of the set.
 
     Raises:
-        InputError: not the steps of one episode.
+        InputError: not a history, or the steps of several episodes.
     """
 
     def steps() -> list[Mapping[str, Any]]:
@@ -106,7 +106,7 @@ def open_elements(path: Path, memory: Memory) -> EpisodeSource:
 
 
 def flat(elements: list[dict[str, object]], where: str, memory: Memory) -> str:
-    """The XML of a screen without nesting, with one node per element.
+    """The XML of a screen, with one node per element. No node contains another one.
 
     Args:
         elements: attributes of each element.

@@ -1,10 +1,10 @@
-"""Episodes of screens: `EpisodeSource`, which every reader of a text format returns, and the reader for a folder.
+"""Episodes of screens: `EpisodeSource`, for formats with one episode per file or folder, and a reader for a folder.
 
     episode/task.json               {"task": "Set an alarm …", "role": "expert", "success": true}; all optional
     episode/hierarchy/step_1.xml    or in the folder itself; sorted by the numbers in the names
     episode/screenshots/step_1.png  or beside the dump; png, jpg, jpeg or webp; optional
 
-These paths show the folder of an episode. A dump, such as `step_1.xml`, is uiautomator's XML of one screen. Without
+These are the files in an episode's folder. A dump, such as `step_1.xml`, is uiautomator's XML of one screen. Without
 `task.json`, a folder is an episode if it holds dumps and no other files that could be demonstrations.
 """
 
@@ -47,8 +47,8 @@ class ScreenEpisode:
         screens: function that reads the states in order, as canonical XML (`grace_irl.states.ui.markup.write`).
         instruction: the goal, or "".
         task: name of the task.
-        role: role that the source states, or None.
-        success: whether the episode reached its goal, or None if the source does not state it.
+        role: role that the source gives, or None.
+        success: whether the episode reached its goal, or None if the source does not tell.
         screenshots: one screenshot per state, None for a state without one; () if there are none.
     """
 
@@ -61,7 +61,7 @@ class ScreenEpisode:
 
     @property
     def stated_role(self) -> Role | None:
-        """The stated role, else "expert" after a success and "negative" after a failure. None if neither is stated."""
+        """The role that the source gives. Without one, "expert" for a success, "negative" for a failure, else None."""
         if self.role is not None or self.success is None:
             return self.role
         return "expert" if self.success else "negative"
@@ -129,7 +129,7 @@ class EpisodeSource:
 
 
 def is_episode(folder: Path) -> bool:
-    """Whether a folder is an episode: it has dumps, and also a task file or no other files that may be data."""
+    """Whether a folder is an episode: it has dumps. It also has a task file, or no file with an ending of `_OTHERS`."""
     if not folder.is_dir() or not steps(folder):
         return False
     return (folder / TASK).is_file() or not any(file.name.endswith(_OTHERS) for file in folder.iterdir())
@@ -188,7 +188,7 @@ def _episode(dumps: list[Path], about: Mapping[str, Any], where: Path, memory: M
 
 
 def instruction_of(about: Mapping[str, Any], where: Path) -> str:
-    """The goal that a source states, without surrounding blanks; "" if it states none.
+    """The goal in a task file or another source, without surrounding blanks; "" if there is none.
 
     Raises:
         InputError: a goal that is not a text.
@@ -203,7 +203,7 @@ def instruction_of(about: Mapping[str, Any], where: Path) -> str:
 
 
 def success_of(value: object, where: Path) -> bool | None:
-    """Whether the source says that the episode reached its goal; None if it does not say.
+    """Whether the episode reached its goal, from the value in its source; None if the source has none.
 
     Raises:
         InputError: neither a boolean nor null.

@@ -73,7 +73,7 @@ DEFAULTS = {
     "visible-to-user": "true",
     **{name: value for name, value in markup.ATTRIBUTES.items() if name not in ("index", "bounds")},
 }
-"""Values of attributes that a node does not state."""
+"""Value of each attribute in a node or window whose XML does not contain it."""
 
 ALWAYS = {*markup.ATTRIBUTES, "visible-to-user"}
 """Attributes that are written for every node. The others are written only if they differ from `DEFAULTS`."""
@@ -152,9 +152,9 @@ def _add_tree(
     Args:
         root: element that receives the node.
         window: window of the node.
-        children: indices of the children, by the index of the node.
+        children: for each node of the window, the indices of its children.
         first: index of the node.
-        seen: indices of the nodes that are in the XML already. New ones are added.
+        seen: indices of the window's nodes that are in the XML already. This function adds those that it writes.
         where: file and state, for messages.
     """
     nodes = window.tree.nodes
@@ -259,7 +259,10 @@ def _layers(top: etree._Element) -> Iterator[tuple[etree._Element, int]]:
 
 
 def _ids(elements: Sequence[etree._Element]) -> Sequence[int]:
-    """Ids of the nodes: the stated ids if all of them are different, else 0, 1, 2, …"""
+    """Ids of the nodes: their attributes `unique-id`, or 0, 1, 2, … for all nodes if two ids would be equal.
+
+    A node without a valid attribute gets its index.
+    """
     plain = range(len(elements))
     texts = [element.get("unique-id") for element in elements]
     stated = [_number(text, _INT32, number) for text, number in zip(texts, plain, strict=True)]
@@ -315,7 +318,7 @@ def _fill_bounds(rectangle: Any, text: str | None) -> None:
 
 
 def _number(text: str | None, limit: int, default: int) -> int:
-    """The whole number in a text, or `default` if there is none or it is outside [-limit, limit)."""
+    """The whole number that a text spells; `default` if it spells none, or one outside [-limit, limit)."""
     if text is None or not _NUMBER.fullmatch(text) or not -limit <= int(text) < limit:
         return default
     return int(text)

@@ -1,4 +1,7 @@
-"""One episode of the data set AndroidControl as a record of a shard. A record is a `tf.train.Example`."""
+"""One episode of the data set AndroidControl as a record of a shard, a file of records.
+
+A record is a `tf.train.Example`.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ class EpisodeRecord:
 
     Attributes:
         episode_id: number of the episode in its data set.
-        goal: the instruction.
+        goal: the user's instruction for the episode.
         trees: T+1 serialised accessibility forests (`forest.py`), one per screen.
         actions: T actions between the screens, each a JSON object as text; () if the source has none.
         step_instructions: T texts with the purpose of each action, or ().
@@ -190,7 +193,7 @@ def _utf8(value: bytes) -> str:
 
 
 ARRAYS = ("actions", "rewards", "log_probs")
-"""Numeric arrays of a trajectory. AndroidControl has no feature for them, because its own actions are texts."""
+"""Numeric arrays of a trajectory. AndroidControl has only texts of actions, and no feature for the others."""
 
 
 @dataclass(frozen=True)
@@ -199,12 +202,12 @@ class About:
 
     Attributes:
         metadata: metadata of the set to which the episode belongs.
-        role: role of the episode; None if the record states none.
+        role: role of the episode; None if the record gives none.
         task, split, goals: attributes of `Demonstration`.
         terminated, truncated: attributes of `Trajectory`.
         arrays: map from the names in `ARRAYS` to the trajectory's arrays. Missing arrays are left out.
         screens: for each screen, the parts of its XML that its accessibility forest cannot represent (`residue.py`).
-            None for a screen without such parts; () if nothing is stored.
+            None for a screen without such parts; () in records from other programs.
     """
 
     metadata: Metadata = METADATA
@@ -224,7 +227,7 @@ class About:
         Args:
             demonstration: the demonstration.
             metadata: metadata of the set.
-            screens: for each screen, the result of `residue.difference`.
+            screens: for each screen, the parts that its forest cannot represent, from `residue.difference`.
         """
         trajectory = demonstration.trajectory
         arrays = {name: getattr(trajectory, name) for name in ARRAYS}

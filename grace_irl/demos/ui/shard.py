@@ -33,7 +33,7 @@ _CHECKSUM = struct.Struct("<I")
 _CHUNK = 1024 * 1024
 _NAME = re.compile(r"-\d{5}-of-\d{5}$|\.tfrecords?(\.gz)?$")
 _FEATURES = b"\x0a"
-"""First byte of a `tf.train.Example`, which is the tag of its field 1."""
+"""First byte of a `tf.train.Example`: the protobuf tag of its only field, `features`."""
 
 
 def is_name(path: str | Path) -> bool:
@@ -151,10 +151,11 @@ def _read(stream: BinaryIO, length: int) -> tuple[bytes, int]:
 
 
 PARSED = 15
-"""Maximum number of bytes in memory per byte of a record after parsing. Only a record of empty parts needs so much."""
+"""Maximum memory of a parsed record, in bytes per byte of the record. Only a record with many empty parts needs so
+much."""
 
 TREE_PARSED = 100
-"""Maximum number of bytes in memory per byte of an accessibility tree after parsing."""
+"""Maximum memory of a parsed accessibility tree, in bytes per byte of the tree."""
 
 
 class Shard:
@@ -162,14 +163,14 @@ class Shard:
 
     Args:
         path: the file.
-        memory: memory limit of the set that its records belong to; None for a separate limit.
+        memory: memory limit of the set that its records belong to; None for a new `Memory()`.
 
     Raises:
         InputError: the libraries for shards are not installed.
     """
 
     _walk: ClassVar[_Walk | None] = None
-    """The sequential reader of the latest look-up. It is kept because pictures are usually read in order."""
+    """The sequential reader of the latest look-up in any shard. It is kept, as pictures are usually read in order."""
 
     _lock: ClassVar[Lock] = Lock()
 

@@ -1,4 +1,4 @@
-"""The dialect of a server, the form of requests that it accepts. The client learns it from the server's refusals."""
+"""The dialect of a server: the form of requests that it accepts. The client learns it from the server's refusals."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Dialect:
 
     Attributes:
         left_out: sampling parameters that the server refuses.
-        tokens_name: name of the parameter for the maximum tokens of an answer (newer OpenAI models use another name).
+        tokens_name: parameter for the maximum tokens of an answer; "max_completion_tokens" for newer OpenAI models.
         most_choices: maximum number of answers to one request; None if no limit is known.
         schema_form: form in which a schema is sent.
         schema_works: whether the server ever accepted a schema.
@@ -49,7 +49,7 @@ class Dialect:
         n: int,
         schema: Mapping[str, object] | None,
     ) -> dict[str, Any]:
-        """Build the body of a request. `schema` is the JSON schema of its answers, or None for the format "code"."""
+        """Build the body of a request. `schema` is the JSON schema of the answers; None if they are not JSON."""
         wanted: dict[str, Any] = {
             "model": model,
             "messages": self.messages(prompt),

@@ -72,9 +72,9 @@ class CallFailure(Exception):  # noqa: N818  a failed request is no defect
         kind: kind of failure, which decides what the client does.
         message: a short description for the user.
         status: HTTP status; 0 without a response.
-        said: the server's own message; any text.
+        said: the server's own message, cut to `LONGEST` characters.
         body: the error object of the response; None or {} without one.
-        retry_after: seconds that the server asks to wait; 0 if it does not.
+        retry_after: seconds that the server asks the client to wait; 0 if it gives no time.
     """
 
     kind: Kind

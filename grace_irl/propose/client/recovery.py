@@ -2,7 +2,7 @@
 
 `Judge` turns failures into errors for the user, unless another attempt may help. `Backoff` gives the waiting times
 between attempts. `ServerWatch` waits for a server that is away, once for all calls. `Catalogue` is the server's list of
-models. A probe tests whether the model writes correct JSON.
+models. The probe (`PROMPT`, `passed`) tests whether the model writes correct JSON.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Judge:
         return None
 
     def too_busy(self, failure: CallFailure, patience: float) -> ServerGone:
-        """The error for a server that accepts no work."""
+        """The error for a server that stayed too busy for `patience` seconds."""
         return ServerGone(
             f"the server has been too busy for the {patience:g} s of --llm-patience ({self.quote(failure)}); "
             "resume the run later, or ask less at once with --concurrency"
@@ -156,8 +156,8 @@ CODE = "reward_class_code"  # key of the program in `ANSWER_SCHEMA`
 SAMPLES = 4
 """Number of answers to the probe, at the run's temperature.
 
-The probe asks the model to copy `PROGRAM` into a JSON object. All answers must pass, because if JSON broke even one
-program in ten, the format "code" would be better."""
+The probe asks the model to copy `PROGRAM` into a JSON object. All answers must pass. If JSON broke even one program
+in ten, it would be better to request plain code (format "code")."""
 
 MAX_TOKENS = 800  # maximum tokens of an answer to the probe; the copy takes about 250
 
@@ -202,7 +202,7 @@ def passed(answer: Completion) -> bool:
 class Backoff:
     """Random waiting times below a limit that doubles with each attempt ("full jitter").
 
-    Because they are random, calls that failed at the same time are not repeated at the same time.
+    Because the times are random, calls that failed at the same time are not repeated at the same time.
 
     Source: M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015.
 
@@ -251,7 +251,8 @@ class ServerWatch:
         self._backoff = backoff
         self._on_note = on_note
         self._task: asyncio.Task[bool] | None = None
-        self._given_up = False  # True after a wait was too long; until the server is back, later waits fail at once
+        # True after a wait was too long. Until the server is back, later waits then fail after one check.
+        self._given_up = False
 
     async def wait(self, why: str) -> bool:
         """Wait until the server answers. Return True if it was away, False if the first check succeeds.

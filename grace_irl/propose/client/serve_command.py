@@ -22,7 +22,7 @@ class ModelWeights:
 
     Attributes:
         gib: size of the weights in GiB, from the stored files or from the model's name; None if unknown. A name gives
-            the number of parameters, with 16 bits for each.
+            the number of parameters, and each is assumed to have 16 bits.
         quantised: whether the stored weights are quantised.
         context: the model's maximum context in tokens; None if unknown.
     """
@@ -134,8 +134,8 @@ def visible(gpus: tuple[Gpu, ...], chosen: str | None) -> tuple[Gpu, ...]:
     Args:
         gpus: all cards.
         chosen: value of the variable, entries separated by commas; None to select all cards. An entry may be the number
-            of a card. An entry with a name, such as GPU-…, selects the card at the entry's own position, since
-            `QUERY` does not ask for such names. The first entry that selects no card ends the list.
+            of a card. `QUERY` does not ask for names such as GPU-…, so such a name selects the card whose number is the
+            entry's position, from 0. The first entry that selects no card ends the list.
     """
     if chosen is None:
         return gpus
@@ -157,10 +157,10 @@ UTILISATION = 0.9
 """Share of a card's memory that vLLM uses. vLLM's own default leaves less to other processes."""
 
 SPARE = 2.0
-"""Memory on each card, in GiB, for activations and CUDA graphs, in addition to weights and cache."""
+"""Memory on each card, in GiB, for activations and CUDA graphs, in addition to the weights and the KV cache."""
 
 CONTEXTS = ((8.0, 32768), (4.0, 16384), (0.0, 8192))
-"""Pairs of free memory beside the weights, in GiB, and the context in tokens for which it is enough.
+"""Pairs of the memory in GiB that the weights leave free, and the context in tokens for which it is enough.
 
 A prompt with 8 expert and 8 negative trajectories takes up to about 10,000 tokens."""
 
@@ -219,7 +219,7 @@ def serve_command(
 ) -> ServeCommand:
     """Choose the options of `vllm serve`.
 
-    They suit many answers to prompts with a long common beginning, some of them by JSON schema.
+    The options suit prompts with a long common beginning and many answers, some of which follow a JSON schema.
 
     Args:
         model: a folder, or a name that vLLM can download.
@@ -290,7 +290,7 @@ def _on_cards(machine: Machine, size: ModelWeights) -> _Place:
 
 
 def _on_cpu(machine: Machine, size: ModelWeights) -> _Place:
-    """Choose options for a CPU: 16-bit weights, and a quarter of the remaining memory for the cache."""
+    """Choose options for a CPU: 16-bit weights, and a KV cache of a quarter of the remaining memory, 1 to 16 GiB."""
     needed = size.gib or 0.0
     cache = max(1, min(16, int((machine.gib - needed) / 4)))
     notes = ["no GPU found: a model on a CPU is for trying things out (a few tokens a second and stream)"]

@@ -25,11 +25,11 @@ class ChatSettings:
         max_tokens: maximum tokens of one answer.
         concurrency: maximum number of requests in parallel, at most 1,000. More would wait inside the client library.
         patience: seconds to wait for a server that is away or too busy, before the run stops.
-        timeout: maximum seconds from a request to the last byte of its response. The first request for several answers
-            can take 20 s, and a model on a CPU takes minutes.
+        timeout: maximum seconds from a request to the last byte of its response. The default is long, because the first
+            request for several answers can take 20 s, and a model on a CPU takes minutes.
         answer_format: format of answers. "auto" tests with a probe whether the model writes correct JSON.
-        attempts: maximum number of attempts at one request while the server is there.
-        max_bytes: maximum size of one response. A longer one is a failure.
+        attempts: maximum number of attempts at one request while the server can be reached.
+        max_bytes: maximum size of one response, bytes. A larger response is a failure.
     """
 
     url: str
@@ -53,7 +53,7 @@ def normalised(url: str) -> str:
     Trailing slashes and the paths of calls, such as /models, are removed. If there is no path, /v1 is added.
 
     Raises:
-        InputError: `url` is not an HTTP address, or has parts that may contain a key.
+        InputError: `url` is not an HTTP address, or has a part that may contain a key, such as a query.
     """
     example = "such as http://127.0.0.1:8000"
     text = url.strip()
@@ -85,7 +85,7 @@ LONGEST_QUOTE = 300  # maximum characters of a server's message in our messages
 
 
 def key_variable() -> str:
-    """The name of the environment variable that holds the key, or ""."""
+    """The name of the environment variable that holds the key; "" if none is set."""
     return next((name for name in VARIABLES if os.environ.get(name, "").strip()), "")
 
 

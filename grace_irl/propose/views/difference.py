@@ -12,12 +12,12 @@ from difflib import SequenceMatcher
 from grace_irl.propose.views.outline import Item, ScreenOutline, named, quoted
 
 MOST = 400
-"""Maximum number of new, removed, changed and moved nodes in two screens. With more, `difference` returns None."""
+"""Maximum number of differing nodes in both screens together. With more, `difference` returns None."""
 
 MANY = 8
-"""A screen with at least this number of distinct lines must share a quarter of them with the screen before it.
+"""Minimum number of distinct lines in a screen at which a difference requires similarity.
 
-If it shares fewer, `difference` returns None."""
+If such a screen shares fewer than a quarter of its lines with the screen before, `difference` returns None."""
 NEAR = 40  # maximum characters of a label that describes the position of a node
 
 

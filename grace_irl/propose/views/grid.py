@@ -1,4 +1,4 @@
-"""The view of grids. It writes a state as the list of cells that differ from a background, with their codes."""
+"""The view of grids, which writes states for prompts as lists of the cells that differ from a background."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def commonest(grids: Iterable[NDArray[Any]]) -> tuple[Code, ...]:
 
 
 def backdrop(states: Sequence[NDArray[Any]], codes: Sequence[Code]) -> NDArray[np.int64]:
-    """Make the background `(h, w, 3)` of grids of one size. A cell gets the one of `codes` that it has most often.
+    """Make the background `(h, w, 3)` of grids of one size. Each cell gets the code in `codes` that it has most often.
 
     Args:
         states: arrays `(n, h, w, 3)` of one size.
@@ -101,7 +101,8 @@ def _packed(flat: NDArray[Any]) -> NDArray[np.int64]:
 Size = tuple[int, int]
 
 MAX_CODES = 20_000_000
-"""Maximum total size of the arrays for the statistics in the legend. Of larger sets, only every n-th state is read."""
+"""Maximum number of array elements from which the background and the other codes are found. If there are more, only
+every n-th state of each trajectory is used."""
 
 
 class GridView:
@@ -157,7 +158,7 @@ class GridView:
         return cut("\n".join(lines), tokens)
 
     def words(self, tokens: int) -> str:
-        """See `View`. The result is "" if a trajectory has only positive states, since then no step leads to a goal."""
+        """See `View`. The result is "" if all states of a trajectory are positive, so that no step leads to a goal."""
         return (
             ""
             if any(item.positive.all() and len(item.positive) > 1 for item in self._items)
@@ -165,7 +166,7 @@ class GridView:
         )
 
     def _layout(self, grid: NDArray[np.int64]) -> str:
-        """List the cells of each background code. Instead of the longest list it writes "elsewhere"."""
+        """List the cells of each background code. "elsewhere" replaces the longest of these lists."""
         places = {code: runs((grid == np.array(code)).all(axis=2)) for code in self._background}
         places = {code: listed for code, listed in places.items() if listed}
         rest = max(places, key=lambda code: len(places[code]))
@@ -173,7 +174,7 @@ class GridView:
         return "; ".join([*parts, f"{_code(rest)} {'elsewhere' if parts else 'everywhere'}"])
 
     def _base(self, state: NDArray[Any]) -> NDArray[np.int64]:
-        """The background for the size of a state. For a size without training data it is the most frequent code."""
+        """The background for the size of a state. For sizes not in the training data, it is the most frequent code."""
         size = (state.shape[0], state.shape[1])
         if size not in self._backdrops:
             return np.broadcast_to(np.array(self._background[0], dtype=np.int64), state.shape)
@@ -203,7 +204,8 @@ class GridView:
         parts = [f"{_code(_at(before, one))}: {_cell(one)} => {_cell(two)}" for one, two in moved]
         parts += [f"{_cell(cell)} {_code(_at(before, cell))} -> {_code(_at(after, cell))}" for cell in rest]
         text = "; ".join(parts)
-        # One or two changes are always written, since they show what the step did. More must be shorter than the state.
+        # One or two changes are always written, since they show what the step did. Instead of more changes, the whole
+        # state is written if that is shorter.
         if len(parts) <= 2 or estimate(text) <= estimate(full := self.state(after)):
             return text
         return f"in full: {full}"
@@ -211,7 +213,7 @@ class GridView:
     def _moves(
         self, before: NDArray[Any], after: NDArray[Any], cells: Sequence[Place]
     ) -> tuple[list[tuple[Place, Place]], list[Place]]:
-        """Find the pairs of cells in which a code and background changed places. Return them and the other cells."""
+        """Find pairs of cells that exchanged a code and a background code. Return the pairs and the other cells."""
         moved: list[tuple[Place, Place]] = []
         left = list(cells)
         for one in cells:

@@ -20,7 +20,7 @@ LONGEST = 300
 """Maximum characters of one text, description or id. Longer ones are cut and end with the number of cut characters."""
 
 ANY_TEXT = " with any text"
-"""End of a line that matches a node with any text."""
+"""End of a line that stands for a node whatever its text is."""
 
 _PLAIN = re.compile(r"[\w$.-]{1,80}", re.ASCII)
 _INDENT = 3  # spaces before the line of an outermost node
@@ -34,9 +34,9 @@ class Item:
         package: package of the node.
         parent: index of the item that contains this one, or -1.
         kind: class name without its package, followed by "*" if the node is clickable.
-        text, desc, hint: the node's text, content description and hint, as in the state.
+        text, desc, hint: the node's text, content description and hint, as in the XML of the screen.
         identity: `#name` for a resource-id of the node's own package, `id '…'` for any other resource-id, "" for none.
-        states: words such as checked or unchecked, selected, focused, disabled, scrollable.
+        states: conditions of the node, such as "checked" or "unchecked", "selected", "disabled", "scrollable".
         place: the bounds, such as `[0,0][9,9]` in pixels, if nothing else identifies the node; otherwise "".
     """
 
@@ -113,7 +113,7 @@ class Item:
         return 2 if self.label or self.stateful else 1 if self.identity else 0
 
     def values(self, longest: int = LONGEST) -> dict[str, str]:
-        """Text, description and hint as they are written, by name. Empty ones and a repeated hint are left out."""
+        """The words of the line for "text", "desc" and "hint". Empty ones and a repeated hint are left out."""
         found = {"text": quoted(self.text, longest)} if self.text else {}
         if self.desc:
             found["desc"] = "desc=text" if self.desc == self.text else f"desc {quoted(self.desc, longest)}"
@@ -166,16 +166,17 @@ class ScreenOutline:
 
     @cached_property
     def told(self) -> frozenset[tuple[str, str, str]]:
-        """A triple of package, line without texts, and line for each item, to count lines over many screens.
+        """For each item, the triple (package, line without texts, complete line), to count lines over many screens.
 
-        An item with a label and an id has a second triple, whose line ends with `ANY_TEXT` instead of the texts.
+        An item with a label and an id has a second triple. In it, the line without texts and
+        `ANY_TEXT` replace the complete line.
         """
         lines = {(item.package, item.node, item.line) for item in self.items}
         named = (item for item in self.items if item.label and item.identity)
         return frozenset(lines | {(item.package, item.node, f"{item.node}{ANY_TEXT}") for item in named})
 
     def write(self, kept: Collection[int], longest: int = LONGEST) -> list[str]:
-        """Write the lines of some items. A line with the package comes before the items of each package.
+        """Write the lines of some items. Where the package changes, a line with its name comes first.
 
         Args:
             kept: indices of the items to write.

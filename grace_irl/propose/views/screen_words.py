@@ -1,8 +1,8 @@
 """Tables for prompts about screens, counted over training data.
 
-A screen is positive if its label says that the task is done. One table has the nodes on positive screens whose text or
-description shares words with the instruction. The other has the nodes that positive screens have more often than
-others. An item is a node as a line of an outline (`outline.Item`).
+A screen is positive if its label says that the task is done. The first table has nodes of positive screens. Their text
+or description shares words with the instruction. The second table has the nodes that positive screens have more often
+than others. An outline is a screen as text for prompts. An item is one line of it, for one node (`outline.Item`).
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from grace_irl.propose.views.outline import ANY_TEXT, Item, ScreenOutline, named
 from grace_irl.propose.views.words import going_with, words_of
 
 MAX_TRAJECTORIES = 200
-"""Maximum number of trajectories for the first table, since each instruction is compared with a screen of each one."""
+"""Maximum number of trajectories for the first table. Their instructions and screens are compared in pairs, so the cost
+grows with the square of this number."""
 
 MOST_PLACES = 8  # maximum number of places (see `Sharing`) in the table
-LEAST_GAP = 0.25  # minimum of `Sharing.own` as a share of all trajectories, minus `Sharing.other`
+LEAST_GAP = 0.25  # minimum gap own / n - other of a `Sharing`, where n is the number of trajectories
 EXAMPLE = 60  # maximum characters of a place's text, and of its instruction, in an example
 
 
@@ -50,8 +51,8 @@ class Sharing:
         place: line of the node without texts and states, then "text" or "desc".
         package: package of the node.
         own: number of trajectories whose own instruction shares a word with the place.
-        other: share, 0 to 1, of the pairs of a screen and the instruction of another trajectory that have a word in
-            common at the place.
+        other: probability, 0 to 1, that the place on one trajectory's screen shares a word with another trajectory's
+            instruction.
         example: a text of the place, the shared words, and the instruction that shares them.
         name: `Item.name` of the node.
     """
@@ -65,7 +66,10 @@ class Sharing:
 
 
 def reached(items: Sequence[Labelled], outline: Callable[[bytes], ScreenOutline]) -> list[Reached]:
-    """Find the first positive screen of each trajectory with an instruction, or of every n-th if there are many."""
+    """Find the first positive screen of each trajectory with an instruction.
+
+    If there are more than `MAX_TRAJECTORIES` such trajectories, an evenly spaced sample of them is used.
+    """
     having = [item for item in items if item.positive.any() and item.trajectory.extra_info]
     having = having[:: max(1, -(-len(having) // MAX_TRAJECTORIES))]
     texts = [frozenset(map(_plain, words_of(item.trajectory.extra_info))) for item in having]
@@ -117,9 +121,10 @@ def sharing(found: Sequence[Reached]) -> list[Sharing]:
 
 
 def words_table(found: Sequence[Reached], places: Sequence[Sharing], tokens: int) -> str:
-    """Write the places that share words with instructions, and the nodes that occur with a word.
+    """Write the first table: places that share words with instructions, and nodes that go with a word of them.
 
-    The text keeps within a limit of tokens (estimated).
+    A node goes with a word if it is on the screen whenever the instruction has the word. The text has at most `tokens`
+    tokens (estimated).
     """
     packages = {item.package for each in found for item in each.items}
 
@@ -166,7 +171,8 @@ def _plain(word: str) -> str:
 
 
 MAX_SCREENS = 1_500
-"""Maximum number of screens for statistics. Of larger sets, every n-th positive and every m-th other screen is read."""
+"""Maximum number of screens for statistics. Of a larger set, at most 750 positive and 750 other screens are read,
+evenly spaced."""
 
 NEARLY_ALL = 0.9  # minimum share of screens that is called "nearly all"
 LEAST_SCREENS = 5  # with fewer screens, "nearly all" means nothing
@@ -190,13 +196,13 @@ def sampled(items: Sequence[Labelled], outline: Callable[[bytes], ScreenOutline]
 
 
 def shares(screens: Sequence[Counted]) -> dict[str, float]:
-    """For each line, the share of the screens that have it, by `Item.key`."""
+    """The share of the screens with each line, by the line's `Item.key`."""
     counts = Counter(key for _, _, outline in screens for key in outline.keys)
     return {key: count / len(screens) for key, count in counts.items()}
 
 
 def name_shares(screens: Sequence[Counted]) -> dict[str, float]:
-    """For each node, the share of the screens that have it, by `Item.name`."""
+    """The share of the screens with each node, by the node's `Item.name`."""
     counts = Counter(name for _, _, outline in screens for name in {item.name for item in outline.items})
     return {name: count / len(screens) for name, count in counts.items()}
 
@@ -236,7 +242,7 @@ class Telling:
     """A line that is more common on positive screens than on others.
 
     Attributes:
-        line: a line of an outline, possibly one that ends with `ANY_TEXT`.
+        line: a line of an outline. If it ends with `ANY_TEXT`, it stands for the node with any text.
         package: package of the node.
         positive: number of positive screens with the line.
         others: number of other screens with the line.
@@ -251,8 +257,8 @@ class Telling:
 def telling(screens: Sequence[Counted], task: str) -> list[Telling]:
     """Find lines that distinguish the positive screens of a task from all screens that are not positive, best first.
 
-    A line ranks by its share of these positive screens minus its share of the others. If one node has several lines
-    with equal counts, only the first is returned.
+    A line ranks by the share of the task's positive screens that have it, minus the share of the other screens that
+    have it. If one node has several lines with equal counts, only the first is returned.
     """
     sides: tuple[list[ScreenOutline], list[ScreenOutline]] = ([], [])
     for item, step, outline in screens:

@@ -18,7 +18,7 @@ MAX_DEBUG = 300
 
 _QUICK = 60  # a change with fewer characters is written without a comparison with older states
 _LINE = "\n  "  # beginning of a further line of a state
-_SHORT = 100  # maximum number of steps of a trajectory that is first tried as a whole
+_SHORT = 100  # a trajectory of at most this number of steps is first tried without gaps
 _LEAST = 3  # number of steps in the shortest form of a trajectory
 
 
@@ -69,10 +69,11 @@ def _positives(positive: NDArray[np.bool_]) -> str:
 
 
 def write(view: View, shown: Shown, tokens: int | None = None) -> str:
-    """Write a trajectory in at most `tokens` tokens (estimated), or in its shortest form if that is longer.
+    """Write a trajectory in at most `tokens` tokens (estimated), or in its shortest form if even that needs more.
 
     If the trajectory is too long, the least important steps (see `_order`) are left out. A line gives the number of
-    steps in each gap. A coarser view (`View.coarser`) is used if even the shortest form is too long.
+    steps in each gap. If even the shortest form is too long, a view that writes less about each state is used
+    (`View.coarser`).
 
     Args:
         view: the view, which writes single states.
@@ -136,9 +137,9 @@ def _order(shown: Shown) -> list[int]:
 def foremost(shown: Shown) -> list[int]:
     """Find the most important steps of a trajectory. Prompts show debug texts at these steps only.
 
-    They are the first and the last step, and the focus (`Shown.focus`) with the steps before and after it. If at most
-    three states are positive, their steps and the steps before them are included. With `Shown.only_focus` they are
-    only the first step, the focus and the steps before it.
+    - With `Shown.only_focus` and a focus: the first step, and the steps in `Shown.focus` with the step before each.
+    - Otherwise: the first and the last step, and the steps in focus with the steps before and after each. If at most
+      three states are positive, also their steps and the step before each.
     """
     last = len(shown.item.positive) - 1
     goals = np.flatnonzero(shown.item.positive).tolist() if shown.item.positive.sum() <= 3 else []
@@ -202,7 +203,7 @@ def _lines(view: View, shown: Shown, steps: Sequence[int]) -> str:
 
 
 def _change(view: View, states: NDArray[Any], bases: Sequence[int], step: int) -> str:
-    """Write the changes of a state since the last written one, or since an earlier one if that is much shorter.
+    """Write how a state differs from the last written state, or from an earlier one if this halves the text.
 
     Args:
         view: the view.

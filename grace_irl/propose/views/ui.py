@@ -40,10 +40,10 @@ LEAST = 20  # minimum limit of a screen in tokens, enough for the line with the 
 
 @dataclass(frozen=True)
 class ScreenWeights:
-    """Statistics of the training screens, which rank the items of a screen by how much they say about it.
+    """Statistics of the training screens. They rank the items of a screen by the information that the items give.
 
     Attributes:
-        names: share of the screens that have a node, by `Item.name` (package, class and id). Rare nodes say most.
+        names: share of the screens that have a node, by `Item.name` (package, class and id). Rare nodes come first.
         lines: share of the screens that have a line, by `Item.key` (package and line).
         relevant: names (`Item.name`) of nodes that mark positive screens or share words with instructions.
     """
@@ -89,7 +89,7 @@ def fitted(outline: ScreenOutline, places: Collection[int], weights: ScreenWeigh
 
 
 def _count(outline: ScreenOutline, ranked: Sequence[int], longest: int, tokens: int) -> int:
-    """Upper bound on the number of items that fit, since only their own lines are counted."""
+    """An upper bound on the number of items that fit: it counts only the items' lines, not those of packages."""
     for count, place in enumerate(ranked):
         tokens -= outline.items[place].cost(longest)
         if tokens < 0:
@@ -109,7 +109,7 @@ def _text(outline: ScreenOutline, places: Collection[int], longest: int, left_ou
 STATE = 640
 """Maximum tokens of one screen."""
 
-COARSEST = 60  # minimum tokens of a screen in the coarsest view
+COARSEST = 60  # minimum tokens per screen; `coarser` returns no view with fewer
 IN_FULL = 4  # tokens of "in full: "
 KEPT = 4_096  # maximum number of cached outlines, and of cached texts
 
@@ -143,8 +143,8 @@ always directly: nodes without text, description, state or use are left out, and
 class UiView:
     """View of screens. A state is written as an outline, and a change as the difference between two outlines.
 
-    The view knows nothing about single apps. The background, the nodes that nearly all training screens have, is
-    written only once, in the legend.
+    The view has no rules for single apps. The background, which is the nodes that nearly all training screens
+    have, is written only once, in the legend.
 
     Args:
         items: training data.

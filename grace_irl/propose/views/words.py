@@ -1,5 +1,4 @@
-"""Table for prompts about grids: the codes of cells that are near the goal whenever the instruction has a word.
-
+"""Table for prompts about grids: for each word, the cell codes near the goal whenever an instruction has the word.
 Each cell of a grid has one code in each of three channels. `going_with` does the counting, also for screens.
 """
 
@@ -17,7 +16,8 @@ from grace_irl.demos.labels import Labelled
 from grace_irl.propose.tokens import estimate
 
 CHANCE = 0.2
-"""Maximum probability that a code occurs with a word by chance. Codes with a higher probability are left out."""
+"""Maximum probability that a code is near the goal by chance in all trajectories with a word. Codes with a higher
+probability are left out."""
 
 PER_WORD = 3  # maximum number of things (see `Going`) for each word
 
@@ -39,8 +39,8 @@ probability come first."""
 def associations(items: Sequence[Labelled]) -> Going[tuple[int, int]]:
     """Find, for each word that only some instructions have, the codes that are near the goal whenever the word occurs.
 
-    "Near the goal" is in or right beside a cell that the step to the first positive state changed. In a crowded grid
-    the object that the instruction names is most likely there.
+    "Near the goal" means in or right beside a cell that the step to the first positive state changed. In a crowded
+    grid, the object that the instruction names is most likely there.
 
     Let q be the share of all trajectories that have the code near the goal. Let n be the number of trajectories whose
     instruction has the word. By chance, all n of them have the code with probability q^n. The codes with the lowest
@@ -118,7 +118,7 @@ def _near_goal(item: Labelled) -> frozenset[tuple[int, int]]:
 
 
 def _grown(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Add to the cells of a mask their four neighbours."""
+    """Extend a mask by the four neighbours of each of its cells."""
     padded = np.pad(mask, 1)
     grown: NDArray[np.bool_] = (
         padded[1:-1, 1:-1] | padded[:-2, 1:-1] | padded[2:, 1:-1] | padded[1:-1, :-2] | padded[1:-1, 2:]

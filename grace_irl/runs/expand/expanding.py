@@ -1,7 +1,8 @@
 """The rounds of an expansion, which alternates between fitting a reward and training a policy.
 
-A round trains a policy, plays it and judges its rollouts. Then it searches for a better reward, or reshapes the reward
-if learning stalls.
+Round 0 is the first search for a reward. Each later round trains a policy, plays it and judges its rollouts. If the
+reward does not tell them well enough from experts, the round searches for a better one. Otherwise, if learning stalls,
+it reshapes the reward: it searches for a version that rises more steadily.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ LEARNT = 0.5
 BEGUN = 0.1
 """Learning does not stall if at least this share of rollouts look like an expert's and the training return rises."""
 RISE = 1.5
-"""The training return rises if its last value is at least this multiple of its first value."""
+"""The training return rises if its last value is at least this multiple of its first value. If the first value is not
+positive, it rises if the last value is at least 0."""
 
 
 def stalls(paid: Sequence[float | None], alike: int, rollouts: int) -> bool:
@@ -141,8 +143,8 @@ class Expanding:
             this = replace(this, shaped="")
         elif self._rule != "all" and stalls(learnt.paid, this.alike, this.rollouts):
             this = replace(this, stalled=True, shaped=this.shaped or self._reshape(this, run))
-        # If the policy was trained on a reshaped version and the round searched for no new reward, that version is the
-        # reward in two cases. It was the reward already, or this policy learnt better than the last policy.
+        # Without a search in this round, a reshaped version that trained the policy is now the reward in two cases: it
+        # was the reward already, or more of this policy's rollouts look like an expert's than of the last policy's.
         taught = shaped and not this.changed and (before.reward == this.trained_on or share(this) > share(before))
         return run, self._of_run(replace(this, reward=this.trained_on if taught else ""), run)
 
@@ -179,9 +181,9 @@ class Expanding:
         """Train the policy of a round.
 
         If the reward is unchanged, training starts from the last policy. If the reward is new, the learner decides
-        whether training starts from an earlier policy (`Learner.carries`). With rule "all", it is the policy with the
-        highest return under the new reward (`favourite`), since a bad reward may have spoilt the last policy. With
-        other rules, it is the last policy.
+        whether training starts from an earlier policy or afresh (`Learner.carries`). The earlier policy is the last
+        one, except with label rule "all". Then it is the one with the highest return under the new reward
+        (`favourite`), since a bad reward may have spoilt the last policy.
         """
         kept = this.trained_on == self._named(reward)
         on = this.policy if kept or self._learner.carries else ""
@@ -257,7 +259,7 @@ class Expanding:
         return data.model_copy(update={"negatives": named, "goals": ""})
 
     def _proposer(self, start_from: tuple[str, ...]) -> ProposerConfig:
-        """The proposer settings of a later search. A recording has answers for the first search only."""
+        """The proposer settings of a later search. A recording is left out: it answers the first search only."""
         proposer = self._config.proposer.model_copy(update={"start_from": start_from})
         if proposer.name == "replay":
             proposer = proposer.model_copy(update={"name": "", "recording": ""})
@@ -269,7 +271,7 @@ class Expanding:
         return self._config.model_copy(update={"data": self._data(number), "proposer": proposer})
 
     def _reshape(self, this: Round, run: Run) -> str:
-        """Reshape the run's best program. Return the file of the most steadily rising version, or ""."""
+        """Reshape the run's best program. Return the file of the best version; "" if no version rises more steadily."""
         if not self._config.expand.reshape or this.number >= self._config.expand.rounds:
             return ""
         self._note(

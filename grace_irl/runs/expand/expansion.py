@@ -1,13 +1,13 @@
 """Start and resume of expansions (GRACE, section 4, phase 3).
 
-Each round of an expansion trains a policy on the reward, adds its rollouts as negatives and searches again. Round 0 is
-the search on the demonstrations alone, in `rounds/0/run`; its record is `rounds/0/round.json`. For each later round n,
-the folder `rounds/n` contains:
+Round 0 of an expansion searches for a reward on the demonstrations alone, in `rounds/0/run`. Its record is
+`rounds/0/round.json`. Each later round n trains a policy on the last reward, adds the policy's rollouts as negatives
+and, if the reward is not good enough on them, searches again. Its folder `rounds/n` contains:
 
 - `training/`: checkpoints and log of the policy's training;
 - `rollouts.parquet`: the rollouts that became negatives;
-- `alike.parquet`: the rollouts that look like an expert's and are not used;
-- `run/`: the search with the new negatives, if the reward was not good enough on them;
+- `alike.parquet`: the rollouts that look like an expert's trajectory, and so are not used;
+- `run/`: the search with the new negatives, if there is one;
 - `shaping/`: the run that reshapes the reward (makes it rise more steadily), if learning stalled;
 - `round.json`: the record of the round, once it is complete.
 
@@ -51,7 +51,7 @@ def rounds_of(folder: Path) -> tuple[Round, ...]:
     """Read the records of the complete rounds of an expansion, in order.
 
     Raises:
-        InputError: a round of another version, or a folder that contains links.
+        InputError: a record from another version of grace-irl, or a folder that contains links.
     """
     require_no_links(folder)
     found: list[Round] = []
@@ -117,11 +117,11 @@ def resume(
         sets: changed settings as texts of the form `section.key=value`.
         parts: objects and callbacks of the caller.
         learner: learner of policies, in place of PPO.
-        vouched: the configuration that a trusted comparison has for this expansion; None without one.
+        vouched: configuration of this expansion, if it is part of a trusted comparison; else None.
 
     Raises:
-        InputError: a folder or data that cannot be used, a setting that must not change or lacks authorisation, or use
-            by another process.
+        InputError: a folder or data that cannot be used, a setting that must not change or lacks authorisation, or a
+            folder that another process uses.
         GraceError: no valid program was found, a server is lost, or the reward fails. All results are saved.
         Interrupted: Ctrl-C. All results are saved.
     """
@@ -168,7 +168,7 @@ def _began(
     parts: fits.Parts,
     vouched: Config | None,
 ) -> Config:
-    """The configuration that an expansion began with, with authorised acting settings only (`authorised`)."""
+    """The configuration that an expansion began with, but only with authorised acting settings (`runs.acting`)."""
     paths = RunPaths(place_of(folder, 0) / "run")
     with closing(Store(paths.database)) as store:
         kept, in_memory = acting.kept(store.meta("token"), paths.database), parts.demonstrations is not None
@@ -186,7 +186,7 @@ def _absolute(data: DataConfig) -> str:
 
 
 def _silent(_: str) -> None:
-    """Show no line to the user."""
+    """A callback that ignores its message."""
 
 
 def _learner(config: Config, parts: fits.Parts) -> Learner:

@@ -1,4 +1,7 @@
-"""Learners of an expansion: they train a policy on a reward and play it. The learner in use is PPO."""
+"""Learners: they train a policy on a recovered reward, and play episodes with it. The learner in use is PPO.
+
+An expansion uses them: its policies provide new negatives for the next reward.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ class Learnt:
         policy: the file of the policy, in the training's folder.
         steps: number of environment steps.
         paid: mean return of training episodes under the recovered reward, one value per evaluation of the policy. A
-            value is None if no episode ended since the last evaluation.
+            value is None if no episode ended since the evaluation before.
     """
 
     policy: Path
@@ -88,7 +91,7 @@ class Learner(Protocol):
 def form_of(config: ExpandConfig, rule: str, *, reshaped: bool = False) -> Form:
     """The form in which the policy gets the reward, for example "raw" or "soft" (`grace_irl.rewards.scale.Scale`).
 
-    The setting `ExpandConfig.form` names it. If the setting is "auto", the form depends on the rule.
+    The setting `ExpandConfig.form` names it. If the setting is "auto", the form depends on the rule and on `reshaped`.
 
     Args:
         config: the settings of the expansion.

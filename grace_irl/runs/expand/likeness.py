@@ -133,12 +133,12 @@ def like_experts(
 
     - "all": a classifier that does not use the reward cannot separate the rollout's states from the experts' states
       (threshold `config.expand.alike`).
-    - "last" and "goal": the environment terminated the rollout, and the reward of its last state is at least G. G is
-      the lowest reward of the last state of an expert whose episode ended in a goal state.
-    - "goal", if no expert episode ended in a goal state: one of two conditions. Either the environment terminated the
-      rollout, and the reward of its last state is at least H. Or the rollout has states with rewards of at least H, and
-      the classifier cannot separate them from goal states of experts with the same instruction. To compute H, take the
-      highest reward of each expert's goal states. H is the minimum of these rewards over all experts.
+    - "last", and "goal" if the environment terminated an expert's episode in a goal state: the environment terminated
+      the rollout, and the reward of its last state is at least G. G is the lowest reward of the last states of such
+      experts; for "last", of all experts whose episodes the environment terminated.
+    - "goal" otherwise: the environment terminated the rollout, and the reward of its last state is at least H. It is
+      also enough if the classifier cannot separate the rollout's states with rewards of at least H from goal states of
+      experts with the same instruction. H is the minimum over experts of the highest reward of an expert's goal states.
 
     Args:
         reward: the file of a reward.
@@ -182,7 +182,7 @@ def _at_goals(
     ours: Sequence[Floats],
     config: Config,
 ) -> list[bool]:
-    """The test of `like_experts` for rule "goal", if no expert episode ended in a goal state.
+    """The test of `like_experts` for rule "goal", if no expert's episode was terminated in a goal state.
 
     Args:
         experts: expert demonstrations with goal states.

@@ -39,8 +39,8 @@ class Round:
         policy: file of the policy; "" in round 0.
         steps: environment steps of training in this round.
         rollouts: number of episodes that the trained policy played.
-        alike: number of rollouts that look like an expert's, and so are no negatives.
-        new_accuracy, new_fitness: accuracy and fitness of the last run's reward on the experts and this round's new
+        alike: number of rollouts that look like an expert's, and therefore do not become negatives.
+        new_accuracy, new_fitness: accuracy and fitness of the previous run's reward on the experts and this round's new
             negatives. Threshold and calibration are those in the reward file. None without new negatives.
         mean, deviation: mean and standard deviation of the rollouts' return under the environment's own reward, which
             no search uses.
@@ -115,8 +115,8 @@ def ends(steps: int, rounds: int, growth: float) -> tuple[int, ...]:
     """Cumulative environment steps at the end of each round; the last value is `steps`.
 
     Args:
-        steps: N, environment steps of all rounds together.
-        rounds: M, number of rounds; at least 1.
+        steps: environment steps of all rounds together.
+        rounds: number of rounds; at least 1.
         growth: ratio of the steps of a round to the steps of the round before it.
     """
     shares = np.cumsum(growth ** np.arange(1 - rounds, 1, dtype=np.float64))  # exponents up to 0 avoid overflow

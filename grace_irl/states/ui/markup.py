@@ -18,7 +18,7 @@ MAX_NODES = 100_000
 
 MAX_DEPTH = 256
 """Maximum depth of nested elements, the root included. It is lxml's default limit, so reward programs can parse every
-state with lxml as it is."""
+state with lxml's default parser."""
 
 NODE_BYTES = 5_500
 """Memory in bytes of a node that `add` appends, not counting the texts of its attributes. It is rounded up from 5,028,

@@ -18,24 +18,26 @@ FLAGS = (
     *("checkable", "checked", "clickable", "focusable", "focused", "scrollable", "long_clickable", "password"),
     "selected",
 )
-"""Boolean fields of a node, false if the state does not have the attribute."""
+"""Boolean fields of a node that are False if the XML does not have the attribute."""
 
 _BOUNDS = re.compile(r"\[(-?\d{1,9}),(-?\d{1,9})\]\[(-?\d{1,9}),(-?\d{1,9})\]")
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One node of a screen. Fields that are not listed below hold XML attributes; a missing text is "".
+    """One node of a screen. Fields that are not listed below hold XML attributes.
+
+    Without the attribute, a text is "", a field of `FLAGS` is False, and `enabled` is True.
 
     Attributes:
         order: index of the node in the document and in `Screen.nodes`.
         parent: `order` of the parent; -1 for a child of the root.
         children: `order` of each child.
         end: `order` of the first later node that is not inside this one.
-        depth: number of nodes around this one; 0 for a child of the root.
-        index: index among the siblings, as the XML states it.
-        bounds: rectangle in pixels; None if the XML states none or an unreadable one.
-        visible: whether the node is not marked as hidden and its rectangle is not empty.
+        depth: number of ancestors without the root; 0 for a child of the root.
+        index: index among the siblings, as given in the XML.
+        bounds: rectangle in pixels; None if the XML gives none or an unreadable one.
+        visible: False if the XML marks the node as hidden, or if its rectangle is empty.
     """
 
     order: int
@@ -160,7 +162,7 @@ class Screen:
     def package(self) -> str:
         """The app in the foreground: the package of the largest visible node.
 
-        If nodes of several packages are equally large, it is the package with the most visible nodes.
+        If the largest nodes of several packages are equally large, it is the package with the most visible nodes.
         """
         largest: dict[str, int] = {}
         count: dict[str, int] = {}
@@ -194,7 +196,7 @@ class Screen:
         return self.nodes[node.order + 1 : node.end]
 
     def path(self, node: Node) -> str:
-        """The path of a node: the names of its ancestors from the outermost to its own, joined by "/"."""
+        """The path of a node: the short id, else the short class, of each ancestor and of the node, joined by "/"."""
         steps = [node, *self.ancestors(node)]
         return "/".join(step.short_id or step.short_class or "node" for step in reversed(steps))
 

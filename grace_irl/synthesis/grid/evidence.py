@@ -37,14 +37,15 @@ Columns = tuple[int, ...]
 """Indices of filters that one thing must pass."""
 Stages = tuple[tuple[tuple[Columns, ...], ...], ...]
 """The stages of an instruction, in order. A stage is a tuple of steps, which may happen in any order. A step is a tuple
-of `Columns`: the first for the thing of the event, the others for the things beside it."""
+of `Columns`. The first ones describe an event and its thing, the others describe things in cells next to this thing:
+for "put the ball next to the box", the event and the ball, then the box."""
 
 
 class GridEvidence:
     """Tables of the filters that each thing in the demonstrations passes, and the cost of readings.
 
-    A row of a table is one event of one thing in one state. A set of rows, states or things is an integer with one bit
-    for each element, which is fast: random walks through readings use these sets millions of times.
+    A row of a table is one event of one thing in one state. A set of rows, states or things is stored as an integer
+    with one bit for each element. Random walks through readings use these sets millions of times, so they must be fast.
 
     Args:
         scenes: the trajectories as tables of events.
@@ -74,9 +75,9 @@ class GridEvidence:
     def split_rows(
         self, scene: int, stages: Stages, positive: NDArray[np.bool_]
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Split the events of a scene into those that complete the last stage in a positive state, and similar ones.
+        """Find the events of a scene that complete the last stage in a positive state, and all others of the same kind.
 
-        Similar events are those of the same kind, such as "taken".
+        Two events are of the same kind if, for example, both are "taken".
 
         Returns:
             Two (rows, F) tables, one for each group: whether each event passes each of the F filters.
@@ -104,13 +105,16 @@ class GridEvidence:
     def _cost(self, scene: int, stages: Stages) -> float:
         fired, positive = self._fired(scene, stages), self._positive[scene]
         wrong = (fired & ~positive).bit_count()
-        # The missed share of goal states counts, not their number, so all trajectories have the same weight.
+        # The cost depends on the missed share of the goal states, so that all trajectories have the same weight.
         cost = MISSED * (positive & ~fired).bit_count() / max(1, positive.bit_count())
         cost += (WRONGLY_HIT + WRONG_STATE * min(wrong, 60)) * (wrong > 0)
         return cost + sum(self._reference(scene, columns) for stage in stages for step in stage for columns in step)
 
     def _reference(self, scene: int, columns: Columns) -> float:
-        """Cost of a description: log n if n things match, because each of them is meant with probability 1/n."""
+        """Cost of a description: log n if n things match, because each of them is meant with probability 1/n.
+
+        With a word for "one of several" the cost is log(n - 1), which favours this meaning if n is above 1.
+        """
         matches = self.matches(scene, columns)
         if any(self.filters[column] == SEVERAL for column in columns):
             return math.log(matches - 1) if matches > 1 else NOT_SEVERAL if matches else ABSENT
@@ -174,7 +178,7 @@ class GridEvidence:
         """
         if scene not in self._near:
             rows, states, objects = self.scenes[scene].happenings, self.scenes[scene].states, self.scenes[scene].objects
-            # Words describe a neighbour by its codes in channels 0 and 1, so it passes all other filters.
+            # Words describe a neighbour by its codes in channels 0 and 1. All other filters count as passed.
             silent = np.array([f.feature not in ("channel 0", "channel 1") for f in self.filters])
             self._near[scene] = []
             for offset in OFFSETS:
@@ -188,7 +192,7 @@ class GridEvidence:
 
 
 def _filters(scenes: Sequence[Scene]) -> tuple[Filter, ...]:
-    """All filters that some thing in the data passes, and `SEVERAL` ("one of several")."""
+    """All useful filters that some thing in the data passes, and `SEVERAL` ("one of several")."""
     filters: set[Filter] = set()
     for scene in scenes:
         for rows in (scene.happenings, scene.things):
@@ -196,7 +200,7 @@ def _filters(scenes: Sequence[Scene]) -> tuple[Filter, ...]:
             for codes, channel in zip(rows.codes.T, CHANNELS, strict=True):
                 filters |= {Filter(channel, v) for v in np.unique(codes).tolist()}
             filters |= {Filter("side", s) for s in range(len(SIDES)) if rows.sides[:, s].any()}
-    # A filter that all things pass carries no information.
+    # A filter that all things pass is not useful, unless it is about events.
     empty = [
         f
         for f in filters

@@ -1,7 +1,7 @@
 """Search for the most likely reading of the instructions by annealing, with the probability of each meaning of a word.
 
-A reading gives meanings to words. A meaning is the index of a filter, a condition on one feature of a thing. All costs
-are in nats.
+A reading gives meanings to words. A meaning is the index of a filter, a condition on one feature of a thing. A reading
+also has constants, which are filters that apply under every instruction. All costs are in nats.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from grace_irl.synthesis.grid.meaning import SEVERAL
 
 
 class Walk:
-    """A walk through readings that changes one meaning or constant at a time.
+    """A walk through readings. Each step changes a meaning or a constant, or exchanges the meanings of two words.
 
     Attributes:
         reading: the current reading.
@@ -59,7 +59,7 @@ class Walk:
             The visited reading of lowest cost.
         """
         best = (self.cost, self.reading)
-        # Four random numbers per step are drawn in advance. So those of a step depend only on its index.
+        # Four random numbers per step are drawn in advance, so that a step's numbers depend only on the step's index.
         for step, draw in enumerate(rng.random((steps, 4)).tolist()):
             temperature = start * (end / start) ** (step / steps)
             changed, touched = self._change(*draw[:3])
@@ -82,7 +82,8 @@ class Walk:
             column = int(one * columns)
             feature = lexicon.features[column]
             taken = reading.constants.get(feature) == column
-            # A reading needs a constant event. "One of several" can be no constant, as it excludes no thing.
+            # The constant for the event is never removed. "One of several" is no constant, because every thing passes
+            # this filter.
             if lexicon.evidence.filters[column] == SEVERAL or (taken and feature == "event"):
                 return None, ()
             return reading.with_constant(feature, -1 if taken else column), lexicon.everywhere
@@ -121,10 +122,11 @@ STEPS_PER_CHOICE = 36
 DOUBT = 1.5
 """Divisor of costs before they become probabilities. Costs are too large, as they add up correlated evidence."""
 PROFILE_MARGIN = 12.0
-"""If another meaning of a word costs at most this much more, the meanings of the other words are optimised for it."""
+"""Nats. If another meaning of a word makes the best reading at most this much more costly, the meanings of the other
+words are optimised for it."""
 FREE_MARGIN = 4.0
-"""If the optimised reading costs at most this much more than the best one, the meanings of all words are optimised,
-including the one of this word."""
+"""Nats. If the optimised reading costs at most this much more than the best one, the meanings of all words are then
+optimised, including the one of this word."""
 
 
 def learn(lexicon: Lexicon, events: Sequence[int], seed: int, known: Sequence[GridReading] = ()) -> Posterior:
@@ -134,7 +136,8 @@ def learn(lexicon: Lexicon, events: Sequence[int], seed: int, known: Sequence[Gr
         lexicon: the words and filters, and the cost of readings.
         events: indices of the filters on events.
         seed: seed of the walks.
-        known: more readings to start from, such as the best ones under other plans.
+        known: more readings to start from, such as the best ones under other plans. A plan is a choice of the words at
+            which instructions are split.
     """
     starts = [anneal(lexicon, events, seed), *(descend(lexicon, one) for one in known)]
     cost, reading = min(starts, key=lambda one: one[0])

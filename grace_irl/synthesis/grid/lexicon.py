@@ -22,14 +22,15 @@ from grace_irl.synthesis.grid.meaning import SEVERAL, Feature, Plan
 MEANING = 0.5  # price of each word with a meaning; all prices are in nats
 CONSTANT = 0.5
 CONSTANT_SIDE = 3.0
-"""Price of a constant, a filter under every instruction, and of a constant side. Often the things at all goals are of
-one kind. That they lie on one side is mostly a coincidence."""
+"""Prices of a constant, which is a filter that applies under every instruction: `CONSTANT_SIDE` if its feature is the
+side of a thing, else `CONSTANT`. The things at all goals are often of one kind. That they all lie on one side is mostly
+a coincidence."""
 SYNONYM = 3.0
-"""Price of two words with the same meaning."""
+"""Price of each further word with the same meaning. Words for events are exempt."""
 CLASS = {"event": 6.0, "count": 1.0}
 CLASS_ELSE = 4.0
-"""Price of each feature that some word names: events, "one of several" ("count") and others. Events cost more, because
-nouns and adjectives rarely name them."""
+"""Prices of a feature that at least one word names: `CLASS` for events and for "one of several" ("count"), `CLASS_ELSE`
+for all others. Events cost more, because nouns and adjectives rarely name them."""
 ORDER = 1.5
 """Price of an instruction that names two features in the rarer order. Languages keep to one order, as in "red ball"."""
 FRAME = 1.5
@@ -251,7 +252,7 @@ def split_words(text: str, phrases: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def find_phrases(texts: Sequence[str]) -> tuple[str, ...]:
-    """Find runs of words that only occur together and in this order ("in front of you"), longest first."""
+    """Find sequences of words that only occur together and in this order ("in front of you"), longest first."""
     split = [split_words(text) for text in texts]
     counts = Counter(word for words in split for word in words)
     follow = Counter(pair for words in split for pair in pairwise(words))

@@ -114,7 +114,8 @@ class Hypothesis:
 
     Attributes:
         plan: the words at which instructions are split.
-        constants: filters under every instruction. One of them is an event. A word that names an event replaces it.
+        constants: filters that apply under every instruction. One of them is an event; a word that names another event
+            replaces it.
         meanings: sure meanings of words. An event earns no reward if its thing does not fit them.
         guesses: possible meanings of words. An event that fits the meanings but not the guesses earns half the reward.
         novel: treatment of a word that is not in training. "ignore": it has no effect. "guess" and "require": it names
@@ -140,7 +141,7 @@ class Outline:
         perception: the agent and the background, which all trajectories share.
         plan: the words at which instructions are split.
         sure, guessed: filters by feature and word. A thing fits a word if it passes one of the word's filters.
-        always: filters under every instruction.
+        always: filters that apply under every instruction.
         events: names of the events that the program recognises.
         novel: treatment of unknown words, as in `Hypothesis`; "ignore" if no known word has a meaning.
         phrases: groups of words with one common meaning, such as "pick up".

@@ -28,7 +28,7 @@ class Agent:
     """The agent of a grid world, which is one cell.
 
     Attributes:
-        channel, code: a channel and a code in it that only the agent's cell has.
+        channel, code: a channel, and the code in this channel that only the agent's cell has.
         heading_channel: channel of the agent's cell that holds the heading; None if there is no heading.
         headings: pairs of a heading code and the offset (row, column) of one step ahead; () without a heading.
     """
@@ -94,7 +94,7 @@ def find_agent(stacks: Sequence[NDArray[Any]]) -> Agent | None:
             if not all((mask.sum(axis=(1, 2)) == 1).all() for mask in masks):
                 continue
             steps = np.concatenate([np.abs(np.diff(unique_positions(mask), axis=0)).sum(axis=1) for mask in masks])
-            # Other codes can be in one cell, too: a goal square, or a thing that the agent carries along.
+            # Other codes may be in exactly one cell, too: a goal square, or a thing that the agent carries along.
             moves = int((steps == 1).sum())
             if moves > 0 and (steps <= 1).all() and (best is None or moves > best[0]):
                 best = (moves, channel, code)
@@ -110,7 +110,7 @@ def find_headings(
 ) -> tuple[int | None, tuple[tuple[int, Offset], ...]]:
     """Find the channel of the agent's cell that shows its heading, and the offset of one step for each heading code.
 
-    The result is None and () if no channel agrees with the agent's moves.
+    If no channel agrees with the agent's moves, return None and ().
     """
     best: tuple[float, int, dict[int, Offset]] | None = None
     for candidate in range(3):
@@ -183,7 +183,7 @@ def find_background(stacks: Sequence[NDArray[Any]], agent: Agent | None) -> tupl
             for t in np.flatnonzero(np.diff(where, axis=0).any(axis=1)).tolist():
                 left[_code(stack[t + 1][tuple(where[t])])] += 1
     chosen = [counter.most_common(1)[0][0] for counter in (left, border) if counter]
-    # If no agent leaves a cell, the most frequent code is taken for the floor.
+    # If no agent leaves a cell, the most frequent code of all cells is taken for the floor.
     chosen += [] if agent is not None and left else [everything.most_common(1)[0][0]]
     if agent is not None:
         chosen = [code for code in chosen if code[agent.channel] != agent.code]
@@ -205,8 +205,8 @@ EVENTS = ("faced", "taken", "changed", "placed", "entered")
 """Events of a thing. In this order: the agent faces it; it disappears from its cell; its code changes; it appears in a
 cell; the agent stands on the cell where the thing was at the start."""
 SIDES = ("ahead", "behind", "left", "right")
-"""Sides on which a thing lies, seen from the agent's first cell and heading. On a mirrored map left and right are
-exchanged."""
+"""Sides on which a thing lies, seen from the agent's first cell and heading. They hold for grids
+indexed [x, y] with y downwards, as in MiniGrid. In a mirrored or transposed grid, left and right are exchanged."""
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,8 @@ SCREEN = 0.3
 """Effort of the short search that decides whether a plan gets a full search, as a share of the full effort."""
 FINALISTS = 2  # number of plans with one separator that get a full search
 MAX_PEERS = 2
-"""Maximum number of words that occur in the place of a separator, for example "and" in that of "then". Many more words
-occur in the place of a noun."""
+"""Maximum number of other words that occur between the same two words as a separator does, for example "and" instead of
+"then". A noun has many more such substitutes."""
 MIN_COUNT = 2
 """Minimum number of instructions in which a separator occurs."""
 PLAN_PRICE = 6.0
@@ -55,7 +55,10 @@ class PerceivedStates:
 
     @property
     def events(self) -> list[int]:
-        """Indices of the filters on events, most frequent at goals first; [] if no event happens in a goal state."""
+        """Indices of the filters for events; [] if no event happens in a goal state.
+
+        The events that happen most often in goal states come first.
+        """
         counts: Counter[int] = Counter()
         for scene, positive in zip(self.evidence.scenes, self.evidence.positives, strict=True):
             at_goal = positive[scene.happenings.state]
@@ -77,9 +80,9 @@ def view(items: Sequence[Labelled]) -> PerceivedStates:
 def separators(instructions: Sequence[tuple[str, ...]]) -> list[str]:
     """Find the words at which these instructions may be split.
 
-    A separator stands inside several instructions, and few other words occur in its place. The part before it or the
-    part after it is a whole phrase. So in most cases the word before it also ends instructions, or the word after it
-    also begins some.
+    A separator stands inside several instructions, and few other words occur in its place. The part before it, or the
+    part after it, could be an instruction alone. So one of two things holds for more than half of its occurrences: the
+    word before it is also the last word of an instruction, or the word after it is also the first word of one.
     """
     ends = {words[-1] for words in instructions if words}
     begins = {words[0] for words in instructions if words}
@@ -138,16 +141,17 @@ def search(seen: PerceivedStates, seed: int) -> list[LearntPlan]:
 
     found.append(learnt(Lexicon(evidence, Plan())))
     words = separators([scene.words for scene in evidence.scenes])
-    # A separator saves at most the unexplained cost. If that is below the separator's price, none is tried.
+    # A separator saves at most the unexplained cost. If this cost is not above a separator's price, none is tried.
     if found[0].unexplained > PLAN_PRICE:
-        # Most words are no separators. So each plan with one separator gets a short walk, and only the best a full one.
+        # Most of these words are no separators. So each plan with one of them gets a short search. Only the best plans
+        # get a full one.
         screened: list[tuple[float, int, Lexicon]] = []
         for plan in [Plan(((word, one),)) for word in words for one in ARRANGEMENTS]:
             lexicon = Lexicon(evidence, plan)
             screened.append((anneal(lexicon, events, seed, SCREEN)[0], len(screened), lexicon))
         for _, _, lexicon in sorted(screened)[:FINALISTS]:
             found.append(learnt(lexicon))
-        # There are too many plans with several separators. Only extensions of the best single ones are tried.
+        # There are too many plans with several separators, so only changes of the best plans with one are tried.
         for grown in dict.fromkeys(_grow(one, words) for one in found[1:]):
             if grown not in [one.lexicon.plan for one in found]:
                 found.append(learnt(Lexicon(evidence, grown)))
@@ -157,8 +161,8 @@ def search(seen: PerceivedStates, seed: int) -> list[LearntPlan]:
 def _grow(found: LearntPlan, words: Sequence[str]) -> Plan:
     """Improve a plan by one change of a separator at a time, as long as the cost decreases.
 
-    Each step takes the change with the lowest cost. Under a changed plan, the search for a reading starts from the
-    reading under the plan before.
+    Each step makes the change with the lowest cost. The search for a reading under a changed plan starts from the
+    reading under the previous plan.
     """
     plan, reading, cost = found.lexicon.plan, found.posterior.best, found.cost
     while True:

@@ -1,9 +1,10 @@
-"""Programs for grids whose experts end at the goal: they wait for the event that the instruction describes.
+"""Programs that wait for the event that an instruction describes, for grids whose experts end at the goal.
 
 A reading gives meanings to words of the instructions. The demonstrations leave several meanings of a word possible,
-each with a probability. A program requires the meanings with the lowest expected loss. A meaning that is required but
-wrong loses expert states. A meaning that is left out lets negative states through. The second loss depends on how often
-the event occurs in negative states (`negative_pressure`).
+each with a probability. A program requires those meanings for which the expected loss is lowest. There are two losses:
+a required meaning that is wrong leaves expert states without reward, and a meaning that is not required lets more
+negative states earn one. The second loss depends on how often the event occurs in negative states
+(`negative_pressure`).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from grace_irl.synthesis.grid.source import write_source
 MISS = 0.8
 """Probability that a thing does not fit a wrong meaning of a word: 1 - 1/5 if a feature has five values."""
 COINCIDENCE = 0.05
-"""A code that all goals share is required if the probability of such a chance agreement is below this."""
+"""A code that the things at all goals share is required if chance alone would cause this with a lower probability."""
 NOVEL_TRUST = 0.85
 """Probability that a word that is not in training names a value that no known word names."""
 
@@ -72,11 +73,12 @@ def _without_several(chances: Mapping[int, float], evidence: GridEvidence) -> di
 
 
 def shared_constants(lexicon: Lexicon, reading: GridReading) -> list[int]:
-    """Indices of filters on codes that the things at all goals pass, if chance can hardly explain it.
+    """Indices of filters on codes that the things at all goals pass, unless this may be chance (`COINCIDENCE`).
 
     For example, a door that opens and a door that closes are both "changed". If doors open at all goals, the code of an
     open door becomes a filter, although perhaps no demonstration shows a door that closes by mistake. Such a filter
-    applies to every step of an instruction. So it is left out if an earlier step fails it and a goal is lost.
+    applies to every step of an instruction. So it is left out if the thing of an earlier step does not pass it, and the
+    program would therefore miss a goal.
     """
     evidence = lexicon.evidence
     spoken = {evidence.filters[column].feature for column in (*reading.constants.values(), *reading.meanings.values())}
@@ -126,8 +128,10 @@ def negative_pressure(lexicon: Lexicon, reading: GridReading) -> float:
 def safest(chances: Mapping[int, float], pressure: float, evidence: GridEvidence) -> tuple[int, ...]:
     """Choose the filters of a word with the lowest expected loss. A thing must pass one of them; () requires nothing.
 
-    Candidates are the k most likely filters on one feature with K values. With probability 1 - P(filters) they are all
-    wrong, and expert states are lost. The share of negative states that are rewarded is k/K of `pressure`.
+    Candidates are the k most likely filters on one feature with K values. Let P be the sum of their probabilities. With
+    probability 1 - P all of them are wrong, and a share `MISS` of the expert states earns no reward. If the values are
+    equally frequent, a share `pressure` * k/K of the negative states earns reward. So the expected loss is
+    (1 - P) * `MISS` + `pressure` * k/K.
 
     Args:
         chances: probability of each meaning (filter index) of the word; -1 stands for no meaning.
@@ -169,8 +173,9 @@ STEPS = 300
 class _Sketch:
     """A reading of the instructions under plan number `plan`, and a style of program.
 
-    The style decides about guesses, the meanings that are not sure. "weighed": an event that fails a guess earns half
-    the reward. "bold": it earns nothing. "careful": the program has no guesses.
+    A plan names the words at which instructions are split into steps. The style decides about guesses, the meanings
+    that are not sure. "weighed": an event that fails a guess earns half the reward. "bold": it earns nothing.
+    "careful": the program has no guesses.
     """
 
     plan: int
@@ -220,7 +225,7 @@ class GridSketcher:
         one = _Sketch.of(sketch)
         found = self._found[one.plan]
         extra = found.lexicon.total(one.reading) - found.posterior.cost + found.cost - self._found[0].cost
-        # A variation can have a lower cost than the best reading of the search. Its prior is no higher.
+        # A variation can have a lower cost than the best reading of the search. Its prior is limited to 0, too.
         return min(0.0, -extra) - (RISK if one.style != "weighed" else 0.0)
 
     def source(self, sketch: str) -> str:

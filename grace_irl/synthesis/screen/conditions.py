@@ -1,7 +1,7 @@
 """The candidate conditions of the search: tests of whole screens, of items on them, and of the instruction.
 
 A pattern is a test of one node of a screen. An item is the part of a screen around one node (`universe`), such as a row
-of a list. The anchor of items is the id of these nodes.
+of a list. The id of this node is the item's anchor.
 """
 
 from __future__ import annotations
@@ -31,16 +31,18 @@ MAX_ANCHORS = 16
 MAX_NEAR = 400
 """Maximum number of rows (screens under an instruction) in a sample from which shares are estimated."""
 TELLING = 0.6
-"""Minimum share of a task's goals that fit a telling pattern. Maximum share of other states: 1 - `TELLING`."""
+"""Minimum share of a task's goals in which a telling pattern holds (see `telling`). The maximum share of other states
+is 1 - `TELLING`."""
 PER_ANCHOR = 8
 """Number of conjunctions per anchor that may become conditions on a screen."""
 
 
 def telling(evidence: ScreenEvidence, vocabulary: Vocabulary) -> set[NodePattern]:
-    """Find the telling patterns: parts of the instruction that most goals of a task show, and most other states do not.
+    """Find the telling patterns: tests whether a node shows a part of the instruction, such as a name in it.
 
-    Experts followed the instruction, so such a pattern probably belongs to the description of the goal. The other
-    states are those of the task's experts. If these have none, they are all states that are no goals of the task.
+    They hold in most goals of a task, and in few other states. Experts followed the instruction, so such a pattern
+    probably belongs to the description of the goal. The other states are from the task's experts. If their states are
+    all goals, all states that are no goals of the task are used.
     """
     found: set[NodePattern] = set()
     for task in range(evidence.tasks):
@@ -176,7 +178,7 @@ class ConditionSpace:
         """Conditions on words of the instruction, with the rows in which they hold.
 
         One condition is made for each word that some instructions of goals contain and others lack. One more is made
-        for each task: a set of words, of which most instructions of the task and few others contain one.
+        for each task, on a set of words: most instructions of the task contain at least one of them, few others do.
         """
         said = [frozenset(one.words.split()) for one in self.evidence.said]
         asked = {int(i) for i in self.evidence.pairs[self._goals, 1]}
@@ -204,9 +206,9 @@ class ConditionSpace:
         }
 
     def _counted(self) -> dict[Condition, NDArray[np.bool_]]:
-        """Conditions on the number of nodes with an id or a flag: at least the smallest number in any goal.
+        """Conditions that at least n nodes have an id or a flag, where n is the smallest number of them in any goal.
 
-        There is no such condition if the smallest number is 1.
+        There is no such condition if n is 1.
         """
         counts = [self._occurrences(row) for row in range(len(self.evidence.pairs))]
         goals = [counts[row] for row in self._goals.tolist()]

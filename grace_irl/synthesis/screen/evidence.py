@@ -1,4 +1,4 @@
-"""The demonstrations as rows, each with a screen and an instruction, and the costs of mistakes about them.
+"""The demonstrations as rows, each with a screen and an instruction, and the costs of a program's mistakes.
 
 There are three kinds of mistakes: a program misses a goal state; it marks another state as a goal; or it marks the
 screen of a goal under another instruction, where it is rarely a goal. Because of the third kind, programs that read the
@@ -30,7 +30,7 @@ FLAGS = {
 }
 """Flags of a node, and the values of its XML attributes that show them."""
 ON_OR_OFF = frozenset({"checked", "unchecked", "selected"})
-"""Flags of nodes, such as switches, for which the texts beside the node are read as its label."""
+"""Flags that show whether a node, such as a switch, is on or off. The texts beside such a node serve as its label."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,8 @@ class NodeLook:
         package: the app of the node.
         says: the node's text and description.
         flags: the flags of `FLAGS` that the node has.
-        chosen: sorted labels of the children that are on; None if none is on, or if one of them has no label.
+        chosen: sorted labels of the children that are checked or selected; None if there are no such children, or if
+            one of them has no label.
         beside: texts beside the node (`functions.beside`), if it has a flag of `ON_OR_OFF`.
     """
 
@@ -108,7 +109,7 @@ class Said:
 
 
 class NodeLooks:
-    """The distinct looks of the nodes of all screens, with a number each. Most looks occur on many screens."""
+    """The distinct looks (`NodeLook`) of the nodes of all screens, numbered from 0. Many screens share a look."""
 
     def __init__(self) -> None:
         self.all: list[NodeLook] = []
@@ -139,9 +140,9 @@ class Sight:
 
     Attributes:
         looks: number of the look of each node, in document order.
-        items: for each id, the part of the screen around each node with this id, such as each row of a list. It is the
-            largest part without another such node (`functions.items`); for a single node the whole screen. A part is
-            given by the index of its first node, and of the node after its last.
+        items: map from an id to the items of the nodes with this id, for example the rows of a list. The item of a node
+            is the largest part of the screen around it without another node of this id; for a single node, the whole
+            screen. An item is a pair: the index of its first node, and the index after its last node.
     """
 
     looks: tuple[int, ...]
@@ -166,7 +167,7 @@ class Sight:
         return cls(numbers, items)
 
     def within(self, span: tuple[int, int]) -> tuple[int, ...]:
-        """The looks of the nodes in a span."""
+        """Numbers of the looks of the nodes in an item, which is a pair as in `items`."""
         return self.looks[slice(*span)]
 
 
@@ -191,7 +192,7 @@ MISSED = 12.0
 WRONG = 2.0
 """Cost in nats of marking a state as a goal by mistake, for each trajectory that contains the state."""
 WRONG_OF_EXPERT = 2.5
-"""Cost in nats that replaces `WRONG` for expert trajectories, since their other states are most similar to goals."""
+"""Cost in nats that replaces `WRONG` for expert trajectories, whose other states are most similar to their goals."""
 WRONG_ELSEWHERE = 2.0
 """Cost in nats of marking the screen of a goal under instructions other than its own. Each task of the demonstrations
 adds this cost, divided evenly among the task's other instructions."""
@@ -212,7 +213,7 @@ class ScreenEvidence:
         missed: (rows,) cost in nats of not marking the row, if it is a goal; else 0.
         wrong: (rows,) cost in nats of marking the row as a goal.
         task: (rows,) number of the task if the row is a goal, else -1.
-        near: (rows,) whether the row is a state of an expert trajectory that is not one of its goals.
+        near: (rows,) whether the row is a state of an expert trajectory, but not one of the trajectory's goals.
     """
 
     looks: NodeLooks

@@ -13,7 +13,7 @@ from grace_irl.text import quoted
 
 Shows = Literal["", "time", "number", "quote", "name", "word"]
 """Parts of an instruction that a node can show: a time, a number, a quotation ("quote"), the whole text of the node
-("name"), or a word of this text with at least four letters ("word")."""
+("name"), or a word of the node's text with at least four letters ("word"); "" for none."""
 SHOWN = 40
 """Maximum characters of a text in an explanation."""
 
@@ -26,13 +26,13 @@ class NodePattern:
         name: id of the node without its package.
         kind: class of the node without its package.
         package: app of the node.
-        says: the whole text or description.
-        word: a word of the text or description, in lower case.
-        shows: the part of the instruction that the text shows.
+        says: the node's whole text, or its whole description.
+        word: a word of the node's text or description, in lower case.
+        shows: the part of the instruction that the node's text or description shows.
         flag: a flag of `FLAGS`.
         chosen: exact set of labels of the children that are on; None for no condition.
-        bound: relation of a number in the text to the limit, ">=" or "<=".
-        limit: the limit of the bound.
+        bound: relation between a number in the node's text or description and `limit`, ">=" or "<=".
+        limit: the limit for `bound`.
         aside: whether `says` or `shows` is about the texts beside the node instead of its own.
     """
 

@@ -112,7 +112,7 @@ class SearchSpace:
         return tuple(chosen)
 
     def _improved(self, reading: ScreenReading, pool: Sequence[Clause]) -> ScreenReading:
-        """Change one clause at a time as long as the cost decreases. The clauses that cover most goals come first."""
+        """Change one clause at a time as long as the cost decreases. Clauses that cover more goals come first."""
         cost = self.cost(reading)
         while True:
             best = min(self._changed(reading, pool), key=self.cost, default=reading)
@@ -150,7 +150,7 @@ class SearchSpace:
         return np.asarray(hits.all(axis=0), dtype=np.bool_)
 
     def _clauses(self, signed: NDArray[np.float64], count: int) -> list[Clause]:
-        """The clauses of lowest cost with at least one condition on the screen.
+        """The clauses of lowest cost, without those whose conditions are only about the instruction.
 
         Args:
             signed: (rows,) cost of marking a row as a goal minus the cost of not marking it.
@@ -166,7 +166,8 @@ class SearchSpace:
     def fuller(self, reading: ScreenReading) -> ScreenReading:
         """Add to each clause of a reading conditions that nearly all goals of the clause share.
 
-        Only conditions on parts of the instruction, and on what is checked, selected or chosen, are added.
+        They are conditions that some node shows a part of the instruction, or that a node is checked, selected or
+        chosen. Other conditions are not added.
         """
         return ScreenReading(tuple(self._fuller(clause) for clause in reading.clauses))
 
@@ -225,6 +226,6 @@ def _order(condition: Condition) -> tuple[int, str]:
 
 
 def _told(condition: Test) -> bool:
-    """Whether a condition concerns the instruction, or what is checked, selected or chosen."""
+    """Whether a condition is about nodes that show a part of the instruction, or are checked, selected or chosen."""
     pattern = condition.pattern
     return bool(pattern.shows) or pattern.flag in ("checked", "selected") or pattern.chosen is not None

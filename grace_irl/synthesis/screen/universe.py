@@ -57,8 +57,8 @@ class Vocabulary:
 
         Args:
             places: the looks at each place, and its instruction.
-            wanted: numbers of patterns, from `fit`. Call `fit` for all places before the first table: later tables may
-                miss patterns that get a number after it.
+            wanted: numbers of patterns, from `fit`. Call `fit` for all places before the first table. Otherwise, tables
+                may miss patterns that get their number after the first table.
         """
         columns = np.full(len(self.patterns), -1)
         columns[list(wanted)] = np.arange(len(wanted))
@@ -174,7 +174,8 @@ class Universe:
                     cost = float(costs[column])
                     if column in columns or (columns and cost >= before):
                         continue
-                    # Of conjunctions that hold at equal places, the beam keeps the cheapest, or it fills with synonyms.
+                    # Of conjunctions that hold at equal places, the beam keeps only the cheapest, to have room for
+                    # different ones.
                     narrower = mask & self.table[:, column]
                     key = np.packbits(narrower).tobytes()
                     if key not in grown or cost < grown[key][2] - 1e-9:
@@ -191,7 +192,7 @@ class Universe:
         return sorted(found.values(), key=lambda one: (one.cost, one.columns))[:count]
 
     def _costs(self, mask: NDArray[np.bool_], signed: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(columns,): cost of mistakes in nats if each column is added to the conjunction that holds at `mask`."""
+        """(columns,): cost of mistakes in nats after each single column joins the conjunction that holds at `mask`."""
         if self._floats is not None:
             rows = np.flatnonzero(mask & (signed != 0))
             return np.asarray(signed[rows].astype(np.float32) @ self._floats[rows], dtype=np.float64)

@@ -34,7 +34,7 @@ from grace_irl.text import packed, quoted
 
 def write_source(reward: Additive, numbers: Numbers) -> str:
     """Write the program of an additive reward over these numbers of the state."""
-    # A number has the same centre, spread and range in all terms, so the program lists them once.
+    # A feature (number of the state) has the same centre, spread and range in all terms, so the program lists it once.
     used = {
         field: ", ".join((shown(mean, spread, 4), f"{spread:.4g}", *(shown(end, spread, 3) for end in ends)))
         for term in reward.terms
@@ -62,7 +62,7 @@ def write_source(reward: Additive, numbers: Numbers) -> str:
 
 
 def _merged(reward: Additive, numbers: Numbers) -> dict[tuple[str, Shape, str], float]:
-    """The weight of each row in the program's table of terms, largest first. Terms with equal rows are merged."""
+    """The weight of each row in the program's table, largest magnitude first. Rows equal but for weight are merged."""
     rows: dict[tuple[str, Shape, str], float] = {}
     for term, weight in zip(reward.terms, reward.weights, strict=True):
         if term.shape == "outside":
@@ -81,8 +81,8 @@ def _row(weight: float, name: str, shape: Shape, other: str) -> list[str]:
 RIDGE = 1e-2
 """Ridge penalty on squared weights, per 100 states."""
 MOST_OUTSIDE = -0.5
-"""Maximum weight of the term "outside", the distance of numbers from the experts' range. Each standard deviation of
-distance costs at least 0.5, whatever the demonstrations say: policies visit states that no demonstration contains."""
+"""Maximum weight of the term "outside", the sum of the features' distances from the experts' ranges. Each standard
+deviation of distance costs at least 0.5, because policies visit states that no demonstration contains."""
 NEWTON_STEPS = 25  # maximum number of Newton steps of a fit
 TRIAL_STEPS = 3
 """Number of Newton steps for an estimate of the likelihood with one more term, starting from the fit without it."""
@@ -154,7 +154,7 @@ class TermTable:
             chance = expit(columns @ beta)
             gradient = columns.T @ (self.weight * (self.positive - chance)) - ridge * beta
             curvature = (columns * (self.weight * chance * (1 - chance))[:, None]).T @ columns + np.diag(ridge)
-            # A weight at its upper limit stays there if the gradient would raise it. The others move without it.
+            # A weight at its upper limit is fixed if the gradient would raise it. Then the others take a Newton step.
             free = (beta < most) | (gradient < 0)
             step = np.zeros(len(beta))
             step[free] = np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
@@ -201,9 +201,10 @@ class TermTable:
 MAX_TERMS = 12
 """Maximum number of terms in a program. It keeps programs below about 60 lines."""
 MAX_PAIRED = 12
-"""Maximum number of features (numbers of the state) that are combined in pairs: those with the largest effect size."""
+"""Maximum number of features (numbers of the state) that are combined in pairs. The effect size selects those that
+tell expert states best from all states."""
 MAX_WATCHED = 16
-"""Maximum number of features in the term "outside": those with the largest effect size."""
+"""Maximum number of features in the term "outside", also selected by effect size."""
 MAX_STATES = 20_000
 """Maximum number of positive states, and of negative ones, that are fitted. If there are more, an evenly spaced sample
 of them is used."""
