@@ -100,7 +100,7 @@ def positive_states(demonstration: Demonstration, rule: LabelRule, goals: Goals 
         if found is None:
             raise InputError(
                 f"{trajectory.source or 'an expert trajectory'} ({trajectory.digest}): no goal states are marked; "
-                "expected their numbers, or [] for none, for --label goal: mark them or use last"
+                "expected their numbers for --label goal ([] if there are none): mark them, or use --label last"
             )
         positive[[index - 1 for index in found]] = True
     return positive

@@ -129,7 +129,7 @@ class Account:
         return [(self.score, shown(evaluation.score)), *named]
 
     def carried(self, evaluation: Evaluation) -> list[tuple[str, str]]:  # noqa: ARG002 - overriding methods use it
-        """Further pairs, with the numbers of `calibrated`, for the docstring of an exported file."""
+        """Pairs of name and text that state the numbers of `calibrated`, after the other facts of an exported file."""
         return []
 
     def calibrated(self, evaluation: Evaluation) -> Calibrated | None:  # noqa: ARG002 - overriding methods use it

@@ -33,7 +33,7 @@ MAX_TASKS_SCORED = 12
 
 
 FOCUS = 5
-"""Number of misclassified states per trajectory that a prompt always shows, even if the trajectory is very long."""
+"""Number of misclassified states per trajectory that precede most others, if it is too long to be shown in full."""
 
 
 def initialise(briefing: Briefing, material: Material) -> Prompt:

@@ -249,7 +249,8 @@ def action_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
 def _precision(array: NDArray[Any]) -> np.dtype[Any] | None:
     """The float type in which an array's numbers were recorded; None if the numbers are too short to reveal it.
 
-    It is the array's own type, or float32 for a wider array whose numbers float32 can all hold exactly.
+    It is the array's own type. An array of a wider type, such as float64, counts as float32 if float32 can hold all its
+    numbers exactly.
     """
     if array.dtype.itemsize <= np.dtype(np.float32).itemsize:
         return array.dtype.newbyteorder("=")

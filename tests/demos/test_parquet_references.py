@@ -62,7 +62,7 @@ def test_the_images_of_hugging_face(tmp_path: Path) -> None:
         ({"path": "a.png", "start": 2**63 - 1}, "expected the offset and length"),
         ({"path": "a.png", "start": 10**9}, "begins with ; expected a screenshot"),
         ({"path": "a.png", "length": 3}, "begins with 89504e; expected a screenshot"),
-        ({"path": "a.png", "sha256": "no digest"}, "another than the set was written with"),
+        ({"path": "a.png", "sha256": "no digest"}, "has changed since the set was written"),
         ({"path": "a.png", "step": 0}, "expected the offset and length"),
         ({"path": "a.png", "record": 0}, "a.png is not readable as Parquet"),
         ({"path": "a.png", "record": 0, "step": 0}, "a.png: record 0"),
@@ -153,7 +153,10 @@ def test_a_damaged_page_of_pictures(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("column", "said"),
     [
-        (["a", None, None], "episode 0, step 1: no action_text beside others; expected one for each step, or none"),
+        (
+            ["a", None, None],
+            "episode 0, step 1: no action_text, though other steps have one; expected one for each step, or none",
+        ),
         ([None, "a", None], "episode 0, step 0: no action_text"),
         (["a" * (2 << 20), "a", None], "action_text of 2,097,152 characters; expected at most 1,048,576"),
         ([1, 2, None], "column 'action_text' is int64; expected text"),

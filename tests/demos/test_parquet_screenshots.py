@@ -107,7 +107,7 @@ def test_a_picture_elsewhere_is_referred_to_by_its_whole_path(folder: Path, tmp_
     picture = item.trajectory.screenshots[0]
     assert picture is not None
     (folder / "screenshots" / "step_0.png").write_bytes(png(9))
-    with pytest.raises(InputError, match="another than the set was written with"):
+    with pytest.raises(InputError, match="has changed since the set was written"):
         picture.read()
     (folder / "screenshots" / "step_0.png").unlink()
     with pytest.raises(InputError, match=r"row 0: no screenshot at .*step_0.png; expected the file there"):
@@ -142,7 +142,7 @@ def test_sets_refer_to_sets(folder: Path, tmp_path: Path) -> None:
 
 def test_pictures_that_lie_nowhere_can_only_be_embedded(tmp_path: Path) -> None:
     whole = a_set(one((Drawn(png()),), source="here: episode 0"))
-    with pytest.raises(InputError, match="here: episode 0, step 0: a screenshot that lies in no file"):
+    with pytest.raises(InputError, match="here: episode 0, step 0: a screenshot that is in no file"):
         save(whole, tmp_path / "set.parquet", screenshots="refer")
     assert not list(tmp_path.iterdir())
 
@@ -164,7 +164,7 @@ def test_a_set_that_was_written_again(folder: Path, tmp_path: Path) -> None:
     assert shot is not None
     assert shot.read() == png(0)
     save(a_set(one((Drawn(png(5)),))), path)
-    with pytest.raises(InputError, match=r"row 0: no screenshot \(the set is gone, or was written again\)"):
+    with pytest.raises(InputError, match=r"row 0: no screenshot: the set was removed or written again"):
         shot.read()
     path.unlink()
     with pytest.raises(InputError, match="the set is gone"):

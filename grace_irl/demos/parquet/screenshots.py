@@ -4,7 +4,8 @@ A row holds either the picture itself or its place: the path of a file. The path
 author of the set. So it must be relative to the set's folder and must not leave that folder.
 
 If a row also states the SHA-256 of the picture, the path may lead anywhere. Only a picture with that SHA-256 is
-returned. An author who knows this SHA-256 must have had the picture, so the row reveals nothing new to them.
+returned. A row could else make a private file of the user part of a set that its author gets to see later. But an
+author can state the SHA-256 only of a picture that they had already.
 """
 
 from __future__ import annotations
@@ -92,8 +93,8 @@ class SetPictures:
             try:
                 if self._identity is None or self._identity != identity(self.path):
                     raise InputError(
-                        f"{self.path}: row {row}: no screenshot (the set is gone, or was written again); expected it "
-                        "as it was: read it again"
+                        f"{self.path}: row {row}: no screenshot: the set was removed or written again since it was "
+                        "opened; expected it unchanged: open it again"
                     )
                 reading = opened[1] if opened is not None and opened[0] is self else _Reading(self.path)
                 found = reading.picture(row)
@@ -125,8 +126,8 @@ class SetPictures:
         numbers = (place.start, place.length or 0, place.record or 0, place.step or 0)
         if any(not 0 <= number < 1 << 62 for number in numbers) or (place.step is not None and place.record is None):
             raise InputError(
-                f"{where}: a screenshot at {', '.join(map(str, numbers))}; expected the offset and length of the "
-                f"picture in {path}, or its record and step"
+                f"{where}: a screenshot at offset {numbers[0]}, length {numbers[1]}, record {numbers[2]}, step "
+                f"{numbers[3]} of {path}; expected numbers of at least 0, and a step only with a record"
             )
         if place.record is None:
             return FileScreenshot(path, place.start, place.length)
@@ -188,8 +189,8 @@ class SetScreenshot:
         wanted = self.reference.sha256
         if wanted and hashlib.sha256(data).hexdigest() != wanted:
             raise InputError(
-                f"{self._where}: the picture at {self.reference.path} is another than the set was written with; "
-                "expected the one of its sha256: put it back"
+                f"{self._where}: the picture at {self.reference.path} has changed since the set was written; "
+                "expected the one whose SHA-256 the row states: put it back"
             )
         return data
 
@@ -343,7 +344,7 @@ class ScreenshotColumn:
 
     def _reference(self, screenshot: Screenshot) -> Cell:
         if not isinstance(screenshot, PlacedScreenshot):
-            raise InputError("a screenshot that lies in no file; expected one that does: embed it")
+            raise InputError("a screenshot that is in no file; expected a file to refer to: embed the screenshot")
         place = screenshot.place()
         sha256 = place.sha256 or hashlib.sha256(screenshot.read()).hexdigest()
         folder, name = os.path.split(os.path.abspath(place.path))

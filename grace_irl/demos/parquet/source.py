@@ -1,8 +1,9 @@
 """Reader for demonstrations in Parquet: one row per state, and metadata for the whole file.
 
 A trajectory of T steps is T+1 consecutive rows with the same number in the column `episode`. The columns `action`,
-`reward` and `log_prob` are null in the last of these rows. A state is a list of fixed or variable size. For grids, the
-columns `height` and `width` allow trajectories of different sizes. docs/demonstrations.md describes the whole schema.
+`reward` and `log_prob` are null in the last of these rows. A state is a list of fixed or variable size. The columns
+`height` and `width` allow grids of different sizes in different trajectories. docs/demonstrations.md describes the
+whole schema.
 """
 
 from __future__ import annotations
@@ -287,8 +288,8 @@ class ParquetSource:
         texts = tuple(self._shared(text) for text in found if text is not None)
         if texts and len(texts) < len(found):
             raise InputError(
-                f"{rows.where}, step {found.index(None)}: no {name} beside others; expected one for each step, "
-                "or none: fill it in"
+                f"{rows.where}, step {found.index(None)}: no {name}, though other steps have one; expected one for "
+                "each step, or none: fill it in"
             )
         longest = max(map(len, texts), default=0)
         if longest > LONGEST_TEXT:

@@ -1,6 +1,6 @@
 """The view of vectors: rounded rows, with a table of the fields that separate positive from negative states best.
 
-A field is one number of the vector, the same in all states.
+A field is one position in the vector. It means the same thing in every state.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ HELPER = f"from typing import Any\n\nimport numpy as np\n\n\n{inspect.getsource(
 
 
 MAX_FIELDS = 24
-"""Maximum number of fields that are written. Of longer vectors they are those with the largest effect (Cohen's d)."""
+"""Maximum number of fields written per state. Longer vectors show those with the largest effect (Cohen's d)."""
 
 
 class VectorView:
@@ -109,7 +109,7 @@ class VectorView:
         )
 
     def words(self, tokens: int) -> str:
-        """See `View`. The result is "", because vectors have no codes that words could stand for."""
+        """See `View`. Always "": a vector has no codes, so words of instructions cannot be matched to any."""
         del tokens
         return ""
 
