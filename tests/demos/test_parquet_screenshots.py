@@ -167,7 +167,7 @@ def test_a_set_that_was_written_again(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"row 0: no screenshot: the set was removed or written again"):
         shot.read()
     path.unlink()
-    with pytest.raises(InputError, match="the set is gone"):
+    with pytest.raises(InputError, match="the set was removed"):
         shot.read()
 
 
