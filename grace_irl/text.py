@@ -68,8 +68,8 @@ def packed(entries: Sequence[str], width: int, indent: str = "    ") -> list[str
 class HarmlessStream:
     """A text stream that escapes invisible characters in all output, also of warnings, logs and libraries.
 
-    The Rich console (`grace_irl.cli.console`) writes to the inner stream, because it escapes text before it adds
-    colours.
+    The Rich console (`grace_irl.cli.console`) bypasses it and writes to the inner stream. It escapes text by itself,
+    and its colour codes must not be escaped.
 
     Args:
         stream: the inner stream. It receives the escaped text, and all calls except `write` and `writelines`.

@@ -31,10 +31,11 @@ class Metrics:
     Attributes:
         fitness: E_{s in S_e}[log D(s)] + E_{s in S_n}[log(1 - D(s))], nats, at most 0 (GRACE, eq. 4.1). S_e and S_n are
             the positive and the negative states. The discriminator D(s) is the probability that s is positive.
-        auc: probability that a random expert state has a higher reward than a random negative one. Ties count one half.
+        auc: probability that a random positive state has a higher reward than a random negative one. Ties count one
+            half.
         accuracy: balanced accuracy at `Separation.threshold`, the best threshold for the training data. Held-out data
             and single tasks have no threshold of their own.
-        separated: whether the smallest expert reward exceeds the largest negative one.
+        separated: whether the smallest reward of a positive state exceeds the largest reward of a negative one.
         experts: number of positive states.
         negatives: number of negative states.
     """
@@ -53,8 +54,8 @@ class Separation:
 
     Attributes:
         train, held_out: metrics over all tasks; held_out is None without held-out data.
-        scale, offset: calibration `D = sigmoid(scale * r + offset - log pi)`, with the reward r and the policy's
-            probability pi of the action; 1 and 0 without calibration.
+        scale, offset: calibration `D = sigmoid(scale * r + offset - log pi)`. r is the reward, and pi the probability
+            of the recorded action (docs/fitness.md). Without calibration the scale is 1 and the offset 0.
         threshold: threshold with the best accuracy on the training data of all tasks. A state is classified as positive
             if its uncalibrated reward is higher. None in runs of older versions, where each accuracy is at the best
             threshold for its own data.

@@ -70,12 +70,14 @@ def _refusal(module: str) -> str | None:
     """The reason to refuse the import of a module; None if the import is allowed."""
     root = module.partition(".")[0]
     if root not in contract.ALLOWED_MODULES:
-        allowed = "numpy, lxml and the standard library's pure parts (docs/contract.md)"
+        allowed = (
+            "numpy, lxml and what the standard library has without files, processes and network (docs/contract.md)"
+        )
         return f"`import {root}` is not allowed; a reward may import {allowed}"
     parts = module.split(".")
     prefixes = {".".join(parts[:n]) for n in range(1, len(parts) + 1)}
     if prefixes & contract.FORBIDDEN_SUBMODULES:
-        return f"`{module}` is not allowed: it serves files, compilers or foreign memory"
+        return f"`{module}` is not allowed: it gives access to files, compilers or memory outside Python"
     return None
 
 

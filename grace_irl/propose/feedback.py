@@ -65,8 +65,8 @@ def material(
 def _known(bench: Workbench, briefing: Briefing, parent: Parent, seed: int | None) -> ParentMaterial:
     """Collect facts about a program.
 
-    The seed draws states for debug(expert_states, negative_states). None omits this call: prompts do not show its
-    output for ancestors.
+    The seed draws states for debug(expert_states, negative_states). Without a seed, this call is omitted. Ancestors get
+    no seed, because prompts do not show its output for them.
     """
     source = parent.program.source
     rewards = bench.rewards.get(parent.program.id, {item.trajectory.digest for item in briefing.items})

@@ -13,7 +13,7 @@ from grace_irl.runs.expand.round import Round, became
 
 GAP = 0.05  # difference of training and held-out accuracy above which there is a warning
 FEW = 5  # number of positive held-out states below which there is a warning
-SHARED = 3  # minimum number of steps with rewards of several trajectories, for the check in `_counts`
+SHARED = 3  # `_counts` decides only if at least this many steps occur in two or more trajectories
 
 
 def warnings(separation: Separation, evidence: EvidencePanel) -> list[str]:
@@ -22,7 +22,8 @@ def warnings(separation: Separation, evidence: EvidencePanel) -> list[str]:
     found = []
     if held_out is not None and separation.threshold is None:
         found.append(
-            f"An older version made this run: an accuracy on held-out data is at the {BEST_HERE}, which flatters it."
+            "An older version made this run: its accuracy on held-out data is too good, because it is at the "
+            f"{BEST_HERE}."
         )
     if held_out is None:
         found.append("No data was held out: the figures say how well the reward fits, not how well it carries over.")
@@ -32,13 +33,13 @@ def warnings(separation: Separation, evidence: EvidencePanel) -> list[str]:
             "the reward has learnt what is peculiar to the demonstrations that it was fitted to."
         )
     if held_out is not None and held_out.experts < FEW:
-        found.append(f"Only {states(held_out.experts, 'positive')} held out: that figure says little.")
+        found.append(f"Only {states(held_out.experts, 'positive')} held out: the accuracy on them says little.")
     if not train.separated:
         few, many = evidence.mistakes
-        included = "" if held_out is None else ", held-out ones included"
+        of = "" if held_out is None else "of all states, held-out ones included, "
         found.append(
-            f"Training states are not separated: {states(few, 'positive')} and {states(many, 'negative')} lie on the "
-            f"wrong side of the threshold{included}."
+            f"Training states are not separated: {of}{states(few, 'positive')} and {states(many, 'negative')} lie on "
+            "the wrong side of the threshold."
         )
     elif held_out is not None and not held_out.separated:
         found.append("Training states are separated, held-out ones are not.")
@@ -53,8 +54,8 @@ def _flat(separation: Separation, evidence: EvidencePanel) -> list[str]:
     found = []
     if _counts(evidence):
         found.append(
-            "The reward depends on nothing but the number of the state: it counts, and tells experts by how long their "
-            "episodes are."
+            "The reward depends only on the step of the episode, not on what a state contains: it can tell experts "
+            "only by the length of their episodes."
         )
     worst = [name for name, (train, _) in separation.tasks.items() if train.accuracy <= 0.5]
     if worst:

@@ -30,8 +30,9 @@ layout of a state, and whether to compute the components of rewards. The reply i
 "0"."""
 
 TURN = struct.Struct("<IIIi")
-"""Format of a turn's header: the number of steps, the number of new episodes, the length in bytes of the instructions
-in JSON, and the form of an action. The form is `NO_ACTION`, 0 for a number, or n for a vector of n numbers."""
+"""Format of a turn's header: the number of steps, the number of new episodes, the length in bytes of their task
+instructions in JSON, and the form of an action. The form is `NO_ACTION`, 0 for a number, or n for a vector of n
+numbers."""
 
 NO_ACTION = -1
 

@@ -133,7 +133,7 @@ class EvaluatorSuite(ABC):
                 elif floor <= found.score:
                     assert again.score == found.score
 
-    def test_honest_programs_are_verified_and_broken_ones_are_not(self) -> None:
+    def test_honest_programs_are_verified_and_a_problem_is_one_line(self) -> None:
         with self.opened() as evaluator:
             for source in self.valid:
                 assert evaluator.verify(program(source)) == ""

@@ -252,7 +252,7 @@ class Reward:
         return float(self.n)
 """
     run = fitted(tmp_path / "run", tmp_path / "set.parquet", Given(source))
-    assert any("nothing but the number of the state" in each for each in warnings(page(run, tmp_path / "r.html")))
+    assert any("depends only on the step of the episode" in each for each in warnings(page(run, tmp_path / "r.html")))
 
 
 def test_goal_states_are_those_that_were_marked(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Search for the most likely reading of the instructions by annealing, with the probability of each meaning of a word.
+"""Search for the most likely reading of the instructions by annealing, and compute probabilities of words' meanings.
 
 A reading gives meanings to words. A meaning is the index of a filter, a condition on one feature of a thing. A reading
 also has constants, which are filters that apply under every instruction. All costs are in nats.
@@ -122,11 +122,11 @@ STEPS_PER_CHOICE = 36
 DOUBT = 1.5
 """Divisor of costs before they become probabilities. Costs are too large, as they add up correlated evidence."""
 PROFILE_MARGIN = 12.0
-"""Nats. If another meaning of a word makes the best reading at most this much more costly, the meanings of the other
-words are optimised for it."""
+"""In nats. In the best reading, one word is given another meaning. If that raises the cost by at most this much, the
+meanings of the other words are optimised while this one stays fixed."""
 FREE_MARGIN = 4.0
-"""Nats. If the optimised reading costs at most this much more than the best one, the meanings of all words are then
-optimised, including the one of this word."""
+"""In nats. If the result costs at most this much more than the best reading, the meanings of all words are optimised
+next, including the fixed one."""
 
 
 def learn(lexicon: Lexicon, events: Sequence[int], seed: int, known: Sequence[GridReading] = ()) -> Posterior:
@@ -202,7 +202,7 @@ def wander(lexicon: Lexicon, reading: GridReading, steps: int, rng: np.random.Ge
     """Walk from a reading by Metropolis' rule, and return the last reading.
 
     The temperature is constant, a random value from 1 to `HOT`. Above 1, the walk also reaches unlikely readings. So
-    there are enough variations even if few readings are likely.
+    many calls give many different readings, even if few are likely.
     """
     walk = Walk(lexicon, reading)
     temperature = float(rng.uniform(1.0, HOT))

@@ -1,4 +1,4 @@
-"""The parts of a program that waits for an event: filters on a thing, meanings of words, and steps of an instruction.
+"""Interpretations of instructions in a grid world: which event, on which thing, earns the reward.
 
 For example, "pick up the red ball" may mean: the event is "taken", channel 0 of the thing is 6, and channel 1 is 0.
 A `Hypothesis` is such an interpretation of all instructions. An `Outline` is its form for the writer of the program.
@@ -16,7 +16,7 @@ from grace_irl.synthesis.grid.scene import EVENTS, SIDES, Perception
 Feature = Literal["event", "channel 0", "channel 1", "channel 2", "side", "count"]
 CHANNELS: tuple[Feature, ...] = ("channel 0", "channel 1", "channel 2")
 STATIC: tuple[Feature, ...] = ("channel 0", "channel 1", "side")
-"""Features that a thing has in the first state, so that an instruction can refer to them."""
+"""Features of a thing that seldom change after the first state, so that an instruction can refer to them."""
 
 Novel = Literal["ignore", "guess", "require"]
 Arrangement = Literal["then", "after", "both", "beside"]
@@ -59,7 +59,8 @@ class Plan:
     * both: the parts happen in any order, as in "take the key and the ball".
     * beside: the right part describes a neighbour of the thing on the left, as in "the ball next to the box".
 
-    Instructions are split first at separators whose arrangement is then or after, next at both, and last at beside.
+    Instructions are split first at separators of the arrangements "then" and "after", next at those of "both", and last
+    at those of "beside".
 
     Attributes:
         separators: sorted pairs of a word and its arrangement; () if every instruction is one step.
@@ -101,8 +102,8 @@ def _cut(words: Words, separators: Sequence[str]) -> tuple[Words, ...]:
 
 
 SEVERAL = Filter("count", 1)
-"""The meaning of "a" in contrast to "the": several things match. It has an influence on the cost of readings. Programs
-do not test it, because it excludes no thing."""
+"""The meaning of "a" in contrast to "the": several things match. Only the search for an interpretation uses it
+(`learn.py`). Programs do not test it, because it excludes no thing."""
 
 Meanings = tuple[tuple[str, tuple[Filter, ...]], ...]
 """Pairs of a word and its filters. A thing fits the word if it passes one of these filters."""
@@ -118,9 +119,10 @@ class Hypothesis:
             replaces it.
         meanings: sure meanings of words. An event earns no reward if its thing does not fit them.
         guesses: possible meanings of words. An event that fits the meanings but not the guesses earns half the reward.
-        novel: treatment of a word that is not in training. "ignore": it has no effect. "guess" and "require": it names
-            a value that no known word names. If a thing with such a value is present at the start, events of other
-            things earn half the reward ("guess") or nothing ("require").
+        novel: treatment of a word that is not in training. With "ignore" it has no effect. With "guess" and "require"
+            the program assumes that it names a value without a known word. For example, if no known word names the
+            value 5 and a thing has it at the start, then an event on a thing without it earns half the reward
+            ("guess") or none ("require").
     """
 
     plan: Plan

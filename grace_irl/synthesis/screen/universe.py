@@ -21,7 +21,7 @@ BEAM = 16
 MAX_LENGTH = 5
 """Maximum number of conditions in a conjunction."""
 GROWN = 24
-"""Number of extensions of a conjunction by one condition that the beam search considers: those of lowest cost."""
+"""The beam search extends a conjunction by one condition. It considers this many extensions, those of lowest cost."""
 
 
 class Vocabulary:
@@ -53,7 +53,7 @@ class Vocabulary:
         return fit
 
     def table(self, places: Iterable[tuple[Iterable[int], int]], wanted: Sequence[int]) -> NDArray[np.bool_]:
-        """(places, wanted): whether each wanted pattern holds at each place.
+        """Array of shape (places, wanted): whether each wanted pattern holds at each place.
 
         Args:
             places: the looks at each place, and its instruction.
@@ -73,7 +73,7 @@ class Vocabulary:
         return np.stack(rows) if rows else np.zeros((0, len(wanted)), dtype=np.bool_)
 
     def _row(self, keys: Iterable[tuple[int, int]], columns: NDArray[np.int64], width: int) -> NDArray[np.bool_]:
-        """(width,): whether one of the looks fits each wanted pattern.
+        """Array of shape (width,): for each wanted pattern, whether at least one look in `keys` fits it.
 
         Args:
             keys: pairs of a look and its instruction; -1 for the patterns that do not depend on the instruction.
@@ -106,11 +106,12 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class Conjunction:
-    """A conjunction of conditions, given by their columns in a `Universe`.
+    """A conjunction of conditions, given by their columns in a `Universe`. It marks the rows that it hits as goals.
 
     Attributes:
         columns: sorted numbers of the columns.
-        cost: cost of mistakes in nats, plus the prices of the conditions, minus the cost of marking no goal.
+        cost: cost of wrongly marked and missed rows in nats, relative to marking no row, plus the prices of the
+            conditions.
         hits: (rows,) whether each row of the evidence has a place where all conditions hold. A row is a screen under an
             instruction.
     """
@@ -182,7 +183,7 @@ class Universe:
                         grown[key] = (tuple(sorted((*columns, column))), narrower, cost)
             beam = sorted(grown.values(), key=lambda one: (one[2], one[0]))[:BEAM]
             for columns, mask, cost in beam:
-                # Of conjunctions that hold in equal rows, the result keeps the cheapest: only rows are marked as goals.
+                # Of conjunctions that hit the same rows, the result keeps the cheapest.
                 hits = self.hits(mask)
                 key = np.packbits(hits).tobytes()
                 if key not in found or cost < found[key].cost - 1e-9:
