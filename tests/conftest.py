@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -53,7 +54,10 @@ def _zygotes() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _job_processes() -> Iterator[None]:
-    """Jobs do not import torch anew."""
+    """Jobs do not import torch anew, where their processes can be forked (Linux)."""
+    if sys.platform != "linux":
+        yield
+        return
     from grace_irl.work import process
     from tests.fakes.job_processes import Subprocess, end_server
 

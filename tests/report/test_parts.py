@@ -43,7 +43,7 @@ EMPTY = gather([])
         (metrics(1.0, separated=True), metrics(1.0, separated=True), []),
         (metrics(1.0, separated=True), metrics(0.8), ["Accuracy falls from 1.0000", "held-out ones are not"]),
         (metrics(1.0, separated=True), metrics(1.0, separated=True, experts=2), ["Only 2 positive states held out"]),
-        (metrics(0.9), metrics(0.9), ["Training states are not separated: of all states, held-out ones included, 0 positive states"]),
+        (metrics(0.9), metrics(0.9), ["are not separated: of all states, held-out ones included, 0 positive"]),
     ],
 )
 def test_warnings(train: Metrics, held_out: Metrics | None, words: list[str]) -> None:
