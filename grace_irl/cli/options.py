@@ -26,12 +26,15 @@ Given = dict[str, object]
 
 
 def mirrored(name: str, value: object) -> bool:
-    """Whether an option has the value of its environment variable, which the user may have set for other commands."""
+    """Whether an option has the value of its environment variable. Such a value may be meant for other commands."""
     return value is not None and os.environ.get(mirror(name)) == str(value)
 
 
 def with_settings(command: Callable[..., None], settings: Iterable[Setting]) -> Callable[..., None]:
-    """A command with an option for each of `settings`. Its parameter `given` receives their values by key."""
+    """Wrap a command in a function with an option for each setting that has a flag.
+
+    The values are passed to the parameter `given` of `command`, by the settings' keys.
+    """
     own = [each for name, each in inspect.signature(command, eval_str=True).parameters.items() if name != "given"]
     flags = {each.keyword: each for each in settings if each.flag}
 
@@ -136,7 +139,7 @@ MaxMemory = Annotated[
     typer.Option(
         "--max-memory",
         metavar="SIZE",
-        help="Refuse demonstrations and policies that need more memory, such as 4G or 512M.",
+        help="Refuse demonstrations and policies that need more memory than SIZE, such as 4G or 512M.",
         show_default="80 % of what is available",
         envvar=mirror("max-memory"),
         callback=_state,

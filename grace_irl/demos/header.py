@@ -187,7 +187,7 @@ def merge(headers: Sequence[Header], names: Sequence[str]) -> Metadata:
         if other.kind != first.kind:
             raise InputError(
                 f"{name}: {other.kind} states beside {names[0]} with {first.kind} states; "
-                "expected one kind in a set: fit them apart"
+                "expected one kind in a set: fit each by itself"
             )
         if first.fields and other.fields and other.fields != first.fields:
             raise InputError(

@@ -79,7 +79,7 @@ def choose_kind(
 
 
 def _expected(certain: Collection[str], left: Sequence[str]) -> str:
-    return "one kind in a set: fit them apart" if certain else f"--kind {' or '.join(left)}, or none of them"
+    return "one kind in a set: fit each by itself" if certain else f"--kind {' or '.join(left)}, or none of them"
 
 
 def of_values(trajectories: Iterable[States], kinds: Sequence[str]) -> KindChoice:

@@ -279,7 +279,7 @@ def _require_one_rule(votes: Sequence[_Vote]) -> None:
     other = next((vote for vote in votes if vote.rule != votes[0].rule), None)
     if other is not None:
         raise InputError(
-            f"{votes[0]}, and {other}; expected one label rule in a fit: choose it with --label, or fit them apart"
+            f"{votes[0]}, and {other}; expected one label rule in a fit: choose it with --label, or fit each by itself"
         )
 
 

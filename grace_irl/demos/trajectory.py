@@ -80,9 +80,9 @@ class Trajectory:
         for name, least in (("rewards", -np.finfo(np.float64).max), ("log_probs", -np.inf)):  # log(0) = -inf is valid
             column = getattr(self, name)
             if column is not None and (column.ndim != 1 or not ((column >= least) & (column < np.inf)).all()):
+                found = f"{name} of shape {column.shape}" if column.ndim != 1 else f"{name} that are not finite"
                 raise InputError(
-                    f"{where}: {name} of shape {column.shape}, or not finite; expected one finite number for each "
-                    "step: clean the data, or leave them out"
+                    f"{where}: {found}; expected one finite number for each step: clean the data, or leave {name} out"
                 )
         if self.screenshots and len(self.screenshots) != len(self.states):
             raise InputError(
@@ -201,12 +201,12 @@ class Demonstrations(Sequence[Demonstration]):
             if trajectory.kind != self.metadata.kind:
                 raise InputError(
                     f"{trajectory.source}: {trajectory.kind} states in a set of {self.metadata.kind} states; "
-                    "expected one kind: fit them apart"
+                    "expected one kind: fit each by itself"
                 )
             first, kind = self.items[0].trajectory, trajectory.state_kind
             if kind.signature(trajectory.states) != kind.signature(first.states):
                 said = kind.unlike(trajectory.states, first.states, first.source)
-                raise InputError(f"{trajectory.source}: {said}: fit them apart")
+                raise InputError(f"{trajectory.source}: {said}: fit each by itself")
 
     def __len__(self) -> int:
         return len(self.items)

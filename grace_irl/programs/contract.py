@@ -72,7 +72,7 @@ class SourceProblem:
     Attributes:
         line: line number, from 1; 0 for the source as a whole.
         text: description and remedy.
-        kind: status of a run of this source in the sandbox (see `sandbox.protocol.Status`).
+        kind: the status that the sandbox reports for a source with this problem (see `sandbox.protocol.Status`).
     """
 
     line: int

@@ -37,7 +37,7 @@ class PromptSettings:
 
 
 class Prompter:
-    """The writer of a run's prompts. The content of a prompt depends only on the request and its parents.
+    """The writer of a run's prompts. Between calls of `shrink`, a prompt depends only on the request and its parents.
 
     Args:
         bench: data and sandbox of the run.

@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 WIDTH, NARROW = 600, 380
 """Width in pixels of a chart on its own, and of a chart beside another one."""
-BINS = 40  # number of bars on each side of a histogram
+BINS = 40  # number of intervals of a histogram; each has a bar upwards and one downwards
 POINTS = 400  # maximum number of points of a line; a longer line keeps the extremes of each section
 LIMIT = 1e15  # maximum absolute value in a chart; larger values are clipped
 HAIR = 1.5  # minimum height in pixels of a bar that is not empty, so that one state among thousands is visible

@@ -24,7 +24,7 @@ class ImageKind(StateKind):
     """Images: `(T+1, h, w, c)` bytes with c = 1, 3 or 4 channels. Programs receive `(h, w, c)` int64.
 
     Bytes become int64 because differences of bytes wrap around. Grids become int64, too. So programs receive the same
-    type from a set of bytes, whether it is read as grids or as images.
+    type from demonstrations that are stored as bytes, whether they are read as grids or as images.
 
     All images of a set have the same number of channels. Their sides may differ between trajectories.
     """
@@ -49,7 +49,7 @@ class ImageKind(StateKind):
         """See `StateKind`."""
         if values.most <= LIKELY_CODES and values.channels in (0, 3):
             return (
-                f"{values.side} and more rows and columns with a value of {values.highest}, and codes of large "
+                f"the value {values.highest} in states of {values.side} or more rows and columns, and codes of large "
                 f"grids stay below {BRIGHT}"
             )
         return f"at least {values.most} different values in a channel, and grids have up to {LIKELY_CODES}"
@@ -66,9 +66,8 @@ class ImageKind(StateKind):
 
     def unlike(self, states: States, others: States, beside: str) -> str:
         """See `StateKind`."""
-        return (
-            f"images of {states.shape[3]} channels beside {beside} with {others.shape[3]}; expected one number of them"
-        )
+        found = f"images of {states.shape[3]} channels, but of {others.shape[3]} in {beside or 'the first trajectory'}"
+        return f"{found}; expected one number of channels"
 
     def numbers(self, states: States) -> NDArray[np.float64]:
         """See `StateKind`."""
@@ -131,8 +130,8 @@ class ImageCensus:
         """Add images `(T+1, h, w, c)`."""
         if states.shape[3] != self._channels:
             raise InputError(
-                f"{where}: images of {states.shape[3]} channels in a set of images of {self._channels}; expected one "
-                "kind and number of channels"
+                f"{where}: images of {states.shape[3]} channels in a set of images of {self._channels} channels; "
+                "expected one number of channels"
             )
         self._counts += ValueTally.counted(states)
 

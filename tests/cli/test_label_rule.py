@@ -74,7 +74,7 @@ def test_tasks_of_environments_that_call_for_different_rules(
     assert main(["fit", *words, "--out", str(tmp_path / "run"), *QUICK]) == 2
     assert capsys.readouterr().err.strip() == (
         "grace-irl: Hopper-v5 calls for 'all', and PointMaze_UMaze-v3 calls for 'last'; expected one label rule in a "
-        "fit: choose it with --label, or fit them apart"
+        "fit: choose it with --label, or fit each by itself"
     )
     assert not (tmp_path / "run").exists()
     found, told = fitted(capsys, *words, "--label", "all", "--out", str(tmp_path / "run"), *QUICK)

@@ -113,7 +113,7 @@ def test_large_flat_drawings_are_images(tmp_path: Path) -> None:
     assert load([tmp_path / "expert-0.npz"], kind="grid").metadata.kind == "grid"
     choice = load([tmp_path / "expert-0.npz"]).choice
     assert choice is not None
-    assert "40 and more rows and columns with a value of 255" in choice.line
+    assert "the value 255 in states of 40 or more rows and columns" in choice.line
 
 
 def test_what_minigrid_draws_is_an_image_and_its_codes_are_a_grid(tmp_path: Path) -> None:

@@ -27,7 +27,8 @@ from grace_irl.errors import InputError
 MAGIC = b"ARROW1\0\0"
 
 COLUMNS = ("observations", "actions", "rewards", "terminations", "truncations", "infos.log_prob")
-"""Columns that are read from a Parquet file. Of arrow files all columns are read, because they are not compressed."""
+"""Columns that are read from a Parquet file. An arrow file is read as a whole: it is not
+compressed, so it needs no more memory than its size."""
 
 TEXT_BYTES = 64
 """Size in bytes of one text in a list, without its characters."""

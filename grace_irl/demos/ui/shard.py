@@ -42,7 +42,7 @@ def is_name(path: str | Path) -> bool:
 
 
 def is_shard_of_folder(path: Path) -> bool:
-    """Whether a path in a folder is a shard. A file with a suffix other than `.gz` is judged by its name alone."""
+    """Whether a path in a folder is a shard. The name decides, or the first bytes if the suffix is `.gz` or missing."""
     return path.is_file() and (is_name(path) or (path.suffix in ("", ".gz") and is_tfrecord(path)))
 
 
@@ -124,7 +124,7 @@ def _next(stream: BinaryIO, where: str) -> bytes | None:
         raise InputError(f"{where}: {len(head)} bytes of a header of {_HEADER.size}; {_AGAIN}")
     length, stated = _HEADER.unpack(head)
     if masked(checksum(head[:8])) != stated:
-        raise InputError(f"{where}: the checksum of its length is wrong; expected a TFRecord file: {_AGAIN}")
+        raise InputError(f"{where}: the checksum of its length is wrong: no TFRecord file, or a damaged one; {_AGAIN}")
     if length > MAX_RECORD:
         raise InputError(f"{where}: {length:,} bytes; expected at most {MAX_RECORD:,}: one episode in a record")
     data, crc = _read(stream, length)
@@ -202,10 +202,10 @@ class Shard:
 
         The current record of `records` and the last result of `record` are in memory. For another record, reading
         continues after the last result. Reading restarts at the beginning of the file if the record lies before that
-        result, or if the file has changed.
+        result, if the file has changed, or if another shard was read in between.
 
         Raises:
-            InputError: the file is missing or has changed.
+            InputError: the file is missing, damaged, or has no such record any more.
         """
         if self._current is not None and self._current[0] == number:
             return self._current[1]
@@ -260,7 +260,7 @@ class _Walk:
             data = next((data for self.number, data in self._records if self.number == number), None)
             if data is None:
                 found = f"{self.shard.path}: no record {number} any more"
-                raise InputError(f"{found}; expected the file as it was: read it again")
+                raise InputError(f"{found}; expected an unchanged file: load the demonstrations again")
             self._record = self.shard.parsed(data, number)
         return self._record
 
@@ -284,7 +284,7 @@ class RecordScreenshot:
         where = f"{self.shard.path}: record {self.number}, screenshot {self.step}"
         screenshots = self.shard.record(self.number).screenshots
         if self.step >= len(screenshots):
-            raise InputError(f"{where}: not there any more; expected the file as it was: read it again")
+            raise InputError(f"{where}: not there any more; expected an unchanged file: load the demonstrations again")
         return checked(screenshots[self.step], where)
 
     def place(self) -> Place:

@@ -15,9 +15,8 @@ MOST = 400
 """Maximum number of differing nodes in both screens together. With more, `difference` returns None."""
 
 MANY = 8
-"""Minimum number of distinct lines in a screen at which a difference requires similarity.
-
-If such a screen shares fewer than a quarter of its lines with the screen before, `difference` returns None."""
+"""A number of distinct lines. If a screen has at least this many, and fewer than a quarter of them stand on the screen
+before, `difference` returns None."""
 NEAR = 40  # maximum characters of a label that describes the position of a node
 
 
@@ -131,7 +130,7 @@ def _change(one: Item, two: Item) -> str:
     told = [name for name in ("text", "desc", "hint") if getattr(one, name) != getattr(two, name)]
     parts = []
     for name in told:
-        # If the description equals the text before and after, its change is that of the text.
+        # A description that copied the text and still does is written as `desc=text`, not as a change of its own.
         if name == "desc" and old.get(name) == new.get(name) == "desc=text":
             parts.append("desc=text")
             continue
