@@ -1,7 +1,7 @@
 """The choice of the label rule for a set of demonstrations.
 
-A label rule decides which expert states are positive: "all", the "last" one, or the states marked as "goal". The
-criteria are the same for all file formats.
+A label rule decides which expert states are positive: "all", the "last" one, or the states marked as "goal". Positive
+states should get a high reward. The rule is chosen in the same way for all file formats.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CONTINUING = (
     *("hopper", "halfcheetah", "walker2d", "ant", "humanoid", "humanoidstandup", "swimmer", "inverted", "reacher"),
     *("invertedpendulum", "inverteddoublependulum", "pusher", "cartpole", "pendulum", "bipedalwalker", "cheetah"),
 )
-"""First words of the names of environments without a goal, in which every expert state is a good state."""
+"""First words of the names of environments in which no goal ends an episode, so that every expert state is positive."""
 GOAL_FIELD = "desired_goal"
 """Name of the part of an observation that holds the goal, in Gymnasium's goal environments."""
 
@@ -60,7 +60,7 @@ class _Vote:
 
     Attributes:
         rule: the rule.
-        by: "file" if the file states the rule, "environment" if the rule follows from a known environment.
+        by: "file" if the file's metadata contain the rule, "environment" if the rule follows from the environment.
         name: name of the file or of the environment.
     """
 
@@ -74,11 +74,11 @@ class _Vote:
 
 @dataclass
 class RuleEvidence:
-    """Evidence for the label rule of a set, collected in one pass.
+    """Evidence for the label rule of a set of demonstrations, collected in one pass.
 
     Attributes:
         kind: name of the states' kind, such as "grid".
-        origins: name and metadata of each file that was not given as negatives.
+        origins: name and metadata of each file, except for the files given as negatives (`--negatives`).
         experts, negatives: number of expert and of negative trajectories.
         ended: number of expert trajectories that the environment ended.
         cut: number of expert trajectories that a time limit ended.
@@ -175,10 +175,10 @@ def choose_rule(demonstrations: Demonstrations, asked: LabelRule | Literal[""] =
 
     1. the user's choice (`--label`);
     2. the rule in the metadata of the files with expert trajectories;
-    3. goal states, if they are marked in every expert trajectory;
+    3. goal states: "goal" if they are marked in all expert trajectories;
     4. the environments of the files, if this module lists them or if their observations have a part `desired_goal`;
-    5. the endings, in two cases: the environment ended all expert episodes and a time limit all negative ones, or a
-       time limit ended all expert episodes;
+    5. the endings: "all" if a time limit ended all expert episodes; "last" if the environment ended all of them and a
+       time limit ended all negative episodes;
     6. the default rule for the kind of the states, such as "last" for grids.
 
     The environment's rewards are not a criterion, because the search must not learn from them. So a set gets the same
@@ -195,7 +195,7 @@ def choose_rule(demonstrations: Demonstrations, asked: LabelRule | Literal[""] =
 
 
 def rule_of(metadata: Metadata) -> LabelRule | Literal[""]:
-    """The rule in the metadata, else the rule that follows from their environment or fields, else ""."""
+    """The rule in the metadata; else the rule that follows from the environment or fields in the metadata; else ""."""
     vote = _vote("", metadata)
     return vote.rule if vote is not None else ""
 
@@ -234,7 +234,7 @@ def require_roles_for(choice: RuleChoice, demonstrations: Demonstrations) -> Non
 
 
 def untested(demonstrations: Demonstrations) -> str:
-    """A one-line warning about what a set without negative trajectories cannot test; "" if the set has some.
+    """A one-line warning about the meaning of accuracies on a set without negative trajectories; "" if it has some.
 
     Args:
         demonstrations: the set, with a split for each trajectory.

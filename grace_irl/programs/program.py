@@ -20,9 +20,9 @@ class Definition:
         name: qualified name, such as "near" or "Reward.near".
         digest: hash of the normalised syntax tree (16 hex digits).
         within: "module" at the top level, "class" if all enclosing definitions are classes, else "function".
-        calls: number of places in the source that call it by name, such as `near(…)`, `self.near(…)` or
-            `Reward.near(…)`. This includes recursive calls.
-        first, last: numbers of the first and last line, from 1, including decorators.
+        calls: number of calls of the function or class by name in the source, such as `near(…)`, `self.near(…)` or
+            `Reward.near(…)`. Recursive calls are included.
+        first, last: line numbers, from 1, of the first line (with decorators) and of the last line.
     """
 
     name: str
@@ -43,9 +43,9 @@ class Program:
         nodes: number of nodes in the syntax tree. Of two equally good programs, the smaller one ranks higher.
         operator: operator of the search that made the program, such as "initialise" or "mutate".
         parents: ids of the programs from which it was made.
-        prior: difference of two log-probabilities under the proposer, which wrote the program: that of this program
-            minus that of the proposer's best one. In nats, at most 0; 0 if unknown. It affects the ranking most if
-            there are few demonstrations.
+        prior: log-prior of this program minus the log-prior of the proposer's best program, in nats. The proposer,
+            which wrote the program, determines both. The value is at most 0; 0 if unknown. The fewer the
+            demonstrations, the more the prior affects the ranking.
         functions: functions and classes of the program.
         takes_action: whether reward_fn takes (state, action, next_state) instead of (state).
     """
@@ -101,8 +101,9 @@ class _Found:
     Attributes:
         functions: functions and classes in order of appearance. Their `calls` are still 0.
         classes: qualified names of classes.
-        calls: calls by name, each as (scope, owner, name). In `self.near(…)` the owner is "self" and the name is
-            "near". The owner of a plain name is "".
+        calls: calls by name, each as (scope, owner, name). The scope is the qualified name of the enclosing function or
+            class; "" at the top level. In `self.near(…)` the owner is "self" and the name is "near". In `near(…)` the
+            owner is "".
     """
 
     functions: list[Definition] = field(default_factory=list)
@@ -124,7 +125,7 @@ def identify(tree: ast.Module) -> Identity:
 
 
 def text_id(source: str) -> str:
-    """The id of a source that does not parse: a hash of its text. No syntax tree has the same id."""
+    """The id of a source that does not parse: a hash of its text. No source that parses has this id."""
     text = b"text:" + source.encode("utf-8", "surrogatepass")
     return hashlib.sha256(text).hexdigest()[:DIGEST_CHARS]
 
@@ -192,7 +193,7 @@ def _within(scope: str, classes: set[str]) -> Within:
 
 
 def _callee(function: ast.expr) -> Iterable[tuple[str, str]]:
-    """Yield the owner ("" for a plain name) and name of a called function; nothing if the call does not name it."""
+    """Yield owner and name of a called function, as in `_Found.calls`; nothing for a call such as `table[0](…)`."""
     match function:
         case ast.Name(id=name):
             yield "", name
@@ -209,9 +210,9 @@ def _called(found: _Found) -> Counter[str]:
     for scope, owner, name in found.calls:
         parts = scope.split(".") if scope else []
         around = [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
-        if owner == "":  # from the innermost scope outwards; code does not see names of enclosing classes
+        if owner == "":  # search from the innermost scope outwards; names defined in a class need an owner
             wanted = [f"{outer}.{name}" for outer in around if outer not in found.classes] + [name]
-        elif owner in ("self", "cls", "super"):  # a method of the enclosing class, or else of another class
+        elif owner in ("self", "cls", "super"):  # a method of the enclosing class, else of any; for super, of any
             own = [f"{outer}.{name}" for outer in around if outer in found.classes]
             others = sorted(f"{each}.{name}" for each in found.classes)
             wanted = others if owner == "super" else own + others
@@ -224,7 +225,7 @@ def _called(found: _Found) -> Counter[str]:
 
 
 def _without_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The statements of a body without its docstring; `pass` if there are no others."""
+    """The statements of a body without its docstring; a `pass` if nothing else is left."""
     if not body or not isinstance(body[0], ast.Expr):
         return body
     value = body[0].value

@@ -1,7 +1,8 @@
 """The protocol of all methods that train a policy: GRACE, GAIL, AIRL, BC, PPO on the true reward.
 
 A method receives a `PolicyProblem` and a seed, and returns a `Trained`. It does not evaluate its policy. Instead it
-calls `watch` with the policy several times during training, so that a comparison evaluates all methods alike.
+calls a function `watch` with the policy several times during training. A comparison uses these calls to evaluate all
+methods alike.
 
 For a fair comparison, the problem fixes everything that methods share: the environments, the observations, the learner
 with its networks and settings, the number of steps, and whether all episodes have the same length.
@@ -84,7 +85,8 @@ class PolicyProblem:
         make_env: factory of one Gymnasium environment with the true reward and the policy's observations (a `Box`).
             If there is a goal, the last step of an episode has `info["is_success"]`. The caller closes the environment.
         observe: function from a trajectory of T steps to the policy's observations of its states, `(T+1, ...)`. With a
-            `horizon`, `make_env` also appends a flag to vectors, which is 1 after an episode's end. `observe` does not.
+            `horizon`, vectors from `make_env` have a last component that is 1 after the episode's end. Vectors from
+            `observe` lack this component.
         make_learner: function from a vector environment of Stable-Baselines3 and a seed to an untrained on-policy
             algorithm of Stable-Baselines3 (PPO).
         steps: maximum environment steps of training, summed over all environments.
@@ -93,10 +95,10 @@ class PolicyProblem:
         norm_reward: whether to divide the learner's rewards by the standard deviation of their discounted return
             (`VecNormalize`). This applies to all methods.
         watches: number of calls of `watch` during training, evenly spaced, the last one at the end.
-        keeps: environment steps after which a method keeps a copy of its policy (`Trained.kept`), in rising order. The
-            end of training is not among them.
-        horizon: number of steps of every episode in the fixed-horizon form (`grace_irl.rl.horizon`), both in `make_env`
-            and for experts; 0 if episodes keep their own lengths.
+        keeps: counts of environment steps, in rising order. After each, a method keeps a copy of its policy
+            (`Trained.kept`). The count at the end of training is not among them.
+        horizon: number of steps that all episodes have, in `make_env` and for experts; 0 if episodes keep their own
+            lengths. After a terminal state, an episode continues with reward 0 (`grace_irl.rl.horizon`).
         log: folder for the method's own logs (TensorBoard); None: no logs.
 
     Raises:
@@ -146,7 +148,8 @@ class Trained:
         notes: remarks on this training for readers of the results, one line each.
         paid: form in which the learner received `reward`. A later training on `reward` in another environment uses
             this form too.
-        kept: copies of the policy at `PolicyProblem.keeps`, in order, without `policy`.
+        kept: copies of the policy after the steps in `PolicyProblem.keeps`, in order. The final policy is not among
+            them.
     """
 
     policy: Policy
@@ -192,7 +195,7 @@ class PolicyMethod(Protocol):
 
 GROUP = "grace_irl.baselines"
 """Group of entry points through which installed distributions offer methods. Each entry point names a frozen dataclass
-that is a `PolicyMethod`. Its fields are the method's settings."""
+that implements `PolicyMethod`. The dataclass's fields are the method's settings."""
 
 
 def offered() -> tuple[str, ...]:
@@ -249,6 +252,6 @@ def _points() -> dict[str, EntryPoint]:
 
 
 def _settings(made: Any) -> list[str]:
-    """The names of a method's settings, which are the dataclass fields of its constructor."""
+    """The names of a method's settings, which are the dataclass fields that its constructor accepts."""
     fields = dataclasses.fields(made) if dataclasses.is_dataclass(made) else ()
     return [field.name for field in fields if field.init]

@@ -44,7 +44,7 @@ from grace_irl.version import __version__
 FRUITLESS_POPULATIONS = 2
 
 OpensEvaluator = Callable[[Workbench], Evaluator]
-"""Function that makes the evaluator of a run from its `Workbench`: its data, its sandbox and a cache of rewards."""
+"""Function that makes the evaluator of a run. The `Workbench` holds the run's data, sandbox and cache of rewards."""
 
 CHANGEABLE = (
     "search.generations",
@@ -63,7 +63,8 @@ CHANGEABLE = (
 )
 """Settings that may change when a run is resumed. An entry is a whole key or the beginning of keys."""
 ENDS_SEARCH = ("search.generations", "search.reshape", "stop.target_accuracy", "stop.plateau")
-"""Settings of `CHANGEABLE` that must not change after reshaping has begun: recorded requests depend on them."""
+"""Settings of `CHANGEABLE` that must not change once a run has begun its last stage, the reshaping of the best program.
+The recorded requests of that stage depend on them."""
 
 
 @dataclass(frozen=True)
@@ -74,10 +75,10 @@ class Parts:
         demonstrations: demonstrations in place of `config.data.demos`.
         proposer: proposer in place of the one named in `config.proposer`.
         sandbox: open sandbox in place of a new one.
-        listener: callback for the state of the run, called after each answer and after each result.
+        listener: callback that gets a snapshot of the run after each answer and after each result.
         note: callback for lines to the user, for example about a lost server.
-        whole: folder of the expansion or comparison that contains the run; None for a separate run. Messages name it
-            as the folder to resume.
+        whole: folder of the expansion or comparison that contains the run; None for a separate run. Messages tell the
+            user to resume this folder instead of the run's.
         reason: reason for the label rule, if the expansion or comparison has chosen the rule; else "".
     """
 
@@ -160,11 +161,11 @@ def resume(
         flags: changed settings by `section.key`. Only settings in `CHANGEABLE` may change.
         sets: changed settings as texts of the form `section.key=value`.
         parts: objects and callbacks of the caller.
-        vouched: the configuration that a trusted expansion or comparison has for this run; None without one.
+        vouched: configuration of this run from the trusted expansion or comparison that contains it; None without one.
 
     Raises:
-        InputError: a folder that is no run, a run of another format, or one in use by another process. Also a setting
-            that must not change or lacks authorisation, or demonstrations that differ from the run's.
+        InputError: a folder that is no run, a run of another format, or a run that another process uses. Also a
+            setting that must not change or lacks authorisation, or demonstrations that differ from the run's.
         GraceError: no valid program was found, or the model's server is lost. The run is saved.
         Interrupted: Ctrl-C. The run is saved.
     """
@@ -229,7 +230,7 @@ def _work(
     store: Store,
     parts: Parts,
 ) -> Run:
-    """Run the search with open and checked parts, and return its result.
+    """Run the search, and return its result. The caller has checked all arguments.
 
     Raises:
         GraceError: no valid program was found, or the search cannot continue. All results are saved.
@@ -310,7 +311,7 @@ def labelled(
 ) -> Workbench:
     """The workbench of a run: its labelled demonstrations, its sandbox and a cache of rewards.
 
-    If goal states are missing, a model or a person names them first.
+    If no goal states are known for some expert trajectories, a model or a person names them first.
 
     Raises:
         InputError: labels without both positive and negative states.
@@ -356,7 +357,7 @@ def _loaded(
     Args:
         config: the configuration of the run.
         demonstrations: demonstrations in place of the configured ones.
-        reason: reason for the label rule, in place of the reason of `chosen_rule`; "" to keep that one.
+        reason: reason for the label rule; "" for the reason that `chosen_rule` gives.
     """
     data = config.data
     if demonstrations is None:
@@ -388,7 +389,7 @@ def new_labelling(config: Config, demonstrations: Demonstrations | None = None, 
 
 
 def require_chat(labelling: Labelling, config: Config) -> None:
-    """Require a proposer that can name the missing goal states: a model, a person, or an object of the caller.
+    """Require a proposer that can name the missing goal states: a model, a person, or the caller's own proposer.
 
     Raises:
         InputError: the proposer cannot answer prompts.
@@ -415,7 +416,7 @@ def _checked(labelling: Labelling, problem: Problem, config: Config) -> OpensEva
 
 
 def _content(rows: list[TrajectoryRow]) -> list[TrajectoryRow]:
-    """Copies of the rows without labels and file names. They are equal if the trajectories are the same."""
+    """Copies of the rows without labels and file names, to compare only the trajectories of two sets."""
     return [replace(row, positives=0, source="") for row in rows]
 
 

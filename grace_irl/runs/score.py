@@ -58,11 +58,12 @@ class Score:
         metrics: metrics over all tasks.
         tasks: metrics per task.
         roles: rewards per group of states.
-        scale, offset: calibration of the discriminator, D = sigmoid(scale * reward + offset - log pi).
+        scale, offset: calibration of the discriminator, D = sigmoid(scale * reward + offset - log pi). Here log pi is
+            the log-probability of the action.
         calibration: origin of scale and offset: "file" (the reward file), "fitted" (to these demonstrations) or "none".
-        threshold: uncalibrated reward above which a state is classified as positive.
+        threshold: uncalibrated reward above which the accuracies in `metrics` and `tasks` count a state as positive.
         threshold_from: origin of the threshold: "file" (the reward file) or "these data" (best on the demonstrations).
-        kind: a line about the kind of the states, if their arrays fit several kinds; else "".
+        kind: line about the chosen kind of the states, if the arrays fit several, such as grids and images; else "".
         label: the rule for positive expert states.
         label_reason: the reason for that rule.
         monotonicity: mean Kendall tau of reward against time along expert trajectories, or None.
@@ -97,17 +98,17 @@ def score(
 ) -> Score:
     """Score a reward file on demonstrations. Its code runs only in the sandbox.
 
-    The accuracies use the threshold in the file. An export writes the threshold that is best on the training data. If
-    the file has no threshold, they use the one that is best on these demonstrations.
+    The accuracies use the threshold in the file, which an export sets to the best one on its training data. If the file
+    has no threshold, the accuracies use the best one on these demonstrations.
 
     Args:
         reward: the reward file.
         demonstrations: the demonstrations. All are scored, whether training or held-out.
         rule: the rule for positive expert states; None to choose it by the data (`grace_irl.demos.label_rule`).
         choice: source of log pi, the log-probability of actions in the discriminator: "constant", "uniform", "recorded"
-            or "cloned".
-        calibration: source of scale and offset: the reward "file", "fitted" to these demonstrations, or "none" for 1
-            and 0. With "file", they are fitted if the file has none.
+            or "cloned" (`grace_irl.evaluate.log_pi`).
+        calibration: source of scale and offset: the reward "file", "fitted" to these demonstrations, or "none" for
+            scale 1 and offset 0. If a file without scale and offset is the source, both are fitted.
         sandbox: an open sandbox; None to open a new one.
         workers: number of processes of a new sandbox.
         allow_weak: whether a new sandbox may have tier E, in which nothing protects the user's files.
@@ -166,8 +167,8 @@ def _roles(items: Sequence[Labelled], values: Floats, rows: Columns, fitted: Cal
 
     Args:
         items: the labelled demonstrations.
-        values: `(n,)` rewards of all rows.
-        rows: labels and log pi of n rows. A row is a state or a transition.
+        values: rewards `(n,)`, one per row.
+        rows: labels and log pi of n rows. A row is a state or, if the program takes actions, a transition.
         fitted: calibration of the discriminator.
     """
     expert = rows.row_mask(np.array([item.demonstration.role == "expert" for item in items]))

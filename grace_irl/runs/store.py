@@ -60,7 +60,7 @@ class Told:
         failure: the reason why there is no program; "" otherwise.
         seconds: search time in seconds until this result, including the time before a resume.
         drafts: ids of earlier versions of the program, oldest first. Follow-up calls replaced them.
-        notes: texts that follow-up calls about the program returned, by the name of the step.
+        notes: texts that follow-up calls about the program returned, by the operator of the call.
         exhausted: whether the proposer had nothing new to propose.
     """
 
@@ -75,11 +75,11 @@ class Told:
 
 @dataclass(frozen=True)
 class FateRow:
-    """A decision on a program (`Fate`), with its time.
+    """A decision on a program (`Fate`), with the request and the generation in which it was made.
 
     Attributes:
         index: index of the request whose result led to the decision.
-        generation: number of the generation at that time.
+        generation: number of the search's generation at the decision.
         fate: the decision.
     """
 
@@ -92,7 +92,7 @@ class Store:
     """The database of a run. Methods may be called from several threads. Each write is one transaction."""
 
     def __init__(self, path: Path, *, create: bool = False) -> None:
-        """Open or create a database. The attribute `format` is the number of its format.
+        """Open or create a database. The attribute `format` is the version number of the database's schema.
 
         Raises:
             InputError: a file that is not the database of a run, one of a newer version, or a link.
@@ -156,7 +156,7 @@ class Store:
         self._write([("INSERT OR REPLACE INTO meta VALUES (?, ?)", [(key, value)])])
 
     def set_problem(self, problem: Problem) -> None:
-        """Store the trajectories of a run. They replace the unlabelled ones that were stored first, if any."""
+        """Store the trajectories of a run. Rows that an earlier call stored without labels are replaced."""
         rows = [(place, *astuple(row)) for place, row in enumerate(trajectory_rows(problem))]
         self._states = None
         self._write([("INSERT OR REPLACE INTO trajectories VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)])
@@ -186,7 +186,7 @@ class Store:
             return [GoalAnswer(row[0], row[1], _one_of(row[2], Origin), _indices(row[3]), *row[4:]) for row in rows]
 
     def add_request(self, request: Request, generation: int) -> None:
-        """Store a request. If the store has a request with this index already, both must be equal.
+        """Store a request. If the store already has a request with this index, the two must be equal.
 
         Raises:
             GraceError: the store has a different request with this index, so the run cannot be resumed.
@@ -221,14 +221,14 @@ class Store:
         Args:
             index: index of the request.
             proposal: the answer.
-            attempt: 0 for the first answer; later numbers for follow-up calls.
-            step: name of the step of a follow-up call, such as "repair"; "" for the first answer.
+            attempt: 0 for the first answer; 1, 2, … for the answers to follow-up calls.
+            step: operator of the follow-up call, such as "repair"; "" for the first answer.
         """
         row = (index, attempt, step, *(getattr(proposal, each.name) for each in fields(Proposal)))
         self._write([(f"INSERT OR REPLACE INTO proposals VALUES ({_marks(row)})", [row])])
 
     def proposal(self, index: int, attempt: int = 0) -> Proposal | None:
-        """The first answer to a request, or the answer to its follow-up call `attempt`; None if it is not stored."""
+        """The answer to a request: the first one, or that to follow-up call number `attempt`; None if not stored."""
         rows = self._rows(f"SELECT {_PROPOSAL} FROM proposals WHERE idx = ? AND attempt = ?", (index, attempt))
         return _proposal(rows[0]) if rows else None
 
@@ -274,7 +274,7 @@ class Store:
         return {each.index: each for each in found}
 
     def set_final_fates(self, fates: Sequence[Fate], index: int, generation: int) -> None:
-        """Store the fates that the end of the run decides. If a resumed run ends again, they replace earlier ones."""
+        """Store the fates that are decided at the end of a run. They replace fates from an end before a resume."""
         rows = _fate_rows(fates, index, generation, final=True)
         self._write([("DELETE FROM fates WHERE final = ?", [(1,)]), (_ADD_FATE, rows)])
 
@@ -293,12 +293,12 @@ class Store:
             return {row[0]: record_of(row, found.get(row[0], ()), self.format) for row in rows}
 
     def functions(self) -> list[Known]:
-        """All different functions and classes of the scored programs."""
+        """All distinct functions and classes of the scored programs."""
         rows = self._rows("SELECT digest, name, program, source FROM functions ORDER BY digest")
         return [Known(*row) for row in rows]
 
     def get(self, program_id: str, digests: Iterable[str]) -> dict[str, NDArray[np.float64]]:
-        """Stored rewards of a program by trajectory digest, `(T+1,)` each. Without rewards, a digest is left out."""
+        """Rewards of a program by trajectory digest, `(T+1,)` for T steps. Digests without rewards are left out."""
         if self._states is None:
             self._states = {row.digest: row.states for row in self.trajectories()}
         states, wanted = self._states, self._states.keys() & set(digests)
@@ -307,7 +307,7 @@ class Store:
             return {row[0]: unpack(row[1], states[row[0]]) for row in rows if row[0] in wanted}
 
     def put(self, program_id: str, rewards: Mapping[str, NDArray[np.float64]]) -> None:
-        """Store rewards of a program by trajectory digest, `(T+1,)` each."""
+        """Store rewards of a program by trajectory digest, `(T+1,)` for T steps."""
         rows = [(program_id, digest, pack(values)) for digest, values in rewards.items()]
         self._write([("INSERT OR REPLACE INTO rewards VALUES (?, ?, ?)", rows)])
 
@@ -326,7 +326,7 @@ class Store:
         return sum(row[0] for row in rows), sum(row[1] for row in rows)
 
     def spent(self) -> list[tuple[int, int, float]]:
-        """(input tokens, output tokens, seconds) of each answer, including repairs."""
+        """The cost of each answer as (input tokens, output tokens, seconds), including answers to follow-up calls."""
         rows = self._rows("SELECT tokens_in, tokens_out, seconds FROM proposals ORDER BY idx, attempt")
         return [(row[0], row[1], row[2]) for row in rows]
 
@@ -351,9 +351,10 @@ class Store:
 
     @contextmanager
     def _troubles(self) -> Iterator[None]:
-        """Turn database errors that are not defects of this code into GraceError or InputError.
+        """Turn database errors into errors for the user, unless they are defects of this code.
 
-        Examples are a full disk, a damaged file, and a file that another process has locked.
+        The result is a GraceError if the machine is the cause (a full disk, a file locked by another process), and an
+        InputError if the file is damaged.
         """
         try:
             yield

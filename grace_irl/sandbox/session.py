@@ -1,7 +1,8 @@
-"""The host's side of a session, in which a program rewards running episodes, for example while a policy is trained.
+"""Sessions, in which a reward program rewards episodes while they run, for example to train a policy.
 
-The program runs in a locked-down process of its own, as long as the session lasts. In each turn, the host sends the
-steps of several episodes, and the process answers with their rewards.
+The program runs in a locked-down process of its own, as long as the session lasts. In each turn, the host (the user's
+process, where this module runs) sends the steps of several episodes, and the program's process answers with their
+rewards.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from grace_irl.states.layout import StateLayout
 
 _ENDLESS_S = 2e6
 """Time limit of a whole session in seconds: 23 days, just below the longest wait that the kernel accepts. In practice,
-the limit of each turn ends a program that takes too long."""
+the limit of one turn (`SessionLimits.turn_s`) ends a program that takes too long."""
 
 _START_S, _END_S = 60.0, 10.0
 FORGED = "answered outside the protocol"
@@ -46,9 +47,9 @@ class SessionLimits:
     """Limits of a program in a session.
 
     Attributes:
-        turn_s: seconds of wall time for one turn of all episodes together.
+        turn_s: wall time in seconds for one turn, which rewards the steps of all episodes together.
         memory_mb: address space in MiB, beyond that of the zygote (the process that forks the program's process).
-        max_abs: largest accepted absolute value of a reward or component.
+        max_abs: largest accepted absolute value of a reward or of a component of a reward.
     """
 
     turn_s: float = 10.0
@@ -75,7 +76,8 @@ class TurnRewards(NamedTuple):
 
     Attributes:
         rewards: one reward per step, `(n,)` float64.
-        terms: the components of each reward by name; () if the session does not compute components.
+        terms: the components of each reward by name, from the program's terms_fn; () if the session does not ask for
+            components.
     """
 
     rewards: NDArray[np.float64]
@@ -107,8 +109,7 @@ class RewardSession:
         allow_weak: whether a temporary sandbox may have tier E, in which nothing protects the user's files from the
             program.
         pool: an open sandbox, which starts the session's process; None to open a temporary one.
-        checks: whether the static checks may refuse the program. Tests set it to False to try the other protections
-            alone.
+        checks: whether the static checks may refuse the program. False only in tests of the other protections.
 
     Raises:
         GraceError: the program is invalid.
@@ -164,9 +165,9 @@ class RewardSession:
         """Reward the steps of running episodes, then start new episodes.
 
         Args:
-            slots: slots of the n episodes that take a step, `(n,)`. A slot is the number of an episode.
+            slots: slots of the n episodes that take a step, `(n,)`. A slot identifies a running episode (`Begin`).
             actions: actions `(n, ...)`; ignored if the program takes none.
-            states: n states, after the steps.
+            states: the n states that the steps lead to.
             begins: episodes to start after the steps.
 
         Raises:
@@ -212,7 +213,7 @@ class RewardSession:
         self.close()
 
     def _named(self, data: bytes, count: int) -> tuple[dict[str, float], ...]:
-        """Read the components of `count` rewards from the JSON of the program's process, which is not trusted."""
+        """Read the components of `count` rewards from the untrusted JSON that the program's process sent."""
         try:
             found = json.loads(data)
             if len(found) != count or any(len(each) > TERMS for each in found):

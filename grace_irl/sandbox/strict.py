@@ -1,9 +1,9 @@
-"""Strict mode: the process that runs the program gets one state at a time and has no other data.
+"""Strict mode, in which a reward program runs twice, in two processes that get one state at a time and no other data.
 
-A trusted process, the runner, forks two children before it reads any state. Both run the program. The runner sends the
-states to the first child in the given order of trajectories, and to the second child in another order. If a reward
-depends on anything but its own trajectory, such as a counter over several trajectories or a memory address, the two
-children give different rewards. The run then has the status "mismatch".
+A trusted process, the runner, forks these two children before it reads any state. The runner sends the states to the
+first child in the given order of trajectories, and to the second child in another order. If a reward depends on
+anything but its own trajectory, such as a counter over several trajectories or a memory address, the two children give
+different rewards. The run then has the status "mismatch".
 """
 
 from __future__ import annotations
@@ -39,18 +39,20 @@ def run_strict(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], 
     A job is a run of a program, or one portion of a long run.
 
     Args:
-        lockdown: protections that the two children apply to themselves.
-        request: a dict with `layers` (the protections to apply), `checks` (whether the static checks may refuse the
-            program), `source` (length of the source in bytes) and `worker` (index of the zygote, the process that
-            forked the runner). Its limits `wall_s` and `cpu_s` in seconds and `memory_mb` in MiB hold for each child.
-        fds: file descriptors of the job's memory and of the parcel, the memory with the trajectories.
+        lockdown: all protections that this machine offers.
+        request: a dict with `layers` (the protections that the children apply), `checks` (whether the static checks may
+            refuse the program), `source` (length of the source in bytes) and `worker` (index of the zygote, the process
+            that forked the runner). The limits `wall_s` and `cpu_s` in seconds and `memory_mb` in MiB hold for each
+            child.
+        fds: two file descriptors: of the memory with the source and the answer, and of the parcel, the memory with the
+            trajectories.
         base_bytes: address space of the zygote in bytes. The memory limit comes on top of it.
     """
     _stay_on_one_core(request["worker"])
     source = os.pread(fds[0], request["source"], SOURCE_AT).decode("utf-8", "surrogatepass")
     budget = Allowance(request["cpu_s"], request["memory_mb"], base_bytes)
     # The children are forked before this process reads the states or the number and order of trajectories, because a
-    # program can find all data that its child inherits.
+    # program can find all data that its process inherits.
     players = _fork_players(source, lockdown, request, budget)
     answer, views = AnswerMap(fds[0]), Views(fds[1])
     second = np.array(answer.second(), dtype=np.int64)
@@ -106,11 +108,12 @@ class Feed:
     Attributes:
         views: trajectories of the job.
         starts: index of each trajectory's first reward in `rewards`.
-        requests: debug requests as `{position: {step: index of the request}}`, see `AnswerMap.requests`.
+        requests: requests for the text of debug_fn for a state, as `{position: {step: index of the request}}`. The
+            position is the index of the trajectory in `views`.
         positions: order of the trajectories in this pass.
         rewards: output, one double per state.
-        texts: output for debug texts; None in the second pass. There, debug_fn is called only for its side effects,
-            which must be the same in both passes.
+        texts: output for the texts of debug_fn; None in the second pass, which drops them. That pass still calls
+            debug_fn, because side effects of debug_fn must occur in both passes.
         first: index of the job's first trajectory in the run, for messages. It is 0 except in later portions of a run.
     """
 
@@ -151,8 +154,8 @@ class Player:
         """
         failure: ProgramFailure | None = None
         self._child.started = time.monotonic()
-        # A timer kills the child at a limit, and the runner then reads the end of the child's pipe. This saves reading
-        # a clock for each state.
+        # A timer kills the child at a limit, and the runner then finds the child's pipe closed. So the runner need not
+        # read a clock for each state.
         signal.signal(signal.SIGALRM, lambda *_: self._tick(wall_s, cpu_s))
         self._tick(wall_s, cpu_s)
         try:
@@ -181,7 +184,7 @@ class Player:
         return self._child.reap()
 
     def _verdict(self, failure: ProgramFailure | None, ended: Ended, cpu_s: float) -> ProgramFailure | None:
-        """The failure of a pass. If the child died, the kernel's report replaces the child's answer."""
+        """The failure of a pass. If the child died, the failure comes from the kernel's report instead."""
         if failure is None or failure.status != "killed":
             return failure
         if not ended.timeout and ended.signal == signal.SIGKILL and ended.cpu_s < cpu_s:
@@ -256,9 +259,9 @@ class Player:
         return data
 
     def _silence(self) -> ProgramFailure | None:
-        """The failure if the child wrote more than its answers, or has ended; None if it waits for a question.
+        """The failure if the child has written anything after its last answer, or has ended; else None.
 
-        A program that forges answers writes additional ones to the pipe, so some are left at the end.
+        A program that forges answers adds them to the child's own ones, so some are left in the pipe at the end.
         """
         os.set_blocking(self._from, False)
         try:
@@ -271,7 +274,7 @@ class Player:
 def _fork_players(source: str, lockdown: Lockdown, request: dict[str, Any], budget: Allowance) -> list[Player]:
     """Fork two locked-down children that wait for their first trajectory.
 
-    Neither can find out whether it is the first or the second one.
+    No child can find out whether it is the first or the second one.
     """
     pipes = [(os.pipe(), os.pipe()) for _ in range(2)]
     pids = []

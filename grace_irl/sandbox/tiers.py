@@ -1,7 +1,8 @@
-"""`open_sandbox`, which opens the strongest sandbox on this machine, and its tier: a strength from "A" to "E".
+"""The function `open_sandbox`, which opens the strongest sandbox that this machine offers.
 
-Canaries find the tier. They are harmless test attacks that run like a reward program. If the kernel refuses seccomp,
-each zygote (the process that forks a child per program) runs in a box. A box is a sandbox of the operating system:
+The tier of a sandbox is a letter for its strength, from "A" (strongest) to "E". Canaries find the tier: harmless test
+attacks that run like a reward program. If the kernel refuses seccomp (Linux's filter of system calls), each zygote (the
+process that forks a child per program) runs in a box, if possible. A box is a sandbox of the operating system:
 bubblewrap, or sandbox-exec on macOS.
 """
 
@@ -29,7 +30,7 @@ from grace_irl.sandbox.protocol import Limits
 
 
 def sandbox_exec(readable: Iterable[str], executable: str) -> tuple[str, ...]:
-    """The sandbox-exec command that runs a zygote. It forbids network, writing, other programs and home folders.
+    """The sandbox-exec command that runs a zygote, and forbids network, writing, other programs and home folders.
 
     Args:
         readable: folders of Python and its packages. The zygote may read them even if they are below /Users.
@@ -84,11 +85,11 @@ def _readable() -> list[str]:
         str(package),
         *(entry for entry in sys.path if os.path.isdir(entry)),
     ]
-    # links and their targets, because the interpreter may be called by either path
+    # Both links and their targets are readable, because the interpreter may be called by either path.
     real = [os.path.realpath(folder) for folder in named]
     kept: list[str] = []
     for folder in sorted({os.path.abspath(folder) for folder in named + real}, key=len):
-        # never the whole home folder or the root, because sys.path may contain the user's current folder
+        # sys.path may contain the current folder. If that is the home folder or the root, it is left out.
         if folder in ("/", str(Path.home())) or any(Path(folder).is_relative_to(above) for above in kept):
             continue
         kept.append(folder)
@@ -102,8 +103,8 @@ ATTACKS = (*FILE_ATTACKS, *OTHER_ATTACKS)
 _LIMITS = Limits(wall_s=10.0, cpu_s=5.0)
 
 _READABLE = ("/etc/passwd", "/etc/hosts", sys.executable)
-"""Files that every user may read. The canary tries the first one that this process can read. Inside bubblewrap, only
-the last one exists."""
+"""Files that every user may read. The canary tries to read the first of them that the host process can read. Inside
+bubblewrap, only `sys.executable` exists, so the attempt on another file fails."""
 
 _SOURCE = """
 import mmap, os, socket
@@ -162,7 +163,7 @@ class Finding:
     Attributes:
         layers: layers that the child applied.
         escaped: attacks that succeeded.
-        ran: whether the child ran the canaries. It does not if it cannot apply a layer.
+        ran: whether the child ran the canaries. False, for example, if the child could not apply a layer.
     """
 
     layers: tuple[str, ...]
@@ -276,7 +277,11 @@ def open_with_tier(workers: int | None = None) -> tuple[ZygotePool, Tier]:
 
 
 def _probe(pool: ZygotePool) -> Tier:
-    """Find the tier of a pool without a box, from canaries under each layer alone and, if both hold, under both."""
+    """Find the tier of a pool without a box.
+
+    The canaries run under each of the two layers alone and, if both layers hold, under both together. If neither holds,
+    the canaries run without any layer.
+    """
     seccomp, landlock = release(pool, (SECCOMP,)), release(pool, (LANDLOCK,))
     if seccomp.holds(ATTACKS):
         if landlock.holds(FILE_ATTACKS):

@@ -140,7 +140,7 @@ def test_records_of_other_parts_are_refused(parts: dict[str, np.ndarray[Any, Any
 
 def test_images_of_other_channels_are_refused_and_grids_are_told_from_them() -> None:
     for kind, channels, message in (
-        ("image", 1, "images of 3 channels beside the demonstrations with 1"),
+        ("image", 1, "images of 3 channels, but of 1 in the demonstrations"),
         ("grid", 3, ""),
     ):
         states = np.zeros((3, 12, 28, channels), np.uint8)

@@ -1,6 +1,6 @@
 """Reader for Minari datasets in hdf5 and arrow. The user names the folder of a dataset, or its Minari id.
 
-The observation space determines the states:
+The observation space determines the kind of the states:
 
 - a `Box` of one dimension: vectors;
 - a `Box` (h, w, 3) of integers: grids or images;
@@ -9,10 +9,10 @@ The observation space determines the states:
 - any other `Dict`: records, which are states with named parts. If the user chooses vectors (`--kind`), the
   one-dimensional boxes are joined in the order of their names.
 
-A text in the `Dict`, such as `mission`, becomes the instruction (`layout.TEXT_KEYS`).
+The text of a part such as `mission` becomes the instruction of the trajectory (`layout.TEXT_KEYS` lists such names).
 
 The reader downloads nothing, follows no link out of the folder, and creates no environment, space or object that a
-dataset describes. The library Minari does all of this, so the reader does not use it.
+dataset describes. It does not use the library Minari, because this library does all three.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from grace_irl.states.texts import pack
 from grace_irl.toml import from_json
 
 MOST = 1 << 40
-"""Upper limit (exclusive) on the number of episodes that a dataset may state."""
+"""Exclusive upper limit on the number of episodes in the metadata of a dataset."""
 
 
 def dataset_folder(path: str | Path) -> Path | None:
@@ -64,10 +64,10 @@ def datasets_root() -> Path:
 
 
 class Episodes(Protocol):
-    """The episodes of a dataset. A path of names identifies a part of an episode: `("observations", "image")`."""
+    """The episodes of a dataset. A path to a part of an episode is a tuple, such as `("observations", "image")`."""
 
     def about(self, index: int, where: str) -> Mapping[str, Any]:
-        """The attributes of an episode: `total_steps`, and the facts that grace-irl adds under the name `KEY`."""
+        """The attributes of an episode, such as `total_steps`. Those from grace-irl's own writer are under `KEY`."""
         ...
 
     def array(self, index: int, names: tuple[str, ...], shape: tuple[int, ...] | None, where: str) -> NDArray[Any]:
@@ -80,7 +80,7 @@ class Episodes(Protocol):
             where: dataset and episode, for messages.
 
         Raises:
-            InputError: no such numbers, or numbers outside the dataset's own files.
+            InputError: no numbers under this path, or numbers in a file that is not part of the dataset.
         """
         ...
 
@@ -91,10 +91,10 @@ class Episodes(Protocol):
             index: index of the episode.
             names: path of the part.
             where: dataset and episode, for messages.
-            most: number of texts to read, from the first one; None for all.
+            most: number of texts to read, from the start of the episode; None for all.
 
         Raises:
-            InputError: no such texts, or texts outside the dataset's own files.
+            InputError: no texts under this path, or texts in a file that is not part of the dataset.
         """
         ...
 
@@ -104,12 +104,12 @@ class Episodes(Protocol):
 
 
 class MinariSource:
-    """An open Minari dataset (see `Source`).
+    """An open Minari dataset, with the interface of `grace_irl.demos.source.Source`.
 
     Args:
         path: path or id from the caller, for messages.
         folder: data folder of the dataset.
-        memory: memory limit of the set.
+        memory: memory limit of the whole set of demonstrations, which may have more files than this dataset.
         kind: name of the states' kind, such as "grid", for a `Dict` space in a dataset without grace-irl's header.
             With "", the parts of the `Dict` decide.
 
@@ -225,7 +225,7 @@ class MinariSource:
         )
 
     def _placed_actions(self, index: int, steps: int, where: str, allocate: Allocate) -> NDArray[Any] | None:
-        """The actions in an array from `allocate`. None for a Dict, Tuple or Text space, which has no plain numbers."""
+        """The actions of an episode in an array from `allocate`; None for actions of a Dict, Tuple or Text space."""
         if self._actions.get("type") in ("Dict", "Tuple", "Text"):
             return None
         actions = self._episodes.array(index, ("actions",), self._action_shape, where)
@@ -246,7 +246,7 @@ class MinariSource:
     def _guessed(self, about: Mapping[str, Any]) -> Header:
         environment = ""
         with suppress(KeyError, ValueError, TypeError, AttributeError, RecursionError):
-            # Only the name is read. Creating the environment would run the code that the dataset names.
+            # Only the environment's name is read. Creating the environment would run code that the dataset names.
             environment = str(json.loads(about["env_spec"])["id"])
         metadata = Metadata(self._layout.kind.name, self._layout.fields, environment)
         return Header(metadata, kinds=self._layout.kinds)

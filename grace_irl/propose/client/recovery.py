@@ -94,7 +94,7 @@ class Judge:
         return self.shown(f"{failure.message}: {failure.said}" if failure.said else failure.message)
 
     def at_first_contact(self, failure: CallFailure) -> GraceError:
-        """The error for the user if the first request, for the list of models, fails."""
+        """The error for the user after a failure of the first request, which asks for the list of models."""
         if failure.kind in ("connection", "time-out"):
             return InputError(
                 f"no server at {self.url}: {self.quote(failure)}; expected one that speaks OpenAI's protocol "
@@ -115,7 +115,7 @@ class Judge:
         )
 
     def final(self, failure: CallFailure, model: str, catalogue: Catalogue) -> GraceError | None:
-        """The error for the user if another attempt would fail in the same way; None if it may succeed."""
+        """The error for the user if another attempt would fail in the same way; None if another attempt may succeed."""
         if failure.status in (401, 403):
             return self._refused_key(failure)
         if 300 <= failure.status < 400:
@@ -156,8 +156,8 @@ CODE = "reward_class_code"  # key of the program in `ANSWER_SCHEMA`
 SAMPLES = 4
 """Number of answers to the probe, at the run's temperature.
 
-The probe asks the model to copy `PROGRAM` into a JSON object. All answers must pass. If JSON broke even one program
-in ten, it would be better to request plain code (format "code")."""
+The probe asks the model to copy `PROGRAM` into a JSON object. If any answer fails, the client requests plain code
+instead (format "code"). Plain code is better even if JSON breaks only one program in ten."""
 
 MAX_TOKENS = 800  # maximum tokens of an answer to the probe; the copy takes about 250
 
@@ -208,7 +208,7 @@ class Backoff:
 
     Attributes:
         first: maximum wait before the second attempt, in seconds.
-        longest: maximum wait before any attempt, in seconds. The server may request a longer one by Retry-After.
+        longest: maximum wait before any attempt, in seconds. The server may request a longer wait (Retry-After).
     """
 
     first: float = 0.5
@@ -222,7 +222,7 @@ class Backoff:
             asked: seconds that the server asks to wait; 0 if it does not.
         """
         top = min(self.longest, self.first * 2.0 ** min(tries - 1, 60))
-        # A random time is added to the server's wait. Otherwise all requests with the same wait would come together.
+        # A random time is added to the server's wait, so that calls with equal waits are not repeated all at once.
         return asked + random.uniform(0.0, min(top, self.first) if asked else top)
 
 
@@ -230,10 +230,10 @@ OFTEN = 10.0  # maximum seconds between two checks for a server that is away
 
 
 class ServerWatch:
-    """A wait for a server that is away, shared by all calls. One task checks the server, and all calls wait for it.
+    """A wait for a server that is away, shared by all calls. One task checks the server; all calls wait for this task.
 
     Args:
-        look: function that sends a cheap request to the server; raises `CallFailure` if it does not answer.
+        look: function that sends a cheap request to the server, and raises `CallFailure` if the request fails.
         patience: maximum seconds to wait.
         backoff: waiting times between checks.
         on_note: callback for one-line messages when the wait starts and when it ends.
@@ -251,7 +251,7 @@ class ServerWatch:
         self._backoff = backoff
         self._on_note = on_note
         self._task: asyncio.Task[bool] | None = None
-        # True after a wait was too long. Until the server is back, later waits then fail after one check.
+        # True from the time-out of a wait until the server is back. While it is True, each new wait checks only once.
         self._given_up = False
 
     async def wait(self, why: str) -> bool:
@@ -301,6 +301,6 @@ class ServerWatch:
 
 
 def _looked_at(task: asyncio.Task[bool]) -> None:
-    """Retrieve the task's error. Otherwise asyncio would log it if all calls that waited were cancelled."""
+    """Retrieve the task's error. If all waiting calls were cancelled, asyncio would log an unretrieved error."""
     if not task.cancelled():
         task.exception()

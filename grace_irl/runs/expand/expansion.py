@@ -1,8 +1,8 @@
 """Start and resume of expansions (GRACE, section 4, phase 3).
 
-Round 0 of an expansion searches for a reward on the demonstrations alone, in `rounds/0/run`. Its record is
-`rounds/0/round.json`. Each later round n trains a policy on the last reward, adds the policy's rollouts as negatives
-and, if the reward is not good enough on them, searches again. Its folder `rounds/n` contains:
+An expansion improves a reward in rounds. Round 0 searches for a reward on the demonstrations alone, in `rounds/0/run`,
+and its record is `rounds/0/round.json`. Each later round n trains a policy on the last reward, adds the policy's
+rollouts as negatives and, if the reward is not good enough on them, searches again. The folder `rounds/n` contains:
 
 - `training/`: checkpoints and log of the policy's training;
 - `rollouts.parquet`: the rollouts that became negatives;
@@ -43,7 +43,7 @@ from grace_irl.runs.store import Store
 
 
 def is_expansion(folder: Path) -> bool:
-    """Whether a folder is that of an expansion, and not that of a run."""
+    """Whether a folder belongs to an expansion instead of a single run."""
     return (folder / "rounds").is_dir()
 
 
@@ -71,7 +71,7 @@ def start(
         config: the configuration of all runs. `config.expand` has the settings of the expansion.
         out: path of the new folder; None for `runs/<name of the demonstrations>-<time>`.
         parts: objects and callbacks of the caller.
-        learner: learner of policies, in place of PPO.
+        learner: trainer of the policies; None for PPO.
 
     Returns:
         The last run of the search, with the rounds, the folder and the reward file of the expansion.
@@ -116,8 +116,8 @@ def resume(
         flags: changed settings by `section.key`. They have no effect on complete rounds.
         sets: changed settings as texts of the form `section.key=value`.
         parts: objects and callbacks of the caller.
-        learner: learner of policies, in place of PPO.
-        vouched: configuration of this expansion, if it is part of a trusted comparison; else None.
+        learner: trainer of the policies; None for PPO.
+        vouched: configuration of this expansion from the trusted comparison that contains it; None without one.
 
     Raises:
         InputError: a folder or data that cannot be used, a setting that must not change or lacks authorisation, or a
@@ -156,7 +156,7 @@ def resume(
         parts = replace(parts, whole=folder, reason=parts.reason or "as the expansion began")
         with _part_of(folder):
             run = None if done else fits.resume(first, flags, sets=sets, parts=parts, vouched=config)
-            note = (parts.note or _silent) if done else _silent  # a resumed round 0 shows the note itself
+            note = (parts.note or _silent) if done else _silent  # else `fits.resume` has shown the note
             work = Expanding(folder, config, marked(demonstrations, first, note), parts, learner)
             return work.work(run or work.again(done[-1]), done)
 
@@ -168,7 +168,11 @@ def _began(
     parts: fits.Parts,
     vouched: Config | None,
 ) -> Config:
-    """The configuration that an expansion began with, but only with authorised acting settings (`runs.acting`)."""
+    """The configuration that an expansion began with.
+
+    Its acting settings (those that run code, read files or send prompts) must be authorised, see `runs.acting`. If
+    the authorisation changes the configuration, the new one is saved.
+    """
     paths = RunPaths(place_of(folder, 0) / "run")
     with closing(Store(paths.database)) as store:
         kept, in_memory = acting.kept(store.meta("token"), paths.database), parts.demonstrations is not None
