@@ -233,9 +233,9 @@ class Pages:
 
 
 def _longest(file: BinaryIO, start: int, page: dict[int, Any], compression: str) -> int:
-    """Upper bound on the size in bytes of the texts on a dictionary page: that of the longest text.
+    """Size in bytes of the longest text on a dictionary page.
 
-    A page that cannot be decompressed here has its own unpacked size as the bound.
+    If the page cannot be decompressed here, the result is the page's unpacked size, which is an upper bound.
     """
     file.seek(start)
     packed, size = file.read(page[3]), page[2]
