@@ -17,14 +17,13 @@ If the section's name is `toy`, this setting has
 - the environment variable `GRACE_IRL_TRIES`;
 - the keyword `tries` of `grace_irl.fit`.
 
-Without the argument `flag`, the last three would be `--toy-tries`, `GRACE_IRL_TOY_TRIES` and `toy_tries`. If the class
-sets `short = True`, these default names omit the name of the section.
+Without the argument `flag`, the flag, variable and keyword would be `--toy-tries`, `GRACE_IRL_TOY_TRIES` and
+`toy_tries`. If the class sets `short = True`, these default names omit the name of the section.
 
-A search method (`grace_irl.methods.method.Method`) defines its own settings in such classes, and its `sections` maps
+A search method (`grace_irl.methods.method.Method`) defines its own settings in such classes; `Method.sections` maps
 section names to the classes. Only runs with this method have these settings; `config.own(ToySettings)` returns their
-values. Not every method reads all settings of `grace_irl.config`. `Method.reads` lists the optional settings
-that the method reads, for example all of section `expand`. Runs with this method refuse values for other optional
-settings.
+values. Not every method reads all settings of `grace_irl.config`. `Method.reads` lists the optional settings that the
+method reads, for example all of section `expand`. Runs with this method refuse values for other optional settings.
 
 `python docs/settings_page.py` generates two files from the declarations: docs/settings.md, and `grace_irl/keywords.py`
 with the types of the keywords. A test checks that both are up to date.

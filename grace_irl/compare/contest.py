@@ -38,8 +38,8 @@ def require_cleanable(config: Config, demonstrations: Demonstrations) -> Config:
     """Check the inputs of `clean` before anything is written.
 
     Returns:
-        The configuration for `clean`. If a served model will name goal states, the configuration also contains the
-        model's name and answer format, for which the check has asked the server.
+        The configuration for `clean`. If a served model will name goal states, the check asks the server for the
+        model's name and answer format, and the configuration contains both.
 
     Raises:
         InputError: the file of goal states is invalid, or goal states are missing and no model is available.

@@ -1,8 +1,8 @@
 """The evaluator of reward programs by GRACE's fitness, the negative loss of an AIRL discriminator.
 
-An evaluation runs a program over the trajectories in stages. It stops early if the fitness cannot reach the caller's
-minimum. Rewards are cached. The best programs of a search (elites) and its winner also run in strict mode, which checks
-that no reward depends on later states or on other trajectories.
+An evaluation runs a program over the trajectories in stages. It ends early if the fitness cannot reach the minimum
+that the caller gave. Rewards are cached. The best programs of a search (elites) and its winner also run in strict mode,
+which checks that no reward depends on later states or on other trajectories.
 """
 
 from __future__ import annotations

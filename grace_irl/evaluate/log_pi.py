@@ -1,6 +1,6 @@
 """log pi(a | s), the log-probabilities of the demonstrated actions in the AIRL discriminator (docs/fitness.md).
 
-They come from one of four sources: 0 everywhere ("constant"), a uniform policy ("uniform"), the data ("recorded"), or
+A run chooses one of four sources: 0 everywhere ("constant"), a uniform policy ("uniform"), the data ("recorded"), or
 a policy cloned from the experts ("cloned").
 """
 

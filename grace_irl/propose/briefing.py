@@ -64,8 +64,8 @@ SECTIONS = {
 class PromptBudget:
     """Limits of prompts and of their parts. Numbers of tokens are estimated by `tokens.estimate`.
 
-    Some limits depend on the label rule. It makes all states of an expert positive ("all"), only the last state
-    ("last"), or only marked states ("goal").
+    Some limits depend on the label rule. Under rule "all", all states of an expert are positive; under "last", only the
+    last state; under "goal", only marked states.
 
     Attributes:
         total: maximum tokens of a whole prompt, with its system part. Prompt and answer must fit into the model's

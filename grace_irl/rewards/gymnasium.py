@@ -34,7 +34,7 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     Args:
         environment: the environment to wrap.
-        runner: the runner of the program. No other object may use it, and `close` closes it.
+        runner: the runner of the program. No other object may use this runner, and `close` closes the runner, too.
         scale: conversion of the program's reward to the returned reward.
         view: the conversion of observations to states. None if the observation is the state, or a dict with the state
             under "state". Instructions come from the view if there is one, else from `info["instruction"]` of `reset`,
@@ -90,15 +90,15 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class RewardVectorEnv(VectorWrapper):
-    """A vector environment with the program's reward instead of its own.
+    """A vector environment that returns the rewards of a program instead of its own rewards.
 
     Every sub-environment behaves as in `RewardEnv`. In each step, the program receives all new states in one message.
     All modes of automatic reset are supported (`metadata["autoreset_mode"]`):
 
     - `NEXT_STEP`: after the end of an episode, the next call of `step` ignores the environment's action. It returns the
       first observation of the next episode and the reward 0.
-    - `SAME_STEP`: the `Reward` object of the old episode rewards its last state (`infos["final_obs"]`). A new object
-      starts from the returned observation.
+    - `SAME_STEP`: the `Reward` object of the old episode rewards the last state of that episode (`infos["final_obs"]`).
+      A new object starts from the returned observation.
     - `DISABLED`: the caller resets, by `options={"reset_mask": ...}`.
 
     `infos["original_reward"]` holds the rewards of the environments, `infos["reward_terms"]` the components by name.
@@ -107,7 +107,7 @@ class RewardVectorEnv(VectorWrapper):
         venv: the vector environment to wrap. Its observations are states, or dicts with the states under "state".
             Instructions come from `infos["instruction"]` at the beginning of an episode, else from the attribute
             `mission` of the environments.
-        runner: the runner of the program. No other object may use it, and `close` closes it.
+        runner: the runner of the program. No other object may use this runner, and `close` closes the runner, too.
         scale: conversion of the program's reward to the returned reward.
 
     Raises:

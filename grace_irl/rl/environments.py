@@ -1,7 +1,7 @@
 """Construction of environments together with their views, from a Gymnasium id or from a user's adapter.
 
 A view converts an environment's observations to the states that reward programs receive. An adapter is a user's
-function that returns an environment. Its name has the form `package.module:make` or `file.py:make`.
+function that returns an environment; the function's name has the form `package.module:make` or `file.py:make`.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def is_adapter(name: str) -> bool:
 def names_code(name: str) -> bool:
     """Whether a name selects code to import: an adapter (`file.py:make`), or Gymnasium's `module:Name-v0`.
 
-    Any other name is an id in Gymnasium's registry. Its environment imports only installed code.
+    Any other name is an id in Gymnasium's registry. Making its environment imports only installed code.
     """
     return ":" in name
 
@@ -229,8 +229,8 @@ def make(
     if max_steps is not None:
         if max_steps < 1:
             raise InputError(f"--max-steps {max_steps}; expected at least 1")
-        # Environments named MiniGrid-… have a limit of their own. It could end episodes earlier than Gymnasium's
-        # `TimeLimit` wrapper, so `max_steps` replaces it. All other environments get the wrapper.
+        # `max_steps` replaces the built-in limit of environments named MiniGrid-…, because this limit could end
+        # episodes earlier than Gymnasium's wrapper `TimeLimit`. All other environments get the wrapper.
         chosen["max_steps" if environment_id.startswith("MiniGrid-") else "max_episode_steps"] = max_steps
     if is_adapter(environment_id):
         adapted, own_view = make_adapted(environment_id, kind)

@@ -1,4 +1,4 @@
-"""The base class of kinds of state, and what it uses: layouts of stored arrays, statistics and scramblers."""
+"""The base class of kinds of state, with the types that it uses: layouts of stored arrays, statistics, scramblers."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ class StateKind(ABC):
         return f"{states.dtype} of shape {states.shape}"
 
     def signature(self, states: States) -> Hashable:
-        """Properties that all trajectories of a set must share, such as a vector's width; None if there are none."""
+        """Properties that all trajectories of a data set must share, such as a vector's width; None without any."""
         return None
 
     def unlike(self, states: States, others: States, beside: str) -> str:

@@ -69,7 +69,7 @@ def _positives(positive: NDArray[np.bool_]) -> str:
 
 
 def write(view: View, shown: Shown, tokens: int | None = None) -> str:
-    """Write a trajectory in at most `tokens` tokens (estimated), or in its shortest form if even that needs more.
+    """Write a trajectory in at most `tokens` tokens (estimated), or in its shortest form if this needs more.
 
     If the trajectory is too long, the least important steps (see `_order`) are left out. A line gives the number of
     steps in each gap. If even the shortest form is too long, a view that writes less about each state is used

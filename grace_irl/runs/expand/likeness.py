@@ -31,7 +31,7 @@ def resemblance(experts: Sequence[NDArray[Any]], others: Sequence[NDArray[Any]],
 
     The classifier is a logistic regression on the entries of a state and their squares. It is cross-validated: the
     trajectories of each side (experts and others) are split at random into two folds. The classifier that was fitted to
-    one fold judges the other fold. The only trajectory of a side is cut in half by time.
+    one fold judges the other fold. If a side has one trajectory, the folds are its two halves.
 
     Args:
         experts, others: arrays of states `(T+1, …)`, one per trajectory, with states of equal shape.
@@ -134,8 +134,8 @@ def like_experts(
 
     The test that a rollout must pass depends on the label rule:
 
-    - "all": a classifier cannot separate the rollout's states from the experts' states: its AUC is at most
-      `config.expand.alike`. This test uses no reward.
+    - "all": a classifier cannot separate the rollout's states from the experts' states (the AUC of `resemblance` is at
+      most `config.expand.alike`). This test uses no reward.
     - "last": the environment terminated the rollout, and the reward of the rollout's last state is at least G. G is the
       lowest reward of an expert's last state. Only experts whose episodes the environment terminated are used. If there
       are none, no rollout passes.

@@ -29,8 +29,8 @@ SYNONYM = 3.0
 """Price of each further word with the same meaning. Words for events, such as "take", are exempt."""
 CLASS = {"event": 6.0, "count": 1.0}
 CLASS_ELSE = 4.0
-"""Prices of a feature that at least one word names: `CLASS` for events and for "one of several" ("count"), `CLASS_ELSE`
-for all others. Events cost more, because nouns and adjectives rarely name them."""
+"""Prices of a feature that at least one word names: `CLASS` for "event" and "count", `CLASS_ELSE` for all others. A
+word for "count" means that several things match. Events cost more, because nouns and adjectives rarely name them."""
 ORDER = 1.5
 """Price of an instruction that names two features in the rarer order. Languages keep to one order, as in "red ball"."""
 FRAME = 1.5
