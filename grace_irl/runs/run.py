@@ -128,7 +128,7 @@ class Run:
 
     @property
     def reshaped(self) -> bool:
-        """Whether the reward is a reshaped version of another program. Such a reward rises more steadily."""
+        """Whether the reward is a reshaped version of another program, a variant that rises more steadily."""
         if self.rounds and self.rounds[-1].reward in {each.shaped for each in self.rounds if each.shaped}:
             return True
         return self.best.program.operator == "reshape"
@@ -148,7 +148,7 @@ def opened(folder: Path) -> Iterator[tuple[Store, Config]]:
     """Open the store and the configuration of a run for reading. Another process may still work on the run.
 
     Raises:
-        InputError: a folder that is no run, or a run of a newer version.
+        InputError: the folder is no run, or a run of a newer version.
     """
     paths = RunPaths(folder)
     if not folder.is_dir():

@@ -49,7 +49,7 @@ class Evolution:
 
     The first generation fills the population with P new programs, where P is `settings.population`. Each later
     generation requests P mutations. The search draws the parent of a mutation with probability
-    exp(f / T) / sum exp(f / T). Here f is the fitness and T is `parent_temperature`.
+    exp(f / T) / sum exp(f / T). Here f is the fitness, T is `parent_temperature`, and the sum is over the population.
 
     After the last request of a generation, `ask` returns `Wait` until all results of the generation have arrived. Then
     the population changes. With `steady`, the population changes after every result, `ask` never returns `Wait`, and a

@@ -44,12 +44,12 @@ class Round:
         steps: environment steps of training in this round.
         rollouts: number of episodes that the trained policy played.
         alike: number of rollouts that look like an expert's, and therefore do not become negatives.
-        new_accuracy, new_fitness: accuracy and fitness of the previous run's reward on the experts and this round's new
-            negatives. Threshold and calibration are those in the reward file. None without new negatives.
+        new_accuracy, new_fitness: accuracy and fitness of the previous search's reward on the experts and this round's
+            new negatives. Threshold and calibration are those in the reward file. None without new negatives.
         mean, deviation: mean and standard deviation of the rollouts' return under the environment's own reward, which
             no search uses.
         success: share of rollouts that reached the goal; None if the environment has no goal.
-        components: mean sum per rollout of each component of the environment's own reward, by name.
+        components: mean over the rollouts of the return of each component of the environment's own reward, by name.
     """
 
     number: int

@@ -37,7 +37,7 @@ class Filter:
     Attributes:
         feature: a channel of the thing's cell, the side on which the thing lies, or the event that happens to it. Only
             `SEVERAL` has the feature "count".
-        value: the required value: a code, or an index into `SIDES` or `EVENTS`.
+        value: the required code, or an index into `SIDES` or `EVENTS`.
     """
 
     feature: Feature
@@ -174,7 +174,7 @@ class Outline:
             hypothesis: the interpretation of the instructions.
             perception: the agent and the background, which all trajectories share.
             vocabulary: all words and phrases of the training instructions.
-            phrases: groups of words that are read as one.
+            phrases: groups of words that are read as one word.
         """
         plan = hypothesis.plan
         sure, guessed = _by_feature(hypothesis.meanings), _by_feature(hypothesis.guesses)

@@ -34,7 +34,7 @@ TELLING = 0.6
 """Minimum share of a task's goals in which a telling pattern holds (see `telling`). The maximum share of other states
 is 1 - `TELLING`."""
 PER_ANCHOR = 8
-"""Number of conjunctions per anchor that may become conditions on a screen."""
+"""`PER_ANCHOR` times `MAX_ANCHORS` is the maximum number of conjunctions that become conditions on a screen."""
 
 
 def telling(evidence: ScreenEvidence, vocabulary: Vocabulary) -> set[NodePattern]:

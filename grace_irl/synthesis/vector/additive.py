@@ -65,7 +65,7 @@ def write_source(reward: Additive, numbers: Numbers) -> str:
 def _merged(reward: Additive, numbers: Numbers) -> dict[tuple[str, Shape, str], float]:
     """The weight of each row in the program's table, largest magnitude first.
 
-    The weights of terms that have the same row, apart from the weight, are added.
+    If the rows of two terms differ only in weight, their weights are added.
     """
     rows: dict[tuple[str, Shape, str], float] = {}
     for term, weight in zip(reward.terms, reward.weights, strict=True):
