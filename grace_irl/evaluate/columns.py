@@ -30,11 +30,11 @@ class Columns:
             the step of its next state.
         task: `(m,)` index into `tasks`.
         tasks: K task names.
-        share: `(2, K)` weights in the fitness, per task, of one negative state (row 0) and of one positive state (row
-            1). The weight of a negative state is 1 / (negative states of the task * number of tasks); positive states
-            are weighted likewise. With the discriminator D, the weighted sum of log D (positive states) and
-            log(1 - D) (negative states) is thus the mean over tasks of GRACE, eq. 4.1. A task without positive or
-            without negative states has weight 0 and does not count in the number of tasks.
+        share: `(2, K)` weight in the fitness of one state of each task: `share[0]` for negative and `share[1]` for
+            positive states. The weight of a negative state is 1 / (negative states of the task * number of tasks), and
+            positive states are weighted likewise. With the discriminator D, the weighted sum of log D (positive states)
+            and log(1 - D) (negative states) is thus the mean over tasks of GRACE, eq. 4.1. A task without positive or
+            without negative states has weight 0, and the number of tasks does not include the task.
     """
 
     positive: Marks
@@ -46,9 +46,10 @@ class Columns:
     share: Floats
 
     def groups(self) -> Iterator[tuple[Marks, float, float]]:
-        """Groups of rows with equal weight: mask `(n,)`, sign (+1 positive, -1 negative), weight of one row.
+        """Split the rows into groups with equal task and label. Omit groups that are empty or have weight 0.
 
-        Empty groups are omitted.
+        Yields:
+            Three values for each group: mask of its rows `(n,)`, sign (+1 positive, -1 negative), weight of one row.
         """
         row_task = np.repeat(self.task, self.lengths) if len(self.tasks) > 1 else None
         for number in range(len(self.tasks)):
@@ -75,7 +76,7 @@ class Columns:
     def of_task(self, number: int) -> Columns | None:
         """The rows of one task, with weights as if there were no other task.
 
-        None if the task lacks positive or negative states.
+        The result is None if the task lacks positive or negative states.
         """
         if self.share[0, number] == 0:
             return None

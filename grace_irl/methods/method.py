@@ -25,7 +25,7 @@ class Panel:
 
     Attributes:
         title: heading of the section.
-        parts: paragraphs and tables, in order. The report escapes every text.
+        parts: paragraphs (`str`) and tables (`Figures`), in order. The report escapes every text for HTML.
     """
 
     title: str
@@ -49,7 +49,7 @@ class Phase:
 
     Attributes:
         operator: name of the operator, for example "initialise" or "mutate".
-        programs: number of requests. Each requests one program.
+        programs: number of requests. Each request is for one program.
         together: maximum number of consecutive requests that one call of a model may answer.
     """
 
@@ -95,8 +95,8 @@ def _no_panels(best: Evaluation | None, others: Sequence[Evaluation]) -> Sequenc
 class Method:
     """A way of recovering a reward, as one object.
 
-    The module of a method is imported even for a help text. To keep this fast, it should import NumPy, searches and
-    evaluators only within functions.
+    Even a help text imports the modules of all methods. To keep help texts fast, such a module should import NumPy,
+    searches and evaluators only within functions.
 
     Attributes:
         name: value of `--method`.
@@ -117,7 +117,7 @@ class Method:
         reads: prefixes of optional settings that this method reads, for example "expand.". They are a subset of
             `grace_irl.runs.config.OPTIONAL`. `fit` refuses values for the other optional settings.
         width: function from settings to the size of the population. A run can start from at most this number of given
-            programs. It ends after twice this number of answers in a row without a program.
+            programs. A run ends after twice this number of answers in a row without a program.
         course: function from settings to the forecast of a run's requests. It returns None if there is no forecast.
     """
 

@@ -40,7 +40,7 @@ Numbers = tuple[float, float, float | None]  # scale, offset, threshold
 _LEVEL = """# A reward above it counts as an expert's: the threshold of the best balanced accuracy on the training data.
 {threshold} = <threshold>
 """
-"""Part of an export with a known threshold."""
+"""The part of an export that defines the threshold. It is left out if no threshold is known."""
 _END = '''
 
 {about}: D(s) = sigmoid({scale} * reward + {offset} - log pi).
@@ -106,19 +106,20 @@ def export_source(
 
 
 def calibration_of(source: str) -> tuple[float, float] | None:
-    """Scale and offset in an exported file; None without them, or if the scale is not positive.
+    """Scale and offset in an exported file; None if one of them is missing, or the scale is not positive.
 
     The file is neither run nor parsed. An exported file has scale and offset in its last lines. In a file that a user
-    wrote or changed, the assignments must begin at the left margin, each on its own line. The last ones count.
+    wrote or changed, the assignments must begin at the left margin, each on its own line. If a name is assigned several
+    times, the last assignment is read.
     """
     found = _numbers(source)
     return None if found is None else found[:2]
 
 
 def threshold_of(source: str) -> float | None:
-    """The threshold on the reward in an exported file, found as in `calibration_of`; None if it has none.
+    """The threshold on the reward in an exported file; None if the file has no threshold or no calibration.
 
-    In a file that a user wrote or changed, the assignment must follow directly after those of scale and offset.
+    In a file that a user wrote or changed, the threshold must be assigned directly after scale and offset.
     """
     found = _numbers(source)
     return None if found is None else found[2]
@@ -175,7 +176,7 @@ def sound(text: str, what: str) -> str:
 
 
 def plain(line: str) -> str:
-    """The line as a docstring can hold it: without double quotes, backslashes and invisible characters."""
+    """Replace what a docstring should not contain in a line: double quotes, backslashes, invisible characters."""
     clean = "".join(c if c.isprintable() else " " for c in seen(line))
     return clean.replace("\\", "/").replace('"', "'")
 
@@ -200,8 +201,8 @@ def _names(text: str) -> set[str]:
 def _ending(text: str) -> re.Match[str] | None:
     """A match of the part that an export added below a program; None if there is none.
 
-    A match reaches to the end of the file. So it is not inside a string or brackets of the program: these would still
-    be open at the end, and the file would not compile.
+    A match reaches to the end of the file. So the matched text is not inside a string or brackets of the program. These
+    would still be open at the end of the file, and the file would not compile.
     """
     name = r"(?:{0}|CALIBRATION_{0}(?:_[0-9]+)?)"
     pattern = re.escape(_END.format(about=CALIBRATION, scale="<S>", offset="<O>", level="<T>", logit="<L>"))
@@ -240,7 +241,10 @@ def _assigned(text: str) -> tuple[str, str, str]:
 
 
 def _take_docstring(text: str) -> tuple[str, str]:
-    """The module's docstring, in brackets or not, and the rest of the text. If the text compiles, so does the rest."""
+    """Split a module's text into its docstring, which may be in brackets, and the rest of the text.
+
+    The docstring is "" if there is none. If the whole text compiles, the rest compiles, too.
+    """
     every = every_token(text)
     found = [token for token in every if matters(token)]
     # These tokens can precede the docstring, if a line that ends in a backslash stands above a comment.

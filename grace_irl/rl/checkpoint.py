@@ -104,7 +104,7 @@ COPIES = 4
 
 
 PICTURE, PART = 512, 256
-"""Numbers of features that a `CnnPolicy` computes from its image, and a `MultiInputPolicy` from each image."""
+"""Numbers of features per image: in a `CnnPolicy` (PICTURE), and in a `MultiInputPolicy` (PART)."""
 
 # Names of the policy classes for arrays, images and dicts, by the module of Stable-Baselines3 that defines them.
 POLICIES = {
@@ -121,7 +121,7 @@ MAX_DATA = 64 * 1024 * 1024
 """Maximum size of the JSON in a checkpoint, in bytes. Real checkpoints have 20 KB to 2 MB."""
 
 DAMAGED = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, LookupError, ValueError, OSError, EOFError, RuntimeError)
-"""Errors of zipfile for archives that are truncated, encrypted or compressed by another method."""
+"""Errors of zipfile for archives that are truncated, encrypted or compressed by a method unknown to zipfile."""
 
 
 @dataclass(frozen=True)
@@ -138,14 +138,14 @@ class CheckpointPolicy:
 
     Its observations are the environment's states, in the form that reward programs receive. If states are records
     (dicts of named parts), the policy must be a `MultiInputPolicy` with inputs of the same names. If states are images,
-    the weights show whether it is a `CnnPolicy` or an `MlpPolicy`.
+    the weights show whether the policy is a `CnnPolicy` or an `MlpPolicy`.
 
     Args:
         path: the .zip that `model.save` wrote.
 
     Raises:
-        InputError: the file is missing, is not a checkpoint, or has a policy that cannot be rebuilt or expects other
-            observations.
+        InputError: the file is missing, is not a checkpoint, or has a policy that this module cannot rebuild. `act`
+            also raises InputError if the policy does not fit the environment's states and actions.
     """
 
     def __init__(self, path: Path) -> None:
@@ -177,7 +177,7 @@ class CheckpointPolicy:
         self._observed = environment.observation_space
 
     def act(self, state: Any) -> tuple[Any, float | None]:
-        """An action and its log-probability. Only policies of PPO and A2C give the latter; for others it is None."""
+        """An action and its log-probability. The log-probability is None unless the policy is from PPO or A2C."""
         if self._policy is None:
             self._policy = self._build(state)
         if self._module != "stable_baselines3.common.policies":
@@ -265,7 +265,7 @@ def drawn_actions(
 ) -> tuple[NDArray[Any], NDArray[np.float64]]:
     """Actions `(batch, ...)` of an actor-critic policy within its action space, and log-probabilities `(batch,)`.
 
-    Continuous actions are clipped. Their log-density is that of the action before clipping, as in SB3's rollouts.
+    Continuous actions are clipped after their log-density is computed, as in SB3's rollouts.
     """
     with torch.no_grad():
         batch, _ = network.obs_to_tensor(observations)
@@ -289,8 +289,8 @@ def _leaves(space: Any, name: str = "") -> dict[str, Any]:
 def _as_trained(space: Any, given: dict[str, Any]) -> Any:
     """The observation space that Stable-Baselines3 gives to a policy, with the channels of images first.
 
-    For records (dicts of named parts) it consists of the spaces in `given`. A part may be discrete there, although it
-    is a box in `space`.
+    For records (dicts of named parts), the parts of the result come from `given` if both spaces have the same parts.
+    The reason is that a part may be discrete in `given`, but a box in `space`.
 
     Args:
         space: the space of the states, from `space_of`.

@@ -1,8 +1,9 @@
 """Training on vector environments with a chosen reward, shared by all methods.
 
-Every learner uses several environments in this process (`learning_venv`). A `Pay` selects their reward: their own or a
-recovered one. Rewards may be divided by the standard deviation of their returns (`normalised`). Comparisons train by
-`learn_on`. `grace_irl.rl.ppo.train` uses the same parts, and also writes checkpoints.
+Every learner uses several environments in this process (`learning_venv`). A `Pay` selects the reward: the environments'
+own reward or a recovered one. Rewards may be divided by the standard deviation of their returns (`normalised`).
+Comparisons of methods train policies with `learn_on`. `grace_irl.rl.ppo.train` uses the other functions of this module,
+and also writes checkpoints.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class ProgramPay:
     def scale(self) -> Scale:
         """The conversion of the program's reward to `form`, with the file's calibration.
 
-        It has the default discount, which `__call__` replaces by the learner's.
+        The conversion has the default discount. `__call__` replaces this discount by the learner's.
         """
         return self.reward.scaled(self.form)
 
@@ -135,7 +136,7 @@ class NetVecEnv(VecEnvWrapper):
 def learning_venv(
     make_env: Callable[[], Any], count: int, seed: int, pay: Pay = true_pay, gamma: float = 0.99
 ) -> Iterator[VecEnv]:
-    """A context with a vector environment in this process. It reports true returns in `info["episode"]`.
+    """A context with a vector environment in this process. `info["episode"]` has returns of the environments' reward.
 
     Args:
         make_env: factory of one environment.
@@ -168,7 +169,7 @@ def make_learner(observer: Observer, settings: Hyperparameters, *, device: str =
         device: torch device; "auto" is a GPU if there is one and the observer's networks gain from it.
 
     Returns:
-        A function of a vector environment, a seed, and optionally a folder for TensorBoard (`log`).
+        A function that makes a learner from a vector environment, a seed, and optionally a TensorBoard folder (`log`).
     """
     policy_class, options = network_settings(observer, settings)
     if device == "auto":
@@ -214,7 +215,7 @@ def learn_on(problem: PolicyProblem, seed: int, pay: Pay, watch: Watch, log: Log
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit torch to one thread. For small networks, synchronising more threads costs more time than it gains."""
+    """Limit torch to one thread. For small networks, synchronising several threads costs more time than they save."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -33,8 +33,8 @@ from grace_irl.runs.proposers import programs_of
 from grace_irl.sandbox.protocol import Sandbox
 from grace_irl.search.protocol import Request
 
-# Assumed number of tokens in an answer. In 34 recorded answers of a large model on BabyAI, it was 930 or more, with
-# median 1,378.
+# Assumed number of tokens in an answer. 34 recorded answers of a large model on BabyAI had at least 930 tokens, and
+# the median was 1,378.
 ANSWER = 1_200
 REPAIRS = 0.25  # share of programs that need one repair, in a typical run
 DRAWN = 5  # number of prompts per operator that are built to measure their sizes
@@ -50,7 +50,7 @@ class PromptSize:
 
     Attributes:
         typical: mean over a few built prompts.
-        most: maximum that the prompt budget and the model's context allow.
+        most: maximum that the prompt budget and the model's context allow, or the longest built prompt if longer.
         guess: whether the prompts were built around a made-up program with made-up mistakes.
     """
 
@@ -67,7 +67,7 @@ class Total:
         programs: number of requested programs.
         calls: number of calls of the model, including repairs.
         repairs: number of calls that request a repair.
-        tokens_in, tokens_out: input and output tokens. A prompt counts once per call, for any number of answers.
+        tokens_in, tokens_out: input and output tokens. A prompt counts once per call, even for several answers.
         cost: cost of the tokens by `model.price_in` and `model.price_out`.
     """
 
@@ -114,7 +114,7 @@ class Estimate:
         caps: the configured limits.
         assumptions: assumptions behind the figures, one line each.
         notes: further information for the user, one line each.
-        label: the rule for positive expert states, with its reason.
+        label: the rule that decides which expert states are positive, with the reason for the rule.
     """
 
     proposer: str
@@ -283,7 +283,8 @@ def _total(
     total = sum(each.programs for each in asked)
     given = len(programs_of(config.proposer.start_from, method(config.method).width(config)))
     given += 0 if most else config.proposer.seed_synthesis
-    # Given and synthesised programs replace requests with the operator `FIRST`, so they need no calls of the model.
+    # Programs from `start_from` and from the synthesiser replace requests with the operator `FIRST`. They need no calls
+    # of the model.
     for place, phase in reversed([*enumerate(asked)]):
         if phase.operator == FIRST:
             asked[place] = replace(phase, programs=max(phase.programs - given, 0))

@@ -33,8 +33,8 @@ from grace_irl.runs.store import Store
 def chosen_rule(config: Config, demonstrations: Demonstrations) -> RuleChoice:
     """Choose the label rule of a new run.
 
-    A replay uses the rule of the user, else that of the recording. A recording of an old version of grace-irl names no
-    rule. Its replay uses the rule that the old version chose.
+    A replay uses the rule that the user chose, else the rule of the recording. A recording of an old version of
+    grace-irl names no rule, so its replay uses the rule that the old version chose.
 
     Raises:
         InputError: files or environments that support different rules.
@@ -80,7 +80,7 @@ class Labelling:
 
     @property
     def silent(self) -> tuple[Labelled, ...]:
-        """Expert trajectories whose goal states are still unknown, each once. () for other rules than "goal"."""
+        """Expert trajectories with unknown goal states, without repeats; () for other rules than "goal"."""
         if self.rule != "goal":
             return ()
         known = self.goals
@@ -88,7 +88,7 @@ class Labelling:
         return tuple(unmarked(item) for item in experts)
 
     def problem(self) -> Problem:
-        """The labelled demonstrations. No state is positive until the goal states of all experts are known.
+        """The labelled demonstrations. While goal states of an expert trajectory are unknown, no state is positive.
 
         Raises:
             InputError: demonstrations that do not fit the rule, or no goal state in any expert trajectory.
@@ -109,7 +109,7 @@ def begun(
         demonstrations: demonstrations, split into training and held-out data.
         choice: the label rule.
         file: path of the file of goal states (`--goals`), or "".
-        recorded: answers about goal states of the run to replay.
+        recorded: answers about goal states from the run that is replayed.
 
     Raises:
         InputError: a file of goal states although the rule is not "goal", a file without an entry for any of the expert
@@ -143,8 +143,9 @@ def resumed(
 ) -> Labelling:
     """Read the labelling of a resumed run from the answers in its store.
 
-    The user may correct the run's file of goal states until the labels are complete. They are complete once there are
-    answers about all expert trajectories, and both positive and negative states. Later edits have no effect.
+    The user may correct the run's file of goal states until the labels are complete. Labels are complete once there are
+    answers about all expert trajectories, and both positive and negative states. Later edits have no effect, and `note`
+    receives a line for the user about them.
 
     Raises:
         InputError: a file of goal states that cannot be read, or does not fit the trajectories.
@@ -299,5 +300,5 @@ def _experts(demonstrations: Demonstrations) -> dict[str, list[Demonstration]]:
 
 
 def _within(item: Demonstration, goals: Goals) -> tuple[int, ...]:
-    """The goal states of one trajectory in a file's entries, checked and sorted."""
+    """The goal states of a trajectory, checked and sorted. `goals` holds the entries of a file."""
     return goals_of(item, goals) or ()

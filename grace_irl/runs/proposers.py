@@ -72,8 +72,8 @@ def _best_of(folder: Path, most: int) -> list[GivenProgram]:
 
 
 SERVED_SAMPLES = 4  # default number of programs that one call of a served model requests
-# The default number of requests in flight is LAG. With a server, it is CALLS_AHEAD times the number of programs that
-# the server writes in parallel, so that the server is never idle.
+# LAG is the default number of requests in flight for the synthesiser and for replays. With a server, the default is
+# CALLS_AHEAD times the number of programs that the server writes in parallel, so that the server is never idle.
 LAG, CALLS_AHEAD = 8, 4
 
 
@@ -84,10 +84,10 @@ class Kind:
     Attributes:
         summary: one line for the help text.
         check: function that checks the proposer's server or file, before a run writes any file. It returns the
-            configuration with the values that it found out, for example the model's name, or raises InputError.
+            configuration with the values that the check found, for example the model's name, or raises InputError.
         make: function that makes the proposer.
-        chat: function that makes the chat: the model or the person that answers prompts. None if the proposer needs no
-            prompts.
+        chat: function that makes the chat, which is the model or the person that answers prompts. A proposer that needs
+            no prompts has None instead of this function.
     """
 
     summary: str
@@ -215,7 +215,7 @@ PROPOSERS: dict[str, Kind] = {
 
 
 def checked(config: Config, problem: Problem) -> Config:
-    """Check the proposer of a configuration. Return the configuration with values that the check found out.
+    """Check the proposer of a configuration. Return the configuration with values that the check found.
 
     Raises:
         InputError: an unknown proposer, or one that lacks something it needs, for example a server.
@@ -272,7 +272,7 @@ def recorded_goals(proposer: ProposerConfig) -> tuple[GoalAnswer, ...]:
 
 
 def asking(config: Config, bench: Workbench) -> Asking | None:
-    """The chat that answers prompts, and its settings; None for a proposer without prompts.
+    """The chat that answers prompts, with the run's data and the settings of prompts; None if no prompts are needed.
 
     Args:
         config: a configuration that `checked` returned.
@@ -285,13 +285,13 @@ def asking(config: Config, bench: Workbench) -> Asking | None:
 def proposer(config: Config, bench: Workbench, brought: Proposer | None = None) -> Proposer:
     """The proposer of a run: the configured one, or `brought`.
 
-    Before the programs of this proposer, the run gets the given programs (`start_from`), then as many synthesised ones
-    as `seed_synthesis` says.
+    Before the programs of this proposer, the run gets the given programs (`start_from`), then `seed_synthesis`
+    synthesised programs. A replay gets neither, because the recording includes them.
 
     Args:
         config: a configuration that `checked` returned.
         bench: the run's data, sandbox and cache of rewards.
-        brought: a proposer of the caller. Synthesised programs do not precede its programs.
+        brought: a proposer of the caller. With it, the run gets no synthesised programs first.
     """
     made = brought or kind(config.proposer.name).make(config, bench)
     if config.proposer.name == "replay":  # a recording includes the programs that the run started from
@@ -317,7 +317,7 @@ def kind(name: str) -> Kind:
 def destination(config: Config) -> str:
     """One line for the user: the server that gets the prompts, and the environment variable with its key.
 
-    It is "" without a server.
+    The line is "" if there is no server.
     """
     if config.proposer.name != "llm" or not config.model.url:
         return ""
@@ -329,8 +329,8 @@ def destination(config: Config) -> str:
 def settled(config: Config) -> Config:
     """The configuration with values for the settings `proposer.name`, `search.samples` and `search.lag`.
 
-    A value that the user gave stays. `search.samples` is the number of programs per call, and `search.lag` the number
-    of requests in flight.
+    Values that the user gave stay unchanged. `search.samples` is the number of programs per call, and `search.lag` the
+    number of requests in flight.
     """
     proposer, search, model = config.proposer, config.search, config.model
     name = author_of(config)

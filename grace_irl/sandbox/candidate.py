@@ -101,7 +101,7 @@ class Candidate:
 
 
 class Reward:
-    """A wrapper of an object of a program's class `Reward`.
+    """A wrapper of one object of the class `Reward` that a program defines.
 
     Attributes:
         call: the object's method reward_fn.
@@ -123,13 +123,13 @@ class Reward:
         return "" if method is None else str(_called(method, arguments))
 
     def terms(self, *arguments: Any) -> dict[str, float]:
-        """The components by name of the reward computed last, from the program's terms_fn; {} if it has no terms_fn.
+        """The components of the last computed reward, by name, from the program's terms_fn; {} without terms_fn.
 
         Args:
             arguments: see `debug`.
 
         Raises:
-            NotANumberError: terms_fn returned something else than a dict of numbers.
+            NotANumberError: terms_fn returned something that is not a dict of numbers.
         """
         method = getattr(self.instance, TERMS_METHOD, None)
         if method is None:
@@ -181,7 +181,7 @@ def constructor(owner: type) -> Callable[[Any, str], Any]:
 
 
 def _called(method: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """Call a method, and return its result. If it has too few parameters, it gets only the last argument."""
+    """Call a method, and return its result. A method with too few parameters gets only the last argument."""
     if len(arguments) > 1:
         try:
             kinds = [parameter.kind for parameter in inspect.signature(method).parameters.values()]
@@ -197,7 +197,7 @@ _FRAMES = 12
 
 @dataclass(frozen=True)
 class ProgramFailure:
-    """Failure of a program.
+    """The report of a program's failure.
 
     Attributes:
         status: kind of failure.

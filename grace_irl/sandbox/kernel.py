@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 # The only system calls that a sandbox child may make. They are enough to compute, to allocate memory that is not
 # executable, to receive signals, to use open file descriptors and to exit. No call opens or creates anything, or starts
-# a process. If an argument could name another process, a rule in `_RULES` checks it.
+# a process. `_RULES` checks arguments that could do harm, for example by naming another process.
 _CALLS = {
     "read": (0, 63),
     "write": (1, 64),
@@ -84,7 +84,9 @@ _NR, _ARCH, _ARGUMENTS = 0, 4, 16
 
 @dataclass(frozen=True)
 class Rule:
-    """Condition on one argument of an allowed call. A value passes if it meets at least one of the three tests.
+    """Condition on one argument of an allowed call.
+
+    A value passes if it meets at least one of the tests `values`, `below` and `without`.
 
     A rule checks only the lower 32 bits. The kernel ignores the upper bits of most of these arguments. The argument
     `prot` of mmap and mprotect has 64 bits, but its rule needs only bit 2 (PROT_EXEC).
@@ -104,7 +106,7 @@ class Rule:
     def instructions(self, gap: int) -> list[bytes]:
         """The rule as BPF instructions.
 
-        After them, the filter skips `gap` instructions if the argument passes, and `gap` + 1 if it does not.
+        After the rule, the filter skips `gap` instructions if the argument passes, and `gap` + 1 if it fails.
         """
         tests = [(_EQUAL, value, True) for value in self.values]
         tests += [(_AT_LEAST, self.below, False)] if self.below else []
@@ -157,8 +159,9 @@ def architecture() -> Architecture | None:
 def build_filter(arch: Architecture) -> bytes:
     """The filter as a BPF program.
 
-    Allowed calls pass. Other calls, and arguments that a rule refuses, fail with EPERM. They do not kill the process,
-    so an honest program gets a Python exception that names its line.
+    Allowed calls pass. Other calls, and calls with arguments that a rule refuses, fail with EPERM. Such a failure does
+    not kill the process, so an honest program gets a Python exception that names its line. Only calls by another
+    calling convention kill the process (`Architecture`).
     """
     program = [
         _instruction(_LOAD, 0, 0, _ARCH),
@@ -168,8 +171,8 @@ def build_filter(arch: Architecture) -> bytes:
     ]
     if arch.foreign_from:
         program += [_instruction(_AT_LEAST, 0, 1, arch.foreign_from), _instruction(_RETURN, 0, 0, _KILL)]
-    # The order is: the tests of the call's number, each rule once, then one return to allow and one to refuse. The
-    # filter is kept short, because the kernel compiles it for every child.
+    # The order is: the tests of the call's number, a return that refuses all other numbers, each rule once, a return
+    # that allows, and one that refuses. The filter is kept short, because the kernel compiles it for every child.
     rules: list[bytes] = []
     starts: dict[Rule, int] = {}  # position of each rule, counted from the end of the rules
     for rule in _RULES.values():
@@ -224,7 +227,8 @@ def fork() -> int:
     """`fork(2)` without Python's after-fork hooks.
 
     The hooks of `random`, `threading` and the interpreter write to some 180 pages, which the kernel must then copy.
-    This takes as long as the rest of the fork. A zygote has one thread and seeds `random` itself, so it needs no hook.
+    This takes as long as the rest of the fork. A zygote, the process from which children are forked, has one thread and
+    seeds `random` itself. So a zygote needs no hook.
     """
     return int(_libc.fork())
 
@@ -280,9 +284,9 @@ class Ruleset:
         return int(_libc.syscall(create, attributes, ctypes.c_size_t(size), ctypes.c_uint(0)))
 
     def apply(self) -> bool:
-        """Deny this process, as far as `abi` allows: paths, TCP ports, abstract sockets, signals to other processes.
+        """Deny this process access to paths, TCP ports and abstract sockets, and signals to other processes.
 
-        Signals to its own children stay allowed.
+        Older kernels deny fewer of these (`abi`). Signals to the process's own children stay allowed.
         """
         return self._fd >= 0 and _libc.syscall(self._restrict, self._fd, ctypes.c_uint(0)) == 0
 

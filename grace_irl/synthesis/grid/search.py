@@ -26,12 +26,12 @@ SCREEN = 0.3
 """Effort of the short search that decides whether a plan gets a full search, as a share of the full effort."""
 FINALISTS = 2  # number of plans with one separator that get a full search
 MAX_PEERS = 2
-"""Maximum number of other words that occur between the same two words as a separator does, for example "and" instead of
-"then". A noun has many more such substitutes."""
+"""Maximum number of substitutes of a separator: words that occur between the same two words, for example "and" instead
+of "then". A noun has many more substitutes."""
 MIN_COUNT = 2
 """Minimum number of instructions in which a separator occurs."""
 PLAN_PRICE = 6.0
-"""Price of each separator in nats. A separator is worth it if it lowers the cost of the best reading by more."""
+"""Price of each separator in nats. A plan gains from a separator that lowers the cost of the best reading by more."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ def separators(instructions: Sequence[tuple[str, ...]]) -> list[str]:
     """Find the words at which these instructions may be split.
 
     A separator stands inside several instructions, and few other words occur in its place. The part before it, or the
-    part after it, could be an instruction alone. So one of two things holds for more than half of its occurrences: the
-    word before it is also the last word of an instruction, or the word after it is also the first word of one.
+    part after it, could be an instruction alone. So one of two conditions holds for more than half of the separator's
+    occurrences: the word before it also ends an instruction, or the word after it also begins an instruction.
     """
     ends = {words[-1] for words in instructions if words}
     begins = {words[0] for words in instructions if words}
@@ -121,7 +121,10 @@ class LearntPlan:
 
     @property
     def unexplained(self) -> float:
-        """Cost of the best reading without its price, in nats: mistakes, and descriptions that fit many things."""
+        """Cost of the best reading in nats, without the reading's price.
+
+        The rest is the cost of mistakes and of descriptions that fit many things.
+        """
         return self.posterior.cost - self.lexicon.price(self.posterior.best)
 
 
@@ -141,17 +144,18 @@ def search(seen: PerceivedStates, seed: int) -> list[LearntPlan]:
 
     found.append(learnt(Lexicon(evidence, Plan())))
     words = separators([scene.words for scene in evidence.scenes])
-    # A separator saves at most the unexplained cost. If this cost is not above a separator's price, none is tried.
+    # A separator saves at most the unexplained cost. So no separator is tried unless this cost is above its price.
     if found[0].unexplained > PLAN_PRICE:
-        # Most of these words are no separators. So each plan with one of them gets a short search. Only the best plans
-        # get a full one.
+        # Most of these words are no separators. So each plan with one word gets a short search. Only the best of these
+        # plans get a full search.
         screened: list[tuple[float, int, Lexicon]] = []
         for plan in [Plan(((word, one),)) for word in words for one in ARRANGEMENTS]:
             lexicon = Lexicon(evidence, plan)
             screened.append((anneal(lexicon, events, seed, SCREEN)[0], len(screened), lexicon))
         for _, _, lexicon in sorted(screened)[:FINALISTS]:
             found.append(learnt(lexicon))
-        # There are too many plans with several separators, so only changes of the best plans with one are tried.
+        # There are too many plans with several separators. So the search only tries changes of the best plans with one
+        # separator.
         for grown in dict.fromkeys(_grow(one, words) for one in found[1:]):
             if grown not in [one.lexicon.plan for one in found]:
                 found.append(learnt(Lexicon(evidence, grown)))
@@ -177,7 +181,7 @@ def _grow(found: LearntPlan, words: Sequence[str]) -> Plan:
 
 
 def _changed(plan: Plan, words: Sequence[str]) -> list[Plan]:
-    """Plans that differ from `plan` in one separator: one more, one less, or another of `ARRANGEMENTS` for one."""
+    """Plans that add a separator to `plan`, remove a separator, or change the arrangement of a separator."""
     changed = []
     for word in words:
         rest = Plan(tuple(one for one in plan.separators if one[0] != word))

@@ -1,9 +1,9 @@
-"""Programs that wait for the event that an instruction describes, for grids whose experts end at the goal.
+"""Programs that wait for the event that an instruction describes, for grids where expert trajectories end at the goal.
 
 A reading gives meanings to words of the instructions. The demonstrations leave several meanings of a word possible,
 each with a probability. A program requires those meanings for which the expected loss is lowest. There are two losses:
 a required meaning that is wrong leaves expert states without reward, and a meaning that is not required lets more
-negative states earn one. The second loss depends on how often the event occurs in negative states
+negative states earn reward. The second loss depends on how often the event occurs in negative states
 (`negative_pressure`).
 """
 
@@ -28,9 +28,9 @@ from grace_irl.synthesis.grid.source import write_source
 MISS = 0.8
 """Probability that a thing does not fit a wrong meaning of a word: 1 - 1/5 if a feature has five values."""
 COINCIDENCE = 0.05
-"""A code that the things at all goals share is required if chance alone would cause this with a lower probability."""
+"""Programs require a cell code that the things at all goals share, if the probability of a coincidence is lower."""
 NOVEL_TRUST = 0.85
-"""Probability that a word that is not in training names a value that no known word names."""
+"""Probability that a word outside the training data names a value that no known word names."""
 
 
 def decide(lexicon: Lexicon, posterior: Posterior, reading: GridReading | None = None) -> Hypothesis:
@@ -63,7 +63,7 @@ def decide(lexicon: Lexicon, posterior: Posterior, reading: GridReading | None =
 
 
 def _without_several(chances: Mapping[int, float], evidence: GridEvidence) -> dict[int, float]:
-    """The probabilities of meanings, with that of "one of several" added to that of "no meaning" (-1).
+    """The probabilities of meanings, with the probability of "one of several" added to that of "no meaning" (-1).
 
     A program treats both in the same way, because "one of several" excludes no thing.
     """
@@ -75,10 +75,9 @@ def _without_several(chances: Mapping[int, float], evidence: GridEvidence) -> di
 def shared_constants(lexicon: Lexicon, reading: GridReading) -> list[int]:
     """Indices of filters on codes that the things at all goals pass, unless this may be chance (`COINCIDENCE`).
 
-    For example, a door that opens and a door that closes are both "changed". If doors open at all goals, the code of an
-    open door becomes a filter, although perhaps no demonstration shows a door that closes by mistake. Such a filter
-    applies to every step of an instruction. So it is left out if the thing of an earlier step does not pass it, and the
-    program would therefore miss a goal.
+    For example, the event "changed" includes doors that open and doors that close. If doors open at all goals, the
+    filter on the code of an open door excludes doors that close. A filter applies to every step of an instruction. So a
+    filter is left out if the thing of an earlier step fails it, because the program would then miss a goal.
     """
     evidence = lexicon.evidence
     spoken = {evidence.filters[column].feature for column in (*reading.constants.values(), *reading.meanings.values())}
@@ -94,7 +93,7 @@ def shared_constants(lexicon: Lexicon, reading: GridReading) -> list[int]:
     found: list[int] = []
     for column, f in enumerate(evidence.filters):
         if f.feature.startswith("channel") and f.feature not in spoken and all(rows[:, column].all() for rows in goals):
-            # Share of other events with this code. By Laplace's rule it is above 0 even for a code never seen there.
+            # Share of other events with this code. By Laplace's rule, the share is above 0 even if none has the code.
             usual = (rest[:, column].sum() + 1) / (len(rest) + 2)
             if usual ** len(goals) < COINCIDENCE and _goals_stay(lexicon, reading, [*found, column]):
                 found.append(column)
@@ -131,7 +130,7 @@ def safest(chances: Mapping[int, float], pressure: float, evidence: GridEvidence
     Candidates are the k most likely filters on one feature with K values. Let P be the sum of their probabilities. With
     probability 1 - P all of them are wrong, and a share `MISS` of the expert states earns no reward. If the values are
     equally frequent, a share `pressure` * k/K of the negative states earns reward. So the expected loss is
-    (1 - P) * `MISS` + `pressure` * k/K.
+    (1 - P) * `MISS` + `pressure` * k/K. The loss of () is `pressure`.
 
     Args:
         chances: probability of each meaning (filter index) of the word; -1 stands for no meaning.
@@ -192,7 +191,7 @@ class _Sketch:
 
 
 class GridSketcher:
-    """Sketcher of programs that wait for an event on a grid. A sketch is a reading of the instructions as JSON."""
+    """Sketcher of programs that wait for an event on a grid. A sketch is JSON with a plan, a reading and a style."""
 
     def __init__(self, items: Sequence[Labelled], seed: int) -> None:
         self._view = view(items)
@@ -221,11 +220,11 @@ class GridSketcher:
         return _Sketch(parent.plan, reading, STYLES[int(rng.integers(len(STYLES)))]).text()
 
     def prior(self, sketch: str) -> float:
-        """Cost of the best reading minus the cost of the sketch's reading, minus the price of its style."""
+        """Cost of the best plan and reading, minus the cost of the sketch's plan, reading and style."""
         one = _Sketch.of(sketch)
         found = self._found[one.plan]
         extra = found.lexicon.total(one.reading) - found.posterior.cost + found.cost - self._found[0].cost
-        # A variation can have a lower cost than the best reading of the search. Its prior is limited to 0, too.
+        # A variation can have a lower cost than the best reading of the search. Then the difference is limited to 0.
         return min(0.0, -extra) - (RISK if one.style != "weighed" else 0.0)
 
     def source(self, sketch: str) -> str:
