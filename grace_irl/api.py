@@ -44,16 +44,16 @@ def fit(
     """Recover a reward from demonstrations, and write a report (`report.html`) into the run's folder.
 
     Args:
-        demos: files, folders or Minari ids, or demonstrations in memory. The data state which trajectories are
-            experts and which are negatives.
-        negatives: files, folders or Minari ids. All their trajectories count as negative, even if the data state
-            another role.
-        out: a new folder for the run; None: `runs/<name of the set>-<time>`.
+        demos: files, folders or Minari ids, or demonstrations in memory. Each trajectory has a role in the data,
+            "expert" or "negative".
+        negatives: files, folders or Minari ids. All their trajectories count as negatives, whatever their role in the
+            data.
+        out: a new folder for the run; None: `runs/<name of the demonstrations>-<time>`.
         resume: folder of a run to continue, instead of a new run in `out`.
-        proposer: author of the programs: the name of a proposer, or a `Proposer` object.
+        proposer: the proposer, which writes the programs, as a name or a `Proposer` object.
         config: a TOML file of settings. Settings that run code, name a server or grant trust are refused
             (docs/security.md).
-        sets: settings of the form `section.key=value`, which override the file.
+        sets: settings of the form `section.key=value`. They override `config`.
         replay: folder or exported recording of a run to repeat on the same demonstrations. Its recorded answers replace
             the model.
         listener: function that is called with the state of the run, after each answer of the proposer and after the
@@ -137,8 +137,8 @@ def score(
         label: rule that selects the positive expert states; None: the rule that fits the data.
         log_pi: source of the log-probability of actions in the discriminator: "constant", "uniform", "recorded" or
             "cloned".
-        calibration: source of the discriminator's scale and offset: the reward "file", "fitted" to these
-            demonstrations, or "none" for 1 and 0.
+        calibration: source of the discriminator's scale and offset. With "file" they come from the reward file, with
+            "fitted" they are fitted to these demonstrations, and with "none" they are 1 and 0.
         workers: number of sandbox processes; None: one per core.
         allow_weak_sandbox: whether to run the program even if this machine cannot confine it.
         max_memory: maximum memory for demonstrations in bytes or as `4G`; None: a share of the available memory.

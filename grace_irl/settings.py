@@ -17,13 +17,13 @@ If the section's name is `toy`, this setting has
 - the environment variable `GRACE_IRL_TRIES`;
 - the keyword `tries` of `grace_irl.fit`.
 
-Without the argument `flag`, the last three would be `--toy-tries`, `GRACE_IRL_TOY_TRIES` and `toy_tries`. If the class
-sets `short = True`, these default names omit the name of the section.
+Without the argument `flag`, the flag, variable and keyword would be `--toy-tries`, `GRACE_IRL_TOY_TRIES` and
+`toy_tries`. If the class sets `short = True`, these default names omit the name of the section.
 
-A search method (`grace_irl.methods.method.Method`) defines its own settings in such classes, and its `sections` maps
+A search method (`grace_irl.methods.method.Method`) defines its own settings in such classes; `Method.sections` maps
 section names to the classes. Only runs with this method have these settings; `config.own(ToySettings)` returns their
-values. Some settings of `grace_irl.config` are optional. `Method.reads` lists those that the method reads. Runs with
-this method refuse the others.
+values. Not every method reads all settings of `grace_irl.config`. `Method.reads` lists the optional settings that the
+method reads, for example all of section `expand`. Runs with this method refuse values for other optional settings.
 
 `python docs/settings_page.py` generates two files from the declarations: docs/settings.md, and `grace_irl/keywords.py`
 with the types of the keywords. A test checks that both are up to date.
@@ -101,7 +101,7 @@ class Setting:
         key: `section.field`, as in TOML.
         kind: type of the value (or of each item, if `many`): bool, int, float or str.
         many: whether the value is a list.
-        mirrored: whether an environment variable can set it, too. Settings that are lists have no variable.
+        mirrored: whether the setting may have an environment variable. A list never has one.
         choices: allowed values of a text; () if any text is allowed.
         default, help, flag, panel, shown, unit, common, needs, details: as declared, see `setting`.
     """
@@ -123,7 +123,7 @@ class Setting:
 
     @property
     def keyword(self) -> str:
-        """The keyword of `grace_irl.fit`."""
+        """The setting's keyword of `grace_irl.fit`, for example `held_out`."""
         return self.flag.replace("-", "_")
 
     @property
@@ -183,7 +183,7 @@ def by_keyword(known: Mapping[str, Setting], values: Mapping[str, object]) -> di
     """Rename values from keywords of `grace_irl.fit` to keys, for example from `held_out` to `data.held_out`.
 
     Raises:
-        InputError: an unknown keyword. The message suggests the nearest one.
+        InputError: an unknown keyword. The message suggests a similar keyword, if there is one.
     """
     keys = {each.keyword: key for key, each in known.items() if each.flag}
     for name in values:
@@ -193,7 +193,7 @@ def by_keyword(known: Mapping[str, Setting], values: Mapping[str, object]) -> di
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The second half of a message about an unknown name, with the nearest known name."""
+    """The second half of a message about an unknown name. It suggests the most similar known name, if there is one."""
     candidates = list(known)
     candidates += dict.fromkeys(each.partition(".")[0] for each in candidates)
     last = {each.rpartition(".")[2]: each for each in reversed(candidates)}

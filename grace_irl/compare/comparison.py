@@ -81,8 +81,8 @@ def start(
         out: the folder to create.
         workers: number of jobs in parallel; None: one per core.
         listener: function that is called with the state of the comparison, repeatedly while it runs.
-        note: function that is called with each line for the user. Such a line names, for example, the server that
-            receives the prompts and the API key.
+        note: function that shows one line to the user, for example the address of the server that receives the prompts
+            and the API key.
 
     Raises:
         InputError: settings, data, methods or environments are invalid; no file is written then.
@@ -123,14 +123,14 @@ def resume(
 ) -> Compared:
     """Resume a comparison. Failed jobs are repeated.
 
-    Some settings make a comparison act with the user's rights: paths, server addresses, code and trust. If another user
-    or another machine started the comparison, these settings are not used, and the arguments must name them again.
+    Some settings make a comparison act with the user's rights, such as paths, server addresses and code to run. If the
+    comparison was started by another user or on another machine, the arguments must name these settings again.
 
     Args:
         folder: folder of the comparison.
         methods, seeds: new methods and new number of seeds; None: unchanged.
-        transfer: further environments for training on the recovered rewards. A recovered program is reused. A network
-            is trained again, because loading its file could run code.
+        transfer: further environments for training on the recovered rewards. A recovered reward program is read from
+            its file. A reward network is trained again, because loading its file could run code.
         env: the environment of the comparison, if it must be named again.
         sets: other settings that must be named again, as texts such as "data.demos=DIR".
         flags: other settings that must be named again, as values by key.
@@ -172,7 +172,7 @@ def _require_same(found: Settings, settings: Settings, words: Mapping[str, objec
     """Refuse changes of settings that affect the results.
 
     Raises:
-        InputError: such a change.
+        InputError: a setting that affects the results has changed.
     """
     before, after = found.comparison.env, settings.comparison.env
     if after != before and not (names_code(before) and names_code(after)):
@@ -185,7 +185,10 @@ def _require_same(found: Settings, settings: Settings, words: Mapping[str, objec
 
 
 def _with_own_reward(settings: Settings, out: Path) -> Settings:
-    """Copy the reward file to the folder, so that later changes of the file do not affect the runs."""
+    """Copy the reward file to the folder `out`, and return settings that name the copy.
+
+    So later changes of the original file do not affect the runs.
+    """
     own = (out / "reward.py").absolute()
     write_atomically(own, read_reward(Path(settings.comparison.reward)))
     return Settings(settings.comparison.model_copy(update={"reward": str(own)}), settings.fit)
@@ -289,7 +292,8 @@ class ComparisonState:
         total: number of jobs to run.
         done: number of jobs that have ended, failed ones included.
         failed: number of jobs that have failed.
-        running: method, seed and environment steps of each running job. The steps are summed over its learning curves.
+        running: method, seed and environment steps of each running job. The steps are those of all its trainings so
+            far, including trainings in transfer environments.
         ended: result of the job that has just ended; None if none has.
     """
 
@@ -351,7 +355,7 @@ def _submitted(executor: Executor, folder: Path, job: Entry, share: int, setting
 
 
 def _ended(place: JobFolder, job: Entry, transfer: Sequence[str], error: BaseException | None) -> JobResult:
-    """The result of a job that has ended. If its process wrote none, write one with the reason of the failure."""
+    """The result of a job that has ended. If the job's result is missing or incomplete, write it as a failure."""
     found = read_result(place.result) or JobResult(*job)
     if found.failure or found.ended(transfer):
         return found

@@ -1,4 +1,4 @@
-"""The contest of a comparison: its settings and demonstrations, from which each job makes its problem and its method.
+"""The contest: settings and demonstrations of a comparison. From them, each job makes its learning problem and method.
 
 A job is one method with one seed. The module also marks the goal states of the demonstrations, once for all jobs.
 """
@@ -38,8 +38,8 @@ def require_cleanable(config: Config, demonstrations: Demonstrations) -> Config:
     """Check the inputs of `clean` before anything is written.
 
     Returns:
-        The configuration for `clean`. If a served model will name goal states, the configuration also contains the
-        model's name and answer format, for which the check has asked the server.
+        The configuration for `clean`. If a served model will name goal states, the check asks the server for the
+        model's name and answer format, and the configuration contains both.
 
     Raises:
         InputError: the file of goal states is invalid, or goal states are missing and no model is available.
@@ -79,7 +79,7 @@ def clean(
 
 
 def _checked(config: Config, labelling: Labelling) -> Config:
-    """Complete the configuration. If goal states are missing, this also checks the model that will name them.
+    """Fill in settings that the user left open. If goal states are missing, check the model that will name them.
 
     Raises:
         InputError: goal states are missing and no model is available.
@@ -99,8 +99,8 @@ class Contest:
 
     Attributes:
         settings: settings of the comparison.
-        demonstrations: the demonstrations with the label rule, which is the same for all methods. Under the rule
-            "goal", they have goal states only in the copies that `cleaned` and `marked` return.
+        demonstrations: the demonstrations, with the label rule in their metadata. Under the rule "goal", only the
+            copies that `cleaned` and `marked` return contain goal states.
         choice: the label rule, and the reason for its choice.
     """
 
@@ -114,9 +114,9 @@ class Contest:
 
         Args:
             settings: settings of the comparison.
-            workers: number of sandbox processes of each search. It is used only if the settings have no such number.
-            new: whether the comparison starts now. If not, and its stored settings name no label rule, an earlier
-                version of grace-irl wrote them. The rule of that version is then used.
+            workers: number of sandbox processes of each search, unless the settings contain a number.
+            new: whether the comparison starts now. If a resumed comparison has no label rule in its stored settings,
+                an earlier version of grace-irl started it. The comparison keeps that version's choice of rule.
 
         Raises:
             InputError: the demonstrations cannot be read.
@@ -134,7 +134,7 @@ class Contest:
 
     @property
     def labels(self) -> Config:
-        """Settings of the run that stores the goal states: those of the search, but without held-out trajectories."""
+        """Settings of the run that stores the goal states. They are the search's, but hold out no trajectories."""
         fit = self.settings.fit
         return fit.model_copy(update={"data": fit.data.model_copy(update={"held_out": 0.0})})
 
@@ -178,9 +178,7 @@ class Contest:
         return replace(self, demonstrations=draw(self.demonstrations, count, seed)) if count else self
 
     def problem(self, seed: int, environment: str = "") -> PolicyProblem:
-        """The learning problem, which is the same for all methods.
-
-        All methods learn from the same training trajectories, which are split as in GRACE's search.
+        """The learning problem. All methods get the same training trajectories, split as in GRACE's search.
 
         Args:
             seed: seed of the split, if some demonstrations are held out.
@@ -212,7 +210,7 @@ class Contest:
         """A method by its name.
 
         Args:
-            name: `grace`, or one of `offered()`.
+            name: `grace`, or the name of an installed method (`offered()`).
             folder: folder of `grace`'s search.
             note: function that is called with each line about the search.
 
@@ -233,7 +231,7 @@ class Contest:
             return load_method(name, **settings)
         comparison, fit = self.settings.comparison, self.settings.fit
         expand: ExpandConfig = fit.expand.model_copy(update={"steps": comparison.steps, "env": comparison.env})
-        data = fit.data.model_copy(update={"goals": ""})  # The demonstrations already have the marks.
+        data = fit.data.model_copy(update={"goals": ""})  # The goal states are already marked.
         return Grace(
             fit.model_copy(update={"expand": expand, "data": data}),
             folder,

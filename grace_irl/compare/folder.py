@@ -22,7 +22,8 @@ class ComparisonFolder:
         csv: CSV file with one row for each job and environment.
         table: Markdown file with the tables and their notes.
         lock: lock file of the process that works on the comparison.
-        goals: folder of the run whose goal states all jobs use. Only the label rule "goal" needs it.
+        goals: folder with the goal states of the demonstrations, which all jobs use. Only the label rule "goal" needs
+            this folder.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,8 +48,8 @@ class JobFolder:
     Attributes:
         result: result of the job so far.
         log: output of the job's process.
-        fit: folder of the run that recovers `grace`'s reward, or of the expansion, which alternates such runs with
-            trainings of a policy.
+        fit: folder in which method `grace` recovers its reward. It holds a run, or an expansion, which alternates runs
+            with trainings of a policy.
         program: file of the recovered reward if it is a program.
         net: file of the recovered reward if it is a neural network.
     """
@@ -70,9 +71,9 @@ class JobFolder:
         return self.path / f"policy-{slug(environment)}.pt"
 
     def favourite(self, environment: str) -> Path:
-        """The file with the favourite of the training in one environment, if it is not the last policy.
+        """The file with the favourite of the training in one environment (`Favourite`).
 
-        The favourite is the kept policy that the training's own reward rates best (`grace_irl.rl.choice`).
+        If the last policy is the favourite, the file is missing.
         """
         return self.path / f"favourite-{slug(environment)}.pt"
 
@@ -95,7 +96,7 @@ def read_curve(path: Path) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class _Look:
-    """Fields of a learning curve's point that the plot needs."""
+    """The fields of one point of a learning curve that the plot needs."""
 
     steps: float
     mean: float
@@ -103,21 +104,22 @@ class _Look:
 
 
 PLAYED = ("mean", "deviation", "success", "length", "components")
-"""Fields with the results of an evaluation, in `TrainingOutcome`, `Favourite` and `grace_irl.rl.curve.Point`."""
+"""Results of an evaluation: fields that `TrainingOutcome`, `Favourite` and `grace_irl.rl.curve.Point` share."""
 
 
 @dataclass(frozen=True)
 class Favourite:
-    """The favourite of a training: the policy with the highest mean return under the training's own reward.
+    """The favourite of a training: the candidate with the highest mean return under the reward of the training.
 
-    The candidates are the policies kept during training and the last one (`grace_irl.rl.choice`).
+    The candidates are the copies of the policy kept during training, and the last policy (`grace_irl.rl.choice`).
 
     Attributes:
-        trained: number of environment steps of training before the favourite was kept.
-        paid: mean return of each candidate under the training's own reward, in order of training; () if there was only
-            one candidate, or no such reward.
-        choosing: environment steps of the episodes that compare the candidates. They do not count as training.
-        mean, deviation, success, length, components: as in `TrainingOutcome`, with the same episode seeds.
+        trained: number of environment steps for which the favourite was trained.
+        paid: mean return of each candidate under the reward of the training, in order of training; () if no copies were
+            kept, or if the candidates cannot be compared under that reward.
+        choosing: number of environment steps in the episodes that compare the candidates. These are not training steps.
+        mean, deviation, success, length, components: results of the favourite, as in `TrainingOutcome`. The favourite
+            and the last policy are evaluated with equal seeds.
     """
 
     trained: int
@@ -132,7 +134,9 @@ class Favourite:
 
 @dataclass(frozen=True)
 class TrainingOutcome:
-    """The final evaluation of a training's last policy and of its favourite, under the environment's own reward.
+    """The final evaluation of a training's last policy, under the environment's own reward.
+
+    `favourite` holds the final evaluation of the training's favourite.
 
     Attributes:
         environment: environment of training and evaluation.
@@ -177,12 +181,13 @@ class JobResult:
         outcomes: outcome in the comparison's environment, then those in the transfer environments.
         notes: remarks for readers of the results.
         failure: reason of a failure, in one line; "" if the job did not fail.
-        carried: finished transfer environments, as named in the settings, including those in which the reward cannot be
-            used. In a transfer environment, policies are trained on a reward recovered in another environment.
-        form: form in which policies get the reward of a recovered program (`grace_irl.rewards.scale`); "" if no program
-            was recovered.
-        data: digest of the job's demonstrations (`grace_irl.compare.settings.digest_of`), the same for all methods of
-            a seed.
+        carried: names of the finished transfer environments, as in the settings. In a transfer environment, policies
+            are trained on a reward recovered in another environment. An environment in which this reward cannot be used
+            is also finished.
+        form: conversion of a recovered program's reward to the learner's reward, for example "logit"
+            (`grace_irl.rewards.scale`); "" if no program was recovered.
+        data: digest of the job's demonstrations (`grace_irl.compare.settings.digest_of`). All methods with one seed
+            have equal digests.
     """
 
     method: str
@@ -209,7 +214,7 @@ def write_result(path: Path, result: JobResult) -> None:
 
 
 def read_result(path: Path) -> JobResult | None:
-    """Read a result; None if there is none, or if its format is unknown. The job is then repeated."""
+    """Read a result. Return None if the file is missing, invalid or from another job: the job is then repeated."""
     try:
         found = from_json(JobResult, path.read_bytes())
         return found if path.parent.name == f"{found.method}-{found.seed}" else None

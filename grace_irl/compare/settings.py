@@ -120,7 +120,7 @@ class Settings:
     def write(self, folder: Path) -> None:
         """Write both files. `compare.toml` is written last, so that it exists only in a complete folder.
 
-        This also records on this machine that the user confirmed the settings (`grace_irl.runs.acting`).
+        Also record on this machine that the user confirmed the settings (`grace_irl.runs.acting`).
         """
         token = folder / "token"
         write_atomically(folder / "fit.toml", to_toml(self.fit))
@@ -131,11 +131,12 @@ class Settings:
     def keeps(self) -> tuple[int, ...]:
         """Numbers of environment steps after which each method keeps a copy of its policy, before the end of training.
 
-        With expansion, they are the ends of all rounds but the last. `expand.growth` determines the lengths of rounds.
-        Without expansion, training is divided in the same way: into `keep` parts, or into `KEEP` parts if `keep` is 0.
+        Training is divided into parts, and the numbers are the ends of all parts but the last. With expansion, the
+        parts are its rounds. Without expansion, there are `keep` parts, or `KEEP` parts if `keep` is 0. The ratio of
+        the length of a part to that of the part before it is `expand.growth`.
 
         Raises:
-            InputError: `keep` differs from the number of rounds, or there are too many rounds.
+            InputError: `keep` is given and differs from the number of rounds, or there are too many rounds.
         """
         from grace_irl.runs.expand.round import ends  # Imported here, because `--help` does not need NumPy.
 
@@ -166,7 +167,7 @@ class Settings:
 
 
 def comparison_of(values: dict[str, object]) -> Comparison:
-    """Settings from given values; None means the default.
+    """Build the settings of a comparison from values by name; None means the default.
 
     Raises:
         InputError: a value is invalid, a method is named more than once, or there is no method.
@@ -190,7 +191,8 @@ OVERRULED = {"expand.env": "--env", "expand.steps": "--steps", "seed": "--seeds"
 def require_effect_on_grace(settings: Settings, given: Mapping[str, str]) -> None:
     """Refuse settings of the search that have no effect on this comparison.
 
-    In a comparison without `grace` they are accepted, because `--resume --methods` may add `grace` later.
+    In a comparison without `grace`, only the settings in `OVERRULED` are refused, because `--resume --methods` may add
+    `grace` later.
 
     Args:
         settings: settings of the comparison.
@@ -198,7 +200,7 @@ def require_effect_on_grace(settings: Settings, given: Mapping[str, str]) -> Non
             that gave it (`grace_irl.runs.effects.words`).
 
     Raises:
-        InputError: there is such a setting.
+        InputError: a given setting has no effect.
     """
     comparison, fit = settings.comparison, settings.fit
     for key, flag in OVERRULED.items():
@@ -260,8 +262,8 @@ def authorised_settings(
 ) -> Settings:
     """The settings of a folder, after a check that the user confirmed the acting ones (`grace_irl.runs.acting`).
 
-    Acting settings run code, read files, send prompts to a server or give trust. A setting is confirmed if this user
-    started the comparison with it on this machine, or if the command names it.
+    Acting settings run code, read files, send prompts to a server or give trust (such as `expand.trust`). A setting is
+    confirmed if this user started the comparison with it on this machine, or if the command names it.
 
     Args:
         folder: folder of the comparison.

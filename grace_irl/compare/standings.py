@@ -1,7 +1,8 @@
 """Standings: the scores of each method in each environment, summarised over seeds.
 
-A method has scores of the last policies and of the favourites. A training keeps several policies. Its favourite is the
-one with the highest mean return under the reward of the training. PPO on the true reward is called the oracle.
+Each training keeps several policies. The favourite is the one with the highest mean return under the reward of the
+training. So each method has two sets of scores: those of the last policies and those of the favourites. PPO on the true
+reward is called the oracle.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Oracle:
     """The rule that decides whether the oracle, PPO on the true reward, has learnt its environment.
 
     Attributes:
-        experts: mean return of the experts with recorded rewards; None if there are none.
+        experts: mean return of the experts with recorded rewards; None if no expert has them.
     """
 
     experts: float | None = None
@@ -49,10 +50,10 @@ class Oracle:
     def doubt(self, environment: str, score: float, *, success: bool) -> str:
         """The reason why the oracle does not count as trained, in one line; "" if it does.
 
-        With such a reason, the tables do not show the scores of other methods as fractions of the oracle's.
+        If the oracle does not count as trained, the tables show no fractions of its score.
 
         Args:
-            environment: environment of the training.
+            environment: name of the environment.
             score: mean score of the oracle over its runs.
             success: whether the score is a success rate instead of a return.
         """
@@ -82,15 +83,15 @@ CONFIDENCE = 0.95
 TRIM = 0.25
 """Share of the runs that the interquartile mean cuts from each end."""
 IQM_RUNS = 4
-"""Minimum number of runs for an interquartile mean. With fewer runs `TRIM` cuts none, so it would equal the mean."""
+"""Minimum number of runs for an interquartile mean. With fewer runs, no run is cut, so it would equal the mean."""
 UNKNOWN: Interval = (float("nan"), float("nan"))
-"""The interval for a single run or for equal scores, because they do not show how much further runs would differ."""
+"""The interval for a single run or for equal scores. Neither shows how much further runs would differ."""
 ANYWHERE: Interval = (-float("inf"), float("inf"))
 
 
 @dataclass(frozen=True)
 class SeedSummary:
-    """Scores of several runs (seeds) of one method.
+    """Summary of the scores of several runs (seeds) of one method.
 
     Attributes:
         runs: number of runs.
@@ -115,7 +116,7 @@ def summarise(
     Args:
         scores: one score for each run.
         confidence: confidence level of the interval.
-        within: minimum and maximum of the mean, such as 0 and 1 for success rates. The interval is clipped to them.
+        within: smallest and largest possible mean, such as 0 and 1 for success rates. The interval is clipped to them.
 
     Raises:
         InputError: there are no scores, or a score is not finite.
@@ -159,16 +160,16 @@ Runs = Mapping[int, Played]
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of a method with one policy of each run: either the last policies or the favourites.
+    """Scores of one method in one environment, either with its last policies or with its favourites.
 
     Attributes:
         success: summary of the success rates; None if the environment has no goal.
         returns: summary of the mean returns.
         of_success, of_returns: mean success rate and mean return, divided by the oracle's. Last policies are compared
-            with its last policies, favourites with its favourites. None if the oracle is missing, has not learnt, or
-            has no positive mean; `of_success` also without a goal.
-        ahead: summary of the score of `grace` minus this method's score, over common seeds; None for `grace`, or
-            without common seeds.
+            with its last policies, favourites with its favourites. Both are None if the oracle is missing or has not
+            learnt. Each is also None if the oracle's mean is not positive. Without a goal, `of_success` is None.
+        ahead: summary of the score of `grace` minus this method's score, over the seeds that both have; None for
+            `grace`, or if there are no such seeds.
         length: mean steps of an episode.
         components: mean of each component of the environment's reward, by name.
     """
@@ -199,9 +200,9 @@ class Standing:
         success: whether the score is the success rate. If not, it is the return.
         last: scores of the last policies; None if all runs failed.
         favourite: scores of the favourites; None if a run has no favourite.
-        choosing: mean number of environment steps that kept policies play for the choice of the favourite. They do not
-            count as training. None if `favourite` is None.
-        epic: mean EPIC distance over the runs that have one; None if no run has one.
+        choosing: environment steps in which a run tests its kept policies to choose the favourite; mean over the runs.
+            They do not count as training. None if `favourite` is None.
+        epic: mean EPIC distance between recovered and true reward, over the runs that have one; None if no run has one.
         rate: mean environment steps of training per second; None if unknown.
         note: a remark for the tables; "" if there is none.
     """
@@ -258,7 +259,7 @@ class _Table:
 
     Args:
         environment: name of the environment.
-        runs: outcomes by seed, for each method with at least one.
+        runs: outcomes by method and seed. Methods without outcomes are left out.
         oracle: the rule that decides whether PPO on the true reward has learnt.
     """
 

@@ -74,7 +74,7 @@ class _Vote:
 
 @dataclass
 class RuleEvidence:
-    """Evidence for the label rule of a set, collected in one pass.
+    """Evidence for the label rule of a set of demonstrations, collected in one pass.
 
     Attributes:
         kind: name of the states' kind, such as "grid".
@@ -195,7 +195,7 @@ def choose_rule(demonstrations: Demonstrations, asked: LabelRule | Literal[""] =
 
 
 def rule_of(metadata: Metadata) -> LabelRule | Literal[""]:
-    """The rule in the metadata, else the rule that follows from their environment or fields, else ""."""
+    """The rule in the metadata; else the rule that follows from the environment or fields in the metadata; else ""."""
     vote = _vote("", metadata)
     return vote.rule if vote is not None else ""
 

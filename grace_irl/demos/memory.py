@@ -1,8 +1,9 @@
 """The memory limit for demonstrations, and the memory region that holds their arrays.
 
-Readers check the limit before they allocate. The limit comes from the option `--max-memory`, else from the environment
-variable GRACE_IRL_MAX_MEMORY. Without both, it is a share of the memory that is available now. The settings of a run do
-not contain the limit, because a good limit depends on the machine. One `Memory` object covers all files of a set.
+The readers of demonstration files check the limit before they allocate. The limit comes from the option
+`--max-memory`, else from the environment variable GRACE_IRL_MAX_MEMORY. Without both, it is a share of the memory that
+is available now. The settings of a run do not contain the limit, because a good limit depends on the machine. One
+`Memory` object covers all files of a set.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ _STATED: ContextVar[int | None] = ContextVar("max_memory", default=None)
 
 
 class Memory:
-    """The memory limit of one set of demonstrations, and the bytes in use so far.
+    """The memory limit of one set of demonstrations, and the number of bytes reserved so far.
 
     Args:
         limit: limit in bytes. None uses `stated_limit()`, else the share `SHARE` of the available memory.
@@ -130,10 +131,10 @@ def enough_memory(path: object) -> Iterator[None]:
 
 @contextmanager
 def limited(max_memory: int | str | None) -> Iterator[None]:
-    """Set the limit for every set that is read in the `with` block. None keeps the current limit.
+    """Set the memory limit for all demonstrations that are read in the `with` block. None keeps the current limit.
 
     Raises:
-        InputError: no valid size.
+        InputError: `max_memory` is no valid size.
     """
     if max_memory is None:
         yield
@@ -149,7 +150,7 @@ class Region:
     """A memory region for the arrays of a set. It consists of blocks that are filled in order.
 
     A block is freed with the last of its arrays. The first blocks are anonymous memory. When they fill `FILE_SHARE` of
-    the available memory, further blocks are temporary files without a name. Unwritten pages use no memory.
+    the available memory, further blocks are temporary files without a name. Pages use memory from the first write on.
     """
 
     def __init__(self) -> None:
@@ -193,7 +194,7 @@ def _map_file(size: int) -> mmap.mmap:
 
 
 def state_limit(max_memory: int | str, name: str) -> None:
-    """Set the limit until the end of the current context (`contextvars`), such as one command.
+    """Set the memory limit until the end of the current context (`contextvars`), for example for one command.
 
     Args:
         max_memory: size as for `size_of`.
@@ -218,7 +219,7 @@ def stated_limit() -> int | None:
 
 
 def environment() -> dict[str, str]:
-    """Environment variables that pass a limit set by the user on to a child process; empty if there is none."""
+    """Environment variables that tell a child process the user's memory limit; {} if the user has set none."""
     stated = stated_limit()
     return {} if stated is None else {VARIABLE: str(stated)}
 

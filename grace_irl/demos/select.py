@@ -99,7 +99,7 @@ class Selected:
 
     @property
     def missing(self) -> int:
-        """Number of trajectories that the selection lacks to reach its sample size."""
+        """Number of trajectories by which the selection falls short of its sample size; 0 if it has no sample size."""
         return max((self.selection.sample or 0) - len(self.matches), 0)
 
     def side(self, digest: str, stated: Split | None) -> Split | None:
@@ -119,20 +119,21 @@ class Selector:
 
     Sources are read twice, first to find matching trajectories and then to write them. So memory holds one trajectory
     at a time, and a few bytes per match. The choice depends on the content of the trajectories and on the seed, not on
-    the order of files. Equal trajectories (same states, actions and instruction) never go into different files. They
-    belong to the first selection that chooses one of them.
+    the order of files. Equal trajectories (same states, actions and instruction) never go into different files: after a
+    selection has chosen one of them, later selections cannot choose the others.
 
     Args:
-        paths: the sources.
+        paths: the sources: files, folders and Minari ids.
         selections: settings of each output file.
         seed: seed of samples and of held-out shares.
         label: label rule of the chosen data; None keeps the rule from the sources.
-        kind: name of the states' kind, such as "grid", for files that do not name it; "" infers it from the values.
+        kind: name of the states' kind, such as "grid", for files without such a name; "" infers the kind from the
+            values.
         progress: function that is called with the name of a file each time before the file is read.
 
     Raises:
-        InputError: no paths, a negative seed, two selections for one file, an output file that is also a source, or
-            data that cannot be used.
+        InputError: no paths, a negative seed, two selections with one output file, an output file that is also a
+            source, or data that cannot be used.
     """
 
     def __init__(
@@ -170,7 +171,7 @@ class Selector:
         """Choose the trajectories of each selection without writing them.
 
         Raises:
-            InputError: data that cannot be used, or a held-out share of trajectories that are all equal.
+            InputError: data that cannot be used, or a held-out share although all chosen trajectories are equal.
         """
         funnels = [Funnel(selection.conditions) for selection in self._selections]
         found: list[list[Match]] = [[] for _ in funnels]
@@ -245,7 +246,8 @@ class Selector:
         headers = [self._headers[place] for place in range(len(self._files))]
         metadata = merge(headers, [str(file) for file in self._files])
         rules = {rule_of(header.metadata) for header in headers if header.role != "negative"}
-        # If the sources' environments differ, merge() drops them. A label rule on which they agree is kept.
+        # A source's environment may imply its label rule. If the environments differ, merge() drops them. If they all
+        # imply one rule, the rule is kept here.
         agreed = rules.pop() if len(rules) == 1 and not metadata.environment else ""
         return replace(metadata, label=self._label or metadata.label or agreed)
 

@@ -1,4 +1,4 @@
-"""The protocol of readers, the base class of writers, and the checks that all file formats share."""
+"""Files of demonstrations: the protocol of readers, the base class of writers, and the checks for all formats."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from grace_irl.states.kind import Allocate, States
 
 
 class Source(Protocol):
-    """An open set of demonstrations on disk. Its header is read at once, and its trajectories on demand."""
+    """An open set of demonstrations on disk. The header is read when the set is opened, the trajectories on demand."""
 
     path: Path
     header: Header
@@ -33,7 +33,7 @@ class Source(Protocol):
         Apart from these arrays, memory holds only the current trajectory and one batch of the file's rows.
 
         Args:
-            role: role of every episode, "expert" or "negative"; None uses the role that the source states.
+            role: role of every episode, "expert" or "negative"; None: the role that the file gives.
             allocate: function that returns an array for states or actions. It raises `InputError` beyond the memory
                 limit.
 
@@ -50,7 +50,7 @@ def build(states: States, where: str, fields: Sequence[str] = (), *, kind: str =
         states: states in the array layout of their kind.
         where: file and episode, for messages.
         fields: names of the components of a state; () if they are unknown.
-        kind: name of the states' kind. "" selects the kind that recognises the states.
+        kind: name of the states' kind, such as "vector". "" selects the kind that recognises the states.
         parts: other attributes of `Trajectory`, such as `actions`.
 
     Raises:
@@ -87,10 +87,10 @@ def unicode_text(text: str, where: str) -> str:
 
 
 def stated_role(value: object, where: str) -> Role:
-    """Check and return the role that a source states.
+    """Check and return the role that a file gives to a demonstration.
 
     Raises:
-        InputError: no role, or an unknown one.
+        InputError: the role is missing or unknown.
     """
     if value not in get_args(Role):
         raise InputError(f"{where}: role {reprlib.repr(value)}; expected 'expert' or 'negative'")
@@ -98,10 +98,10 @@ def stated_role(value: object, where: str) -> Role:
 
 
 def stated_split(value: object, where: str) -> Split | None:
-    """Check and return the split that a source states. None and "" mean that the source gives no split.
+    """Check and return the split that a file gives to a demonstration; None if the value is None or "".
 
     Raises:
-        InputError: an unknown split.
+        InputError: the split is unknown.
     """
     if value is None or value == "":
         return None
@@ -111,7 +111,7 @@ def stated_split(value: object, where: str) -> Split | None:
 
 
 class SetWriter(ABC):
-    """A context manager that writes a set, one demonstration at a time.
+    """A context manager that writes a set of demonstrations, one at a time.
 
     The complete set appears at `place` when the `with` block ends without an error.
 

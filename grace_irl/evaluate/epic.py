@@ -68,15 +68,15 @@ def epic_distance(
 ) -> float:
     """The EPIC distance of two rewards, from 0 to 1, estimated on a sample (Gleave et al., def. 4.5 and section 5).
 
-    `canonical` first removes potential shaping from both rewards. It averages over states and actions that are drawn
-    from the transitions, independently of each other. All transitions share these draws, so potential shaping changes
-    their canonical rewards by one common constant, which a correlation ignores.
+    The function `canonical` first removes potential shaping from both rewards, up to a constant. For this it averages
+    over actions and next states, which are drawn from the transitions independently of each other. All transitions
+    share these draws. So the constant is the same for all transitions, and the correlation of the rewards ignores it.
 
     Args:
         first, second: the rewards. The distance is symmetric.
         transitions: the sample. It should cover more than expert behaviour, as rewards may differ elsewhere.
         discount: discount factor of the environment. Potential shaping adds discount * potential(s') - potential(s).
-        samples: number of draws for each mean.
+        samples: number of draws of an action and a next state, over which the rewards are averaged.
         seed: seed of the draws.
 
     Raises:
@@ -95,8 +95,9 @@ def canonical(reward: Reward, transitions: Transitions, discount: float, samples
 
         C(R)(s, a, s') = R(s, a, s') + E[discount R(s', A, S') - R(s, A, S') - discount R(S, A, S')]
 
-    S and S' are drawn from the transitions' states, A from their actions. The result omits the mean of
-    discount R(S, A, S'). It is one constant for all transitions and does not affect a correlation.
+    S and S' are random states from the columns `states` and `next_states`, and A is a random action from `actions`. The
+    result omits the last term, E[discount R(S, A, S')]. This term is the same for all transitions, so a correlation
+    ignores it.
     """
     generator = np.random.default_rng(seed)
     everywhere = np.concatenate([transitions.states, transitions.next_states])
@@ -138,7 +139,7 @@ def _means(reward: Reward, states: NDArray[Any], actions: NDArray[Any], reached:
     Args:
         reward: the reward R.
         states: `(n, ...)` states s.
-        actions, reached: equally many draws of A and of S'.
+        actions, reached: `(k, ...)` draws of A and of S'.
     """
     draws = len(actions)
     at_once = max(1, CHUNK // draws)

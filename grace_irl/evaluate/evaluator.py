@@ -1,8 +1,8 @@
 """The evaluator of reward programs by GRACE's fitness, the negative loss of an AIRL discriminator.
 
-An evaluation runs a program over the trajectories in stages. It stops early if the fitness cannot reach the caller's
-minimum. Rewards are cached. The best programs of a search (elites) and its winner also run in strict mode, which checks
-that no reward depends on later states or on other trajectories.
+An evaluation runs a program over the trajectories in stages. It ends early if the fitness cannot reach the minimum
+that the caller gave. Rewards are cached. The best programs of a search (elites) and its winner also run in strict mode,
+which checks that no reward depends on later states or on other trajectories.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ from grace_irl.sandbox.protocol import Limits, Outcome, Sandbox
 
 Floats = NDArray[np.float64]
 
-STAGE_STATES = 4_096  # maximum size of a set that runs in one stage; the second stage of larger sets is about as large
-STAGE_GROWTH = 3  # factor by which each stage after the second raises the number of states that have run
+# A set of at most STAGE_STATES states runs in one stage. Of a larger set, about STAGE_STATES states have run after the
+# second stage. Each later stage multiplies the number of states that have run by STAGE_GROWTH.
+STAGE_STATES = 4_096
+STAGE_GROWTH = 3
 STRICT_STATES = 5_000  # approximate number of states on which an elite runs in strict mode; the winner runs on all
 
 
@@ -141,7 +143,12 @@ class DiscriminatorEvaluator:
         return self._with_held_out(program, found, ranked.threshold)
 
     def _bound(self, rewards: dict[str, Floats], takes_action: bool) -> float:
-        """An upper bound of the fitness on all training data, from the trajectories in `rewards`."""
+        """An upper bound of the fitness on all training data, from the rewards of some trajectories.
+
+        Args:
+            rewards: rewards of the trajectories that have run, by digest.
+            takes_action: whether the program rewards transitions.
+        """
         train = self._train
         rows = train.columns(takes_action)
         if rows is None:
@@ -153,7 +160,7 @@ class DiscriminatorEvaluator:
         return upper_bound(objective) if self._calibrated else objective.value(1.0, 0.0)
 
     def _with_held_out(self, program: Program, trained: Separation, threshold: float) -> Evaluation:
-        """Add metrics on held-out data. They use the calibration and the threshold of the training data.
+        """Add metrics on held-out data, with the calibration and the threshold of the training data.
 
         If the program fails on held-out data, the message of its exception is dropped, because it could carry a
         held-out state into a prompt.
@@ -191,15 +198,16 @@ class _Split:
         self._columns: dict[bool, Columns | None] = {}
         self._lock = threading.Lock()
         length = {item.trajectory.digest: len(item.trajectory.states) for item in items}
-        # A digest is a hash, so sorting mixes expert and negative trajectories, in the same way in every run.
+        # Digests are hashes. So sorting by digest mixes expert and negative trajectories, with one order for all runs.
         self._mixed = sorted(length)
         self._length = length
         self.stages = self._stages()
 
     def columns(self, takes_action: bool) -> Columns | None:
-        """The columns for programs that reward transitions (`takes_action`) or states. The first call computes them.
+        """The columns for programs that reward transitions (`takes_action`) or states, computed once for each.
 
-        None if no task has both positive and negative rows. A row is a state, or the transition into it.
+        They have one row per state, or per transition. The result is None if no task has both positive and negative
+        rows.
         """
         with self._lock:
             if takes_action not in self._columns:
@@ -219,9 +227,9 @@ class _Split:
     def _stages(self) -> list[list[str]]:
         """Split the trajectories into stages, lists of digests. A set of at most `STAGE_STATES` states is one stage.
 
-        The first stage is the shortest trajectory, so a program that crashes or hangs costs little. The others are
-        large samples. An evaluation stops at a low upper bound of the fitness. This bound treats states that have not
-        run as perfectly classified, so after a small sample it would rarely be low.
+        The first stage is the shortest trajectory, so a program that crashes or hangs costs little. The later stages
+        are large, because an evaluation stops only at a low upper bound of the fitness. The bound counts states that
+        have not run as perfectly classified, so it is rarely low after a small sample.
         """
         everything = list(self._length)
         if sum(self._length.values()) <= STAGE_STATES:

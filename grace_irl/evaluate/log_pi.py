@@ -1,6 +1,6 @@
 """log pi(a | s), the log-probabilities of the demonstrated actions in the AIRL discriminator (docs/fitness.md).
 
-They come from one of four sources: 0 everywhere ("constant"), a uniform policy ("uniform"), the data ("recorded"), or
+A run chooses one of four sources: 0 everywhere ("constant"), a uniform policy ("uniform"), the data ("recorded"), or
 a policy cloned from the experts ("cloned").
 """
 
@@ -38,7 +38,8 @@ def clone(experts: Sequence[Trajectory], known: Sequence[Trajectory]) -> Policy:
 
     Args:
         experts: trajectories for the fit.
-        known: trajectories whose discrete actions become the classes of the regression.
+        known: trajectories whose discrete actions become the classes of the regression. Any other action has log pi
+            -20.
 
     Raises:
         InputError: experts without steps, states without numbers (screens), or states of different shapes.
@@ -74,7 +75,7 @@ def clone(experts: Sequence[Trajectory], known: Sequence[Trajectory]) -> Policy:
 def _numbers_of(trajectory: Trajectory) -> Floats:
     """All states but the last as rows of numbers, `(T, n)`."""
     found = trajectory.state_kind.numbers(trajectory.states[:-1])
-    assert found is not None  # `clone` refuses other kinds
+    assert found is not None  # `clone` refuses states without numbers
     return found
 
 
@@ -98,7 +99,7 @@ def _numbers(actions: NDArray[np.generic], classes: NDArray[np.generic]) -> NDAr
 
 
 def _logistic(features: Floats, labels: NDArray[np.intp], classes: int) -> Floats:
-    """Weights `(d, classes)` that minimise the mean cross-entropy plus `RIDGE / 2` times the sum of their squares."""
+    """Fit weights `(d, classes)`: minimise the mean cross-entropy plus `RIDGE / 2` times the sum of squared weights."""
     count, width = features.shape
     target = np.zeros((count, classes))
     target[np.arange(count), labels] = 1.0
@@ -149,7 +150,7 @@ class LogPi:
     Attributes:
         constant: log pi of every state, if `values` is empty.
         values: log pi of each trajectory, `(T+1,)`, by the trajectory's `key`. Entry t is log pi(a_t | s_t). The last
-            state has no action, so its entry is the mean over all training steps.
+            state has no action, so its entry is the mean log pi of all training steps.
     """
 
     constant: float = 0.0
@@ -168,7 +169,7 @@ class LogPi:
 
 
 def key(trajectory: Trajectory) -> str:
-    """Key of a trajectory: its digest, and a hash of its recorded log-probabilities, if any.
+    """Key of a trajectory in `LogPi.values`: its digest, and a hash of its recorded log-probabilities, if any.
 
     The digest covers states and actions only. If two policies happen to act alike, their trajectories have equal
     digests but different log-probabilities.
@@ -189,7 +190,7 @@ def align(values: Floats, *, takes_action: bool) -> Floats:
 
 
 def log_pi(problem: Problem, choice: str) -> LogPi:
-    """log pi for every trajectory of the problem, by one of `CHOICES`. Fits and means use training data only.
+    """log pi for every trajectory of the problem, by one of `CHOICES`. All estimates use training data only.
 
     Raises:
         InputError: an unknown choice, or data without the actions or log-probabilities that the choice needs.
@@ -209,7 +210,12 @@ def log_pi(problem: Problem, choice: str) -> LogPi:
 
 
 def _completed(problem: Problem, by_step: dict[str, Floats]) -> LogPi:
-    """Append an entry for each trajectory's last state, which has no action: the mean over all training steps."""
+    """Append an entry for each trajectory's last state, which has no action: the mean log pi of all training steps.
+
+    Args:
+        problem: the problem.
+        by_step: log pi of each trajectory's steps, `(T,)`, by the trajectory's `key`.
+    """
     steps = [by_step[key(item.trajectory)] for item in problem.train]
     known = np.concatenate(steps) if steps else np.zeros(0)
     mean = float(known.mean()) if len(known) else 0.0
@@ -236,10 +242,10 @@ def _recorded(trajectory: Trajectory) -> Floats:
 
 
 def _uniform(trajectories: Sequence[Trajectory]) -> float:
-    """Minus the log of the action space's size, estimated from the data.
+    """log pi of the uniform policy: minus the log of the action space's size, estimated from the data.
 
-    The size is the number of different actions if they are discrete. Otherwise it is the volume of the smallest box
-    that holds every action. Dimensions in which all actions agree are left out.
+    For discrete actions, the size is the number of different actions. For continuous actions, it is the volume of the
+    smallest box that holds every action, without the dimensions in which all actions agree.
     """
     actions = np.concatenate([np.asarray(t.actions) for t in trajectories])
     if len(actions) == 0:

@@ -1,4 +1,4 @@
-"""Parser of a language model's raw answer. `parse` returns the reward program in it, or the kind of failure.
+"""Parser of a language model's raw answer. `parse` returns the reward program in the answer, or the kind of failure.
 
 An answer is untrusted text, so this module neither runs nor compiles it. Regular expressions find the program, and
 the sandbox later checks whether it compiles.
@@ -114,10 +114,12 @@ def _closing(lines: Sequence[str], start: int, mark: str) -> tuple[int, str | No
 def joined(parts: Sequence[Block], wanted: re.Pattern[str]) -> str:
     """Build the program from the blocks of an answer. The result is "" if no block matches `wanted`.
 
-    The main block is the last complete block that matches, among those with `def reward_fn` if there are any. A block
-    with words such as "rest unchanged" instead of code is incomplete. If all are incomplete, the longest is the main
-    block. Models often put imports and helpers into other blocks. So a block that does not match is added if it defines
-    a name that the program uses but does not define, or the function `debug`.
+    The main block is chosen among the matching blocks with `def reward_fn`, or among all matching blocks if none has
+    this function. It is the last complete block, or the longest block if all are incomplete. A block is incomplete if
+    it contains words such as "rest unchanged" instead of code.
+
+    Models often put imports and helpers into other blocks. So a block without a match is added if it defines the
+    function `debug`, or a name that the program uses but does not define.
     """
     programs = [part for part in parts if part.language not in _NO_PROGRAM and not part.text.startswith("{")]
     candidates = [part for part in programs if wanted.search(part.text)]
@@ -174,9 +176,9 @@ class Answer:
         reasoning: the model's text beside the program.
         failure: one line that begins with the kind of failure; "" if there is a program. The kinds are:
 
-            - "length": the token limit cut the program.
+            - "length": the token limit cut the answer before the program was complete.
             - "refusal": the model or a filter declined.
-            - "empty": only white space and thoughts.
+            - "empty": the answer has no text except white space and thoughts.
             - "unparsable": JSON without a program, or a text longer than `MAX_CHARS`.
             - "no_class": no class Reward.
     """
@@ -220,9 +222,9 @@ def parse(text: str, finish: Finish = "stop") -> Answer:
 def tidy(text: str) -> str:
     """Replace unusual line breaks and spaces, and remove some invisible characters.
 
-    Chat windows insert such characters, and Python refuses them. Zero-width joiners stay, because a program may compare
-    texts of screens that contain them. The sandbox refuses a program that contains one, and names the escape to
-    write instead.
+    Chat windows insert such characters, and Python refuses them. Zero-width joiners stay, because a program may need
+    them in texts of screens, and their removal would change its meaning without notice. A later check refuses a program
+    with a joiner, and names the escape sequence to write instead.
     """
     text = text.encode("utf-8", "replace").decode()  # replaces lone surrogates
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u00a0", " ")
@@ -264,7 +266,7 @@ class _Found:
 def _find(text: str) -> _Found:
     """Find the program of an answer in JSON, in fenced blocks, or as bare code.
 
-    If the answer begins with JSON, JSON is tried before fences, because the code in it may contain fences.
+    If the answer begins with JSON, JSON is tried before fences, because the code in the JSON may contain fences.
     """
     begins = text.lstrip().removeprefix("```json").lstrip("`~ \n").startswith("{")
     found = _in_json(text) if begins else _in_fences(text)

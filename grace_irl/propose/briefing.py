@@ -28,7 +28,7 @@ def neutral_names(tasks: Iterable[str]) -> dict[str, str]:
 
 
 def renamed(items: Sequence[Labelled], names: Mapping[str, str]) -> tuple[Labelled, ...]:
-    """Copies of the items with new task names. `names` maps old names to new ones."""
+    """Copies of labelled trajectories with new task names. `names` maps old names to new ones."""
     return tuple(replace(item, demonstration=replace(item.demonstration, task=names[item.task])) for item in items)
 
 
@@ -46,12 +46,12 @@ HELPER_FROM = 8_000
 """Minimum `PromptBudget.total` for which prompts contain `vector.HELPER`, a function that compares sets of vectors."""
 
 TERSE_BELOW = 0.5
-"""`PromptBudget.scale` below which prompts omit advice, the offer of debug functions, and the list of instructions."""
+"""`PromptBudget.scale` below which prompts omit advice, the text on debug functions, and the list of instructions."""
 
 SECTIONS = {
     "legend": (1_500, 1 / 8),  # notation of states, and statistics of the data
     "instructions": (500, 1 / 20),  # list of the distinct instructions
-    "words": (500, 1 / 20),  # table of words in instructions, with the cells or nodes that most often occur with them
+    "words": (500, 1 / 20),  # words in instructions, each with the cells or nodes that occur most often with it
     "context": (3_000, 1 / 8),  # the user's own text
     "source": (6_000, 1 / 4),  # source of a parent program
     "debug": (1_000, 1 / 20),  # output of debug(expert_states, negative_states)
@@ -64,14 +64,14 @@ SECTIONS = {
 class PromptBudget:
     """Limits of prompts and of their parts. Numbers of tokens are estimated by `tokens.estimate`.
 
-    Some limits depend on the label rule. It makes all states of an expert positive ("all"), only the last state
-    ("last"), or only marked states ("goal").
+    Some limits depend on the label rule. Under rule "all", all states of an expert are positive; under "last", only the
+    last state; under "goal", only marked states.
 
     Attributes:
         total: maximum tokens of a whole prompt, with its system part. Prompt and answer must fit into the model's
             context together.
-        scale: length relative to the normal prompt, in (0, 1]. With 0.25 a prompt takes a quarter of the tokens. To
-            become shorter, it omits states of trajectories first, then whole trajectories.
+        scale: length relative to the normal prompt, in (0, 1]. With 0.25 a prompt takes a quarter of the tokens. A
+            shorter prompt omits states of trajectories first, then whole trajectories.
         trajectories: maximum tokens of all trajectories of a prompt together.
         negative: maximum tokens of one negative trajectory under the label rules "last" and "goal". Negative
             trajectories are often random walks, which are long and say little.
@@ -79,8 +79,8 @@ class PromptBudget:
             tokens as several grids.
         dense: maximum tokens of one trajectory under the label rule "all". Statistics of the states then say more than
             single trajectories.
-        experts, negatives: maximum number of expert and of negative trajectories. If there are more tasks, the number
-            of tasks is the maximum.
+        experts: maximum number of expert trajectories, or the number of tasks if that is larger.
+        negatives: maximum number of negative trajectories, or the number of tasks if that is larger.
         failures: maximum number of trajectories with states that the parent program misclassifies.
     """
 
@@ -105,7 +105,7 @@ class PromptBudget:
         Args:
             fixed: tokens of the other parts.
             wanted: tokens of all trajectories without omissions.
-            spared: tokens by which the other parts are shorter than at scale 1.
+            spared: tokens that the other parts save in comparison with a prompt at scale 1.
         """
         wanted = min(wanted, self.trajectories)
         return min(wanted, self.total - fixed, round(self.scale * (fixed + spared + wanted)) - fixed)
@@ -121,12 +121,12 @@ class Briefing:
         rule: the label rule, which decides which states are positive.
         view: the object that writes states as text.
         system: the system part of prompts that request a program.
-        clean_system: the system part of prompts that request goal states.
+        clean_system: the system part of prompts that ask in which states of an expert the task is done.
         preamble: the beginning of every user part.
         answer_format: the format of the model's answers, "code" or "json".
         budget: limits of prompts.
         images: whether prompts with trajectories include pictures of states.
-        spared: tokens by which the system part and the preamble are shorter than at scale 1.
+        spared: tokens that the system part and the preamble save in comparison with scale 1.
     """
 
     items: tuple[Labelled, ...]
@@ -163,14 +163,14 @@ def brief(
     """Make the common part of all prompts of a run from the training data of a problem.
 
     Args:
-        problem: the labelled demonstrations. Of held-out ones, only task names and roles are read.
+        problem: the labelled demonstrations. Of held-out demonstrations, only task names and roles are read.
         answer_format: the requested format of programs.
         context: the user's own knowledge, which the data do not show (`--context FILE`); "" for none.
         budget: limits of prompts; None for the default.
         images: whether prompts with trajectories include pictures of states.
 
     Raises:
-        InputError: there is no view for states of this kind.
+        InputError: there is no view for the problem's kind of states.
     """
     budget = budget or PromptBudget()
     names = neutral_names(item.task for item in (*problem.train, *problem.held_out))
@@ -233,7 +233,7 @@ def _action(problem: Problem, items: Sequence[Labelled]) -> str:
 def _distinct(instructions: Sequence[str], tokens: int) -> str:
     """List the distinct instructions, most frequent first, in about `tokens` tokens.
 
-    An instruction that occurs more than once has its count beside it.
+    The line of an instruction that occurs three times ends with "x 3".
     """
     lines: list[str] = []
     counted = sorted(Counter(instructions).items(), key=lambda entry: (-entry[1], entry[0]))

@@ -19,14 +19,14 @@ from grace_irl.evaluate.rewards import MemoryCache, RewardCache
 from grace_irl.sandbox.protocol import Limits, Sandbox
 
 Wrong = Mapping[int, NDArray[np.int64]]
-"""Map from a trajectory's index in the training items to the sorted steps of its wrong states (`wrong_states`)."""
+"""Map from the index of a training trajectory to the sorted steps of its misclassified states (`wrong_states`)."""
 
 
 def wrong_states(items: Sequence[Labelled], rewards: Mapping[str, NDArray[np.float64]]) -> Wrong:
     """Find the wrong states, which are the states that a program misclassifies.
 
-    A program classifies a state as positive if its reward is above a threshold, the one with the best accuracy on these
-    states. A state is wrong if its class differs from its label.
+    A program classifies a state as positive if the state's reward is above a threshold. The threshold is the one with
+    the best accuracy on these data. A state is wrong if its class differs from its label.
 
     Args:
         items: the training data.
@@ -58,9 +58,10 @@ def of_experts(items: Sequence[Labelled], wrong: Wrong) -> Wrong:
 def drawn(items: Sequence[Labelled], wrong: Wrong, count: int, rng: np.random.Generator) -> list[int]:
     """Sample at most `count` trajectories with wrong states, without replacement. Return their indices.
 
-    Tasks take turns, in a new random order in each round, so that a task with many wrong states does not dominate. A
-    draw within a task has two steps. It chooses positive or negative states with equal probability, since both have the
-    same weight in the fitness. Among the task's wrong states of this label, it chooses one, and adds its trajectory.
+    Tasks take turns, in a new random order in each round, so that a task with many wrong states does not dominate. At
+    its turn, a task with wrong states of both labels first draws the label, positive or negative. Both have the same
+    probability, since both have the same weight in the fitness. Then one of the task's wrong states with this label is
+    drawn, and its trajectory is added.
     """
     left: dict[str, dict[bool, dict[int, int]]] = {}
     for place, steps in wrong.items():
@@ -95,7 +96,7 @@ class ParentMaterial:
         rewards: rewards `(T+1,)` by trajectory digest.
         wrong: states that the program misclassifies (`wrong_states`).
         overall: output of the program's debug(expert_states, negative_states), which is called once.
-        notes: the model's answers in text form to follow-up calls about the program, by operator.
+        notes: texts with which the model answered follow-up calls about the program, by the operator of the call.
     """
 
     source: str
@@ -108,7 +109,7 @@ class ParentMaterial:
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """Input of an operator, a function that writes one kind of prompt. Each operator names the attributes it reads.
+    """The content of one prompt, from which an operator (a function for one kind of prompt) writes the text.
 
     Attributes:
         seed: seed of all random draws (`Request.seed`).
@@ -116,11 +117,11 @@ class Material:
         parents: all parents.
         ancestors: further programs that the request names, such as the parents of a parent.
         debug: output of the first parent's debug_fn, by pairs of trajectory digest and step (from 0).
-        include_expert: whether the prompt shows an additional expert trajectory. The search draws this choice and the
-            next two at random (GRACE, table 6).
+        include_expert: whether the prompt shows an additional expert trajectory. The search sets this attribute and
+            the next two at random (GRACE, table 6).
         incorrect_only: whether the prompt shows only wrong states, each with the state before it.
         expert_only: whether the prompt shows only wrong states that are positive, if there are any.
-        trajectories: in a prompt that asks which states are goals, the trajectories it is about; () in other prompts.
+        trajectories: trajectories of a prompt that asks which of their states are goals; () in other prompts.
     """
 
     seed: int = 0

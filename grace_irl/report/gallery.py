@@ -29,7 +29,7 @@ from grace_irl.states.vector import VECTOR
 from grace_irl.svg import text
 
 FIELDS = 24
-"""Maximum number of fields in a table. Wider vectors show only the fields with the largest effect (`Field.effect`)."""
+"""Maximum number of fields in a table. For wider vectors, it shows the fields with the largest absolute `effect`."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,8 @@ class Field:
         name: name of the field, or "".
         positive: (mean, standard deviation) over positive states; None without such states.
         negative: (mean, standard deviation) over negative states; None without such states.
-        effect: difference of the two means in units of the pooled deviation (Cohen's d); 0 if a mean is missing.
+        effect: difference of the two means in units of the pooled deviation (Cohen's d); 0 if a mean is missing or if
+            that deviation is 0.
     """
 
     index: int
@@ -54,7 +55,7 @@ class Field:
 def fields(
     valued: Sequence[Valued], trajectories: dict[str, Trajectory], names: Sequence[str]
 ) -> tuple[tuple[Field, ...], int]:
-    """The fields to show, in order, and the number of omitted ones."""
+    """The fields to show, in the order of the vector, and the number of omitted fields."""
     sides = [_moments(valued, trajectories, positive=side) for side in (True, False)]
     width = _rows(next(iter(trajectories.values())), slice(0, 1)).shape[1]
     found = []
@@ -196,7 +197,7 @@ class GalleryFigures:
 
     Args:
         data: demonstrations of the run, as far as they are readable.
-        evidence: evidence about the reward. Statistics use all trajectories in it.
+        evidence: evidence about the reward. Statistics of fields use the training trajectories in it.
         states: states to draw.
 
     Attributes:
@@ -226,7 +227,7 @@ class GalleryFigures:
         return []
 
     def rows(self, shots: Sequence[Shot]) -> list[VectorRow]:
-        """Table rows of several states, one per field; [] if states have no fields."""
+        """The rows of a table of several states. There is one row per field; [] if states have no fields."""
         del shots
         return []
 
@@ -305,11 +306,11 @@ FIGURES: dict[str, type[GalleryFigures]] = {
     RECORD.name: RecordFigures,
     IMAGE.name: ImageFigures,
 }
-"""Classes of figures by kind of states, for the kinds that have figures."""
+"""Map from the name of a kind of states to the class of its figures. Other kinds have no figures."""
 
 
 class Gallery:
-    """Figures of the states that the evidence names, up to a limit on their size.
+    """Figures of the states that the evidence names, up to a limit on their total size.
 
     Args:
         data: demonstrations of the run, as far as they are readable.
@@ -332,7 +333,7 @@ class Gallery:
         self.figures = FIGURES.get(kind, GalleryFigures)(data, evidence, states)
 
     def instruction(self, of: Valued) -> str:
-        """The instruction of a trajectory, or ""."""
+        """The instruction of a trajectory; "" if the trajectory or its instruction is missing."""
         found = self._data.trajectories.get(of.row.digest)
         return found.extra_info if found else ""
 
@@ -351,7 +352,7 @@ class Gallery:
         return view if view is not None and self._fits(view.size) else None
 
     def _fits(self, size: int) -> bool:
-        """Whether a figure of `size` bytes is within the limit. Update the remaining size, or `left_out`."""
+        """Reserve `size` bytes for a figure. If fewer bytes remain, count the figure in `left_out` and return False."""
         if size > self._room:
             self.left_out += 1
             return False

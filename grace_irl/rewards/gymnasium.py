@@ -20,12 +20,12 @@ if TYPE_CHECKING:  # Gymnasium's vector environments do not need Stable-Baseline
     from grace_irl.rewards.sb3 import RewardVecEnv
 
 MASK, FINAL = "reset_mask", "final_obs"
-"""Keys of Gymnasium: `MASK` for the environments to reset, in the options of `reset`; `FINAL` for the last observations
-of ended episodes, in the `infos` of a step."""
+"""Keys of Gymnasium. `MASK`, in the options of `reset`, selects the environments to reset. `FINAL`, in the `infos` of
+`step`, holds the last observations of ended episodes."""
 
 
 class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """An environment with the program's reward instead of its own.
+    """An environment that returns the reward of a program instead of its own reward.
 
     The reward of a step is `reward_fn(next_state)`, or `reward_fn(state, action, next_state)` for programs that reward
     transitions. Programs that reward states also receive the first state, at `reset`, so they see every state in order.
@@ -34,7 +34,7 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     Args:
         environment: the environment to wrap.
-        runner: the runner of the program. No other object may use it, and `close` closes it.
+        runner: the runner of the program. No other object may use this runner, and `close` closes the runner, too.
         scale: conversion of the program's reward to the returned reward.
         view: the conversion of observations to states. None if the observation is the state, or a dict with the state
             under "state". Instructions come from the view if there is one, else from `info["instruction"]` of `reset`,
@@ -90,15 +90,15 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class RewardVectorEnv(VectorWrapper):
-    """A vector environment with the program's reward instead of its own.
+    """A vector environment that returns the rewards of a program instead of its own rewards.
 
     Every sub-environment behaves as in `RewardEnv`. In each step, the program receives all new states in one message.
     All modes of automatic reset are supported (`metadata["autoreset_mode"]`):
 
-    - `NEXT_STEP`: the call of `step` after the end of an episode ignores its action. It returns the first state of the
-      next episode and the reward 0.
-    - `SAME_STEP`: the `Reward` object of the old episode rewards its last state (`infos["final_obs"]`). A new object
-      starts from the returned observation.
+    - `NEXT_STEP`: after the end of an episode, the next call of `step` ignores the environment's action. It returns the
+      first observation of the next episode and the reward 0.
+    - `SAME_STEP`: the `Reward` object of the old episode rewards the last state of that episode (`infos["final_obs"]`).
+      A new object starts from the returned observation.
     - `DISABLED`: the caller resets, by `options={"reset_mask": ...}`.
 
     `infos["original_reward"]` holds the rewards of the environments, `infos["reward_terms"]` the components by name.
@@ -107,7 +107,7 @@ class RewardVectorEnv(VectorWrapper):
         venv: the vector environment to wrap. Its observations are states, or dicts with the states under "state".
             Instructions come from `infos["instruction"]` at the beginning of an episode, else from the attribute
             `mission` of the environments.
-        runner: the runner of the program. No other object may use it, and `close` closes it.
+        runner: the runner of the program. No other object may use this runner, and `close` closes the runner, too.
         scale: conversion of the program's reward to the returned reward.
 
     Raises:
@@ -135,7 +135,7 @@ class RewardVectorEnv(VectorWrapper):
         self._missions: bool | None = None
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Start new episodes, in all environments or in those of a mask. Each episode has a new `Reward` object."""
+        """Start new episodes, each with a new `Reward` object. `options["reset_mask"]` can select the environments."""
         chosen = np.ones(self.num_envs, bool)
         if options is not None and MASK in options:
             chosen = np.array(options[MASK], bool)
@@ -206,7 +206,7 @@ class RewardVectorEnv(VectorWrapper):
         ]
 
     def _mission(self) -> tuple[Any, ...]:
-        """The `mission` of each environment; () if one has none, because `get_attr` of Gymnasium would then fail."""
+        """The `mission` of each environment; () unless all have one, because Gymnasium's `get_attr` would fail."""
         inner: Any = self.env.unwrapped
         if self._missions is None:
             self._missions = hasattr(inner, "call") and all(inner.call("has_wrapper_attr", "mission"))
@@ -214,7 +214,7 @@ class RewardVectorEnv(VectorWrapper):
 
 
 def vector_wrapped(venv: Any, runner: RewardRunner, scale: Scale) -> RewardVecEnv | RewardVectorEnv:
-    """Wrap a vector environment in the wrapper for its library.
+    """Wrap a vector environment of Gymnasium or Stable-Baselines3, so that it returns the program's rewards.
 
     Raises:
         InputError: `venv` is neither a `VectorEnv` of Gymnasium nor a `VecEnv` of Stable-Baselines3.

@@ -27,14 +27,15 @@ from grace_irl.states.layout import StateLayout
 Floats = NDArray[np.float64]
 
 _OFFLINE = -1
-"""Slot (number of an episode) of recorded trajectories, which run one by one. Running episodes have slots from 0."""
+"""Slot of a recorded trajectory. One slot is enough, because recorded trajectories run one after the other. Slots of
+running episodes start at 0."""
 
 
 class RewardRunner(Protocol):
-    """A runner of one program, for trajectories and for running episodes. Both ways return the same rewards.
+    """A runner of one program: `rewards` for recorded trajectories, `turn` for running episodes.
 
-    It holds one `Reward` object for each running episode. A slot identifies a running episode. It is usually the index
-    of the episode's environment.
+    Both methods return equal rewards for equal states and actions. The runner holds one `Reward` object for each
+    running episode. A slot is the number of a running episode, usually the index of its environment.
     """
 
     def rewards(self, trajectories: Sequence[Trajectory]) -> list[Floats]:
@@ -60,7 +61,10 @@ class RewardRunner(Protocol):
             slots: slots of the episodes that made a step, `(n,)`.
             actions: actions of these steps, `(n, ...)`; only programs that reward transitions use them.
             states: next states, one per slot.
-            begins: episodes to start after the steps are rewarded. A new episode replaces the one in its slot.
+            begins: episodes to start after the steps are rewarded. A new episode replaces the old one in its slot.
+
+        Returns:
+            The rewards of the steps. New episodes add none.
 
         Raises:
             GraceError: the program fails, or returns something that is not a finite number.
@@ -88,7 +92,7 @@ class _Closing:
 
 
 class InProcessRunner(_Closing):
-    """A `RewardRunner` in this process, with all of its permissions.
+    """A `RewardRunner` that runs the program in this process, with all permissions of the process.
 
     Every episode has a new module and `Reward` object, and its own random generators if the program uses `random`. The
     rewards equal those of the sandbox. The random generators of this process stay unchanged.
@@ -96,7 +100,7 @@ class InProcessRunner(_Closing):
     Args:
         source: the program.
         name: the program's name in messages.
-        terms: whether to return the components of `terms_fn` too.
+        terms: whether to return the components of each reward too, from the program's `terms_fn`.
 
     Raises:
         InputError: the source breaks the contract.
@@ -164,13 +168,13 @@ class InProcessRunner(_Closing):
 class SandboxedRunner(_Closing):
     """A `RewardRunner` in locked-down child processes (docs/sandbox.md).
 
-    All running episodes share one child process. It starts with the first episode and receives one message per call of
-    `turn`. The first state determines the layout of all states.
+    All running episodes share one child process, which starts with the first episode. Each call of `turn` sends it one
+    message. The first state of the first episode fixes the kind, type and shape of all states.
 
     Args:
         source: the program.
         name: the program's name in messages.
-        terms: whether to return the components of `terms_fn` too.
+        terms: whether to return the components of each reward too, from the program's `terms_fn`.
         workers: number of child processes for trajectories; None: one per core.
         allow_weak: whether to accept tier E, a sandbox that does not protect the user's files (docs/sandbox.md).
         sandbox: an open sandbox for trajectories. If None, each call of `rewards` opens and closes one.
@@ -234,15 +238,14 @@ class SandboxedRunner(_Closing):
 
 
 class OnlineReward:
-    """A program's own `Reward` object for one trajectory, in this process.
+    """A program's `Reward` object for one trajectory, in this process. Its rewards equal those of the sandbox.
 
-    Each trajectory has a new copy of the program's module, and its own random generators, seeded with 0. States and
-    actions have the same form as in the sandbox. So the rewards equal those of the sandbox. Nothing is shared with
-    other `Reward` objects or with the random generators of this process. All other attributes come from the
-    program's `Reward` object.
+    Each trajectory has a new copy of the program's module, and its own random generators, seeded with 0. They share
+    nothing with other `Reward` objects or with the random generators of this process. States and actions have the same
+    form as in the sandbox. Attributes that this class does not define are those of the program's `Reward` object.
 
     Args:
-        candidate: the program.
+        candidate: the compiled program.
         extra_info: the instruction.
     """
 
@@ -257,12 +260,12 @@ class OnlineReward:
             return self._reward.reward_fn(*_handed(state, *transition))
 
     def debug_fn(self, state: Any, *transition: Any) -> Any:
-        """`debug_fn` of the program, with the arguments of `reward_fn`. It does not advance the random generators."""
+        """`debug_fn` of the program, with the arguments of `reward_fn`. Calls do not advance the random generators."""
         with self._generators.lent(kept=False):
             return self._reward.debug_fn(*_handed(state, *transition))
 
     def terms_fn(self, state: Any, *transition: Any) -> Any:
-        """`terms_fn` of the program, with the arguments of `reward_fn`. It does not advance the random generators."""
+        """`terms_fn` of the program, with the arguments of `reward_fn`. Calls do not advance the random generators."""
         with self._generators.lent(kept=False):
             return self._reward.terms_fn(*_handed(state, *transition))
 
@@ -273,7 +276,7 @@ class OnlineReward:
 
 
 def trusted_candidate(source: str, *, takes_action: bool = False, filename: str = FILENAME) -> Candidate:
-    """Compile a trusted program. Its module's name contains a hash of the source, so no other program's module has it.
+    """Compile a trusted program. The name of its module contains a hash of the source, so each program has its own.
 
     Args:
         source: the text of the program.

@@ -1,7 +1,7 @@
 """Construction of environments together with their views, from a Gymnasium id or from a user's adapter.
 
 A view converts an environment's observations to the states that reward programs receive. An adapter is a user's
-function that returns an environment. Its name has the form `package.module:make` or `file.py:make`.
+function that returns an environment; the function's name has the form `package.module:make` or `file.py:make`.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def is_adapter(name: str) -> bool:
 def names_code(name: str) -> bool:
     """Whether a name selects code to import: an adapter (`file.py:make`), or Gymnasium's `module:Name-v0`.
 
-    Any other name is a registered id, which imports only installed code.
+    Any other name is an id in Gymnasium's registry. Making its environment imports only installed code.
     """
     return ":" in name
 
@@ -100,7 +100,8 @@ def make_adapted(name: str, kind: str = "") -> tuple[Any, StateView]:
         kind: name of the observations' kind, for example "grid" or "image", if their space fits several kinds.
 
     Raises:
-        InputError: the function cannot be imported or called, or returns something else.
+        InputError: the function cannot be imported or called, returns no environment, or the observations fit no kind
+            of state.
     """
     where, _, function = name.rpartition(":")
     module = _module(where, name)
@@ -139,7 +140,7 @@ def _module(where: str, name: str) -> ModuleType:
 
 
 def _view(name: str, environment: Any, asked: str) -> StateView:
-    """A view for an adapter that returns none. It uses the observations as states.
+    """A view for an adapter that returns only an environment. Its states are the observations.
 
     Raises:
         InputError: the observations fit no kind of state.
@@ -158,8 +159,8 @@ def _view(name: str, environment: Any, asked: str) -> StateView:
 def _kind(environment: Any, asked: str) -> StateKind | None:
     """The kind of an environment's observations; None if no kind fits.
 
-    If several kinds fit the space, the result is the one named `asked`. If none of them has this name, the values of a
-    first observation decide.
+    If several kinds fit the observation space, the result is the kind named `asked`. If no such kind fits, the values
+    of a first observation decide.
     """
     kinds = kinds_of_space(environment.observation_space)
     if len(kinds) < 2:
@@ -184,7 +185,7 @@ def quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def quiet_models() -> Iterator[None]:
-    """Suppress MuJoCo's warnings about old keywords in a model, which it would log to a file in the user's folder."""
+    """Suppress MuJoCo's warnings about old keywords in models. MuJoCo logs these to a file in the user's folder."""
     try:
         mujoco: Any = importlib.import_module("mujoco")
     except ImportError:
@@ -207,7 +208,7 @@ def make(
         environment_id: id for `gymnasium.make`, or an adapter, `package.module:function` or `file.py:function`
             (`make_adapted`). For ids of MiniGrid and BabyAI, this function first registers their environments.
         max_steps: time limit of an episode in steps; None keeps the environment's own limit.
-        options: further arguments of `gymnasium.make`.
+        options: further arguments of `gymnasium.make`. Adapters do not receive them.
         kind: name of the observations' kind, for example "grid" or "image", if their space fits several kinds.
 
     Raises:
@@ -228,8 +229,8 @@ def make(
     if max_steps is not None:
         if max_steps < 1:
             raise InputError(f"--max-steps {max_steps}; expected at least 1")
-        # Environments named MiniGrid-… have a limit of their own. It could end episodes earlier than Gymnasium's
-        # `TimeLimit` wrapper, so `max_steps` replaces it. All other environments get the wrapper.
+        # `max_steps` replaces the built-in limit of environments named MiniGrid-…, because this limit could end
+        # episodes earlier than Gymnasium's wrapper `TimeLimit`. All other environments get the wrapper.
         chosen["max_steps" if environment_id.startswith("MiniGrid-") else "max_episode_steps"] = max_steps
     if is_adapter(environment_id):
         adapted, own_view = make_adapted(environment_id, kind)
@@ -265,8 +266,8 @@ def make(
 def registration(environment_id: str) -> str | None:
     """The registration, as JSON, of an environment that the user's code registered in this process.
 
-    Another process can restore it by `register`. None for adapters, and for environments of Gymnasium, MiniGrid and
-    this package, which every process knows.
+    In another process, `register` restores the environment from the JSON. The result is None for adapters,
+    names with a module (`module:Name-v0`), unknown ids, and environments of Gymnasium, MiniGrid and this package.
 
     Raises:
         InputError: the entry point is a function object of this process, which another process cannot import.
@@ -287,7 +288,7 @@ def registration(environment_id: str) -> str | None:
 
 
 def register(text: str) -> None:
-    """Register the environment of a JSON text of `registration`, unless its id is registered already."""
+    """Register an environment from JSON that `registration` returned, unless its id is registered already."""
     import gymnasium
     from gymnasium.envs.registration import EnvSpec
 

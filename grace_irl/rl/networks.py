@@ -37,8 +37,8 @@ class GridFeatures(BaseFeaturesExtractor):
     embed the codes in the same way (Chevalier-Boisvert et al. 2019). The place says how far the cell lies ahead of the
     agent and to its right. If the agent's code is unknown, the place is the position in the grid.
 
-    A second layer follows. The instruction scales and shifts its output (FiLM, Perez et al. 2018, as in BabyAI's
-    networks). The features are the maximum and the mean over all cells.
+    A second layer transforms the vector of each cell. The instruction scales and shifts the result (FiLM, Perez et al.
+    2018, as in BabyAI's networks). The features are the maximum and the mean over all cells.
 
     Args:
         space: observation space of `GridObserver`, `(3 w h + MAX_WORDS,)`.
@@ -76,8 +76,8 @@ class GridFeatures(BaseFeaturesExtractor):
     def forward(self, observations: Tensor) -> Tensor:
         """Features `(batch, 2 width)`.
 
-        Before the instruction enters, the vector of a cell depends only on its codes and its place. Many cells of a
-        batch have the same codes and place, so each distinct combination is computed once.
+        Before the instruction enters, the vector of a cell depends only on the cell's codes and place. Many cells of a
+        batch agree in both, so each distinct combination is computed once.
         """
         numbers = observations.long()
         cells = self._columns * self._rows
@@ -116,7 +116,7 @@ def sum_of_words(words: Tensor, table: nn.Embedding, order: nn.Embedding) -> Ten
     """One vector for each text, `(batch, width)`: the sum over its words, each combined with its position.
 
     Args:
-        words: word numbers `(batch, k)`, 0 after the last word.
+        words: index of each word in the table, `(batch, k)`; 0 after the last word.
         table: learnt vectors of words.
         order: learnt vectors of positions.
     """
@@ -142,12 +142,12 @@ class Text(nn.Module):
         self.order = nn.Embedding(places, width)
 
     def forward(self, words: Tensor) -> Tensor:
-        """Features `(batch, width)` of word numbers `(batch, places)`."""
+        """Features `(batch, width)` of texts, given as indices of words `(batch, places)`."""
         return sum_of_words(words.long(), self.table, self.order)
 
 
 def _pooled(cells: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
-    """Maximum and mean `(batch, 2 width)` over cells `(batch, w h, width)`, scaled and shifted by the instruction."""
+    """Scale and shift the cells' features `(batch, w h, width)`. Return their maximum and mean `(batch, 2 width)`."""
     seen = torch.relu_(torch.addcmul(shift, cells, 1 + scale))
     return torch.cat((seen.max(dim=1).values, seen.mean(dim=1)), dim=1)
 
@@ -155,7 +155,7 @@ def _pooled(cells: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
 def _distinct(keys: Tensor, limit: int) -> tuple[Tensor, Tensor]:
     """The distinct keys, and the index of each key among them.
 
-    Keys are integers from 0 to `limit` - 1. A table of this size replaces a sort.
+    Keys are integers from 0 to `limit` - 1. A table with `limit` entries makes a sort unnecessary.
     """
     there = torch.zeros(limit, dtype=torch.bool, device=keys.device)
     there[keys.reshape(-1)] = True
@@ -169,8 +169,8 @@ class NormalisedVector(BaseFeaturesExtractor):
     """A feature extractor that normalises vectors by a running mean and standard deviation.
 
     It clips the results to ±10, as `VecNormalize` does. The statistics are part of the policy, so they are saved and
-    copied with it. They also stay if an algorithm such as GAIL replaces the learner's environment. `NormalisingPolicy`
-    updates them.
+    copied with it. They are also kept if an algorithm such as GAIL replaces the learner's environment.
+    `NormalisingPolicy` updates the statistics.
 
     Args:
         space: observation space, `(n,)`.
@@ -266,7 +266,7 @@ class RecordFeatures(CombinedExtractor):
         updates the statistics.
 
         Args:
-            by: function from the number of components of the vector to the new module.
+            by: function from the size of the vector of numbers to the new module.
         """
         if "numbers" in self.extractors:
             self.extractors["numbers"] = by(self._numbers.features_dim)
@@ -311,7 +311,7 @@ class NormalisingPolicy(ActorCriticPolicy):
         return super().forward(obs, deterministic)
 
     def set_training_mode(self, mode: bool) -> None:
-        """Set the training mode. PPO enables it for an update, so the next rollout starts with new statistics."""
+        """Set the training mode. PPO enables this mode before an update, so the rollout after it has new statistics."""
         super().set_training_mode(mode)
         if mode:
             self._updated = True
@@ -348,4 +348,4 @@ NETWORKS: dict[str, Callable[[Any], tuple[type[ActorCriticPolicy], dict[str, Any
     IMAGE.name: _images,
     RECORD.name: _records,
 }
-"""Functions from an observer to the result of `network_options`, by the kind of the states."""
+"""Functions from an observer to the result of `network_options`, by the name of the states' kind."""

@@ -40,17 +40,18 @@ USUAL_SIDE = 84
 """Side of the images for which `NatureCNN` was designed, in pixels."""
 
 IMAGE_FEATURES, PART_FEATURES = 512, 256
-"""Numbers of features of an image, as in `CnnPolicy`, and of each image in a record, as in `MultiInputPolicy`."""
+"""Numbers of features that networks compute from an image: 512 if the state is an image, as in `CnnPolicy`, and 256 for
+each image in a record, as in `MultiInputPolicy`."""
 
 MINIGRID_AGENT = 10
 """Code of the agent in channel 0 of MiniGrid's arrays (`minigrid.core.constants.OBJECT_TO_IDX`)."""
 
 
 class Observer(Protocol):
-    """The conversion of states to observations in a `Box`, which both Stable-Baselines3 and imitation accept.
+    """The conversion of states to arrays in a `Box`, a space that both Stable-Baselines3 and `imitation` accept.
 
     Attributes:
-        kind: name of the kind of state that it converts, for example "vector".
+        kind: name of the kind of state, for example "vector".
     """
 
     kind: ClassVar[str]
@@ -71,13 +72,14 @@ class Observer(Protocol):
         ...
 
     def observe(self, state: Any, instruction: str) -> NDArray[Any]:
-        """One observation."""
+        """The observation of one state."""
         ...
 
     def flagged(self) -> Observer:
-        """The observer for an environment in a `FixedHorizon` wrapper, whose vectors have one more component, a flag.
+        """The observer for an environment in a `FixedHorizon` wrapper, which gives all episodes the same length.
 
-        The flag is 1 in the absorbing state, which follows the end of an episode.
+        In this wrapper, an episode that ends early stays in an absorbing state. Observations `(n,)` get one more
+        component, a flag that is 1 in this state.
         """
         ...
 
@@ -154,11 +156,11 @@ class GridObserver:
 
     @property
     def least_weights(self) -> int:
-        """See `Observer`. The network has at least one weight for each place of a cell relative to the agent."""
+        """See `Observer`. The network has a vector of weights for each offset between a cell and the agent."""
         return max(self.cells, (2 * max(self.shape) - 1) ** 2)
 
     def flagged(self) -> GridObserver:
-        """See `Observer`."""
+        """See `Observer`. The absorbing state is a grid of zeros, so the network needs no flag."""
         return self
 
 
@@ -219,7 +221,7 @@ class ImageObserver:
         return np.ascontiguousarray(image, np.uint8)
 
     def flagged(self) -> ImageObserver:
-        """See `Observer`. The absorbing state is a black image, so no flag is needed."""
+        """See `Observer`. The absorbing state is a black image, so the network needs no flag."""
         return self
 
 
@@ -315,13 +317,13 @@ def is_image(part: PartLayout) -> bool:
 
 
 def cnn_weights(shape: tuple[int, int, int], features: int) -> int:
-    """Number of weights in the first and the last layer of `NatureCNN` for images (c, h, w)."""
+    """Number of weights in the first and the last layer of `NatureCNN`, for images (c, h, w) and this many features."""
     cells = [((side - 8) // 4 + 1 - 4) // 2 + 1 - 2 for side in shape[1:]]
     return 32 * 8 * 8 * shape[0] + 64 * math.prod(max(each, 1) for each in cells) * features
 
 
 def word_numbers(instruction: str) -> list[int]:
-    """A number from 1 to WORDS for each of the first MAX_WORDS words.
+    """A number from 1 to WORDS for each of the first MAX_WORDS words of an instruction.
 
     The number is a hash of the word, so no vocabulary is stored. A policy cannot distinguish words with the same
     number. All words of BabyAI's instructions have different numbers.
@@ -334,7 +336,7 @@ def observer_for(view: StateView, state: Any, instruction: str = "") -> Observer
     """The observer of a policy, chosen by an example state.
 
     Args:
-        view: the view that makes the states.
+        view: the conversion of the environment's observations to states.
         state: the example.
         instruction: the instruction of the example's episode.
 

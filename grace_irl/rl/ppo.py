@@ -1,4 +1,4 @@
-"""PPO of Stable-Baselines3 with checkpoints, on the true reward or on a recovered one."""
+"""PPO of Stable-Baselines3 with checkpoints, on the environment's own reward or on a reward program."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ def train(
 
     Training is divided into parts, and each part ends with an evaluation. Each part starts with new episodes, and with
     random generators seeded by `seed` and the number of the part. So a training that was killed and resumed returns
-    the same policy, bit for bit, as an uninterrupted one. This holds on one machine with the same versions, on a CPU.
+    the same policy, bit for bit, as an uninterrupted training. This holds on a CPU, if the machine and the versions of
+    all packages stay the same.
 
     Args:
         make: factory of an environment and its view.
@@ -83,13 +84,15 @@ def train(
         episodes: episodes of each evaluation, always on the environment's own reward.
         out: folder for checkpoints, and for TensorBoard's logs if it is installed. A training that was interrupted in
             this folder is resumed. None: no files.
-        initial: a policy to start from instead of a new one. It must have the observations and layers of this training.
+        initial: a policy to start from instead of a new one. It must have the same observer and layer sizes as a new
+            policy.
         device: torch device; "auto" is a GPU if there is one and the observer's networks gain from it. Small networks
             are faster on a CPU.
         progress: callback that receives the point of the curve after each evaluation.
 
     Raises:
-        InputError: a number is below 1, `initial` does not fit, or the folder holds another training or links.
+        InputError: `steps`, `evaluations` or `episodes` is below 1, `initial` does not fit, or the folder holds another
+            training or symbolic links.
         GraceError: the reward program failed.
     """
     for name, value in (("steps", steps), ("evaluations", evaluations), ("episodes", episodes)):
@@ -148,7 +151,7 @@ def train(
 
 
 class PaidReturns(BaseCallback):
-    """A callback that collects the return of each training episode, by the learner's reward before normalisation."""
+    """A callback that collects the return of each training episode: the sum of the rewards before normalisation."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -168,7 +171,7 @@ class PaidReturns(BaseCallback):
 
 
 def _learn(learner: PPO, venv: VecEnv, until: int, seed: int, part: int) -> float | None:
-    """Train for one part, to `until` steps in total. Return the mean return of its episodes; None if none ended."""
+    """Train for one part, to `until` steps in total. Return the mean return of the ended episodes; None without any."""
     number = _number(seed, part, 0)
     random.seed(number)
     np.random.seed(number % 2**32)
@@ -199,7 +202,7 @@ def _weights(policy: TrainedPolicy | None) -> str:
 
 
 def digest(facts: Mapping[str, Any]) -> str:
-    """SHA-256 (16 hex digits) of the facts that identify a training."""
+    """The first 16 hex digits of the SHA-256 of the facts that identify a training, such as its seed."""
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -212,8 +215,8 @@ class Checkpoint:
         steps: environment steps so far.
         updates: value of PPO's counter of updates.
         policy, optimizer: `state_dict` of the policy and of its optimiser.
-        returns: mean, variance and count of the discounted returns, by which rewards are normalised; None if rewards
-            are not normalised.
+        returns: mean, variance and count of the discounted returns, which normalise the rewards; None if rewards are
+            not normalised.
         curve: evaluations so far.
     """
 
@@ -236,7 +239,7 @@ class Checkpoint:
         return cls(identity, learner.num_timesteps, learner._n_updates, policy, optimizer, returns, tuple(curve))
 
     def restore(self, learner: PPO, venv: VecEnv) -> tuple[Point, ...]:
-        """Restore the state in a new learner. Return the curve so far."""
+        """Load this state into a new learner and its environments. Return the curve so far."""
         learner.policy.load_state_dict(self.policy)
         learner.policy.optimizer.load_state_dict(self.optimizer)
         learner.num_timesteps, learner._n_updates = self.steps, self.updates

@@ -54,7 +54,7 @@ class Best:
 
     @property
     def fitness(self) -> float:
-        """The value of `score`, for methods whose score is the fitness of the separation on training data."""
+        """The value of `score`. It is a fitness only if the method separates expert from negative states."""
         return self.evaluation.score
 
     @property
@@ -97,10 +97,10 @@ class Run:
         method: the method's name.
         tokens: number of input and output tokens of all answers.
         cost: cost of these tokens, by the configured prices.
-        rounds: rounds of the expansion whose last run this is; () for a separate run. An expansion alternates
-            between fitting a reward and training a policy.
+        rounds: the rounds of an expansion, if this is its last run; otherwise (). An expansion alternates between
+            fitting a reward and training a policy.
         favourite: the round of the expansion with the best policy, judged without the environment's own reward.
-        label: the rule for positive expert states, with its reason.
+        label: the label rule, which selects the positive expert states, and the reason for its choice.
         notes: messages shown to the user during the run.
     """
 
@@ -128,7 +128,7 @@ class Run:
 
     @property
     def reshaped(self) -> bool:
-        """Whether the reward is a reshaped version of another program. Such a reward rises more steadily."""
+        """Whether the reward is a reshaped version of another program, a variant that rises more steadily."""
         if self.rounds and self.rounds[-1].reward in {each.shaped for each in self.rounds if each.shaped}:
             return True
         return self.best.program.operator == "reshape"
@@ -148,7 +148,7 @@ def opened(folder: Path) -> Iterator[tuple[Store, Config]]:
     """Open the store and the configuration of a run for reading. Another process may still work on the run.
 
     Raises:
-        InputError: a folder that is no run, or a run of a newer version.
+        InputError: the folder is no run, or a run of a newer version.
     """
     paths = RunPaths(folder)
     if not folder.is_dir():
@@ -167,14 +167,14 @@ def opened(folder: Path) -> Iterator[tuple[Store, Config]]:
 def is_own(store: Store, config: Config, folder: Path) -> bool:
     """Whether this user chose the run's demonstrations on this machine.
 
-    If not, somebody else may have written the file names in its configuration, so the caller must not open them.
+    If not, somebody else may have written the file names in the configuration, so the caller must not open these files.
     """
     kept, asked = acting.kept(store.meta("token"), RunPaths(folder).database), plain_acting(config)
     return kept is not None and all(asked.get(key) == kept.get(key) for key in DATA)
 
 
 def best_record(store: Store, folder: Path) -> Record:
-    """The best program of a run so far.
+    """The record of the best program of a run so far.
 
     Raises:
         GraceError: the run has no valid program yet.
@@ -192,11 +192,13 @@ class Generation:
     Attributes:
         number: number of the generation; 0 is the initial population.
         calls: number of results.
-        kept, dropped, invalid, duplicate, repaired: number of programs for which the search made this decision in this
-            generation. They may be programs of earlier generations.
+        kept, dropped, invalid, duplicate, repaired: number of programs with this decision of the search in this
+            generation. A decision may be about a program of an earlier generation.
         failed: number of answers without a program.
-        new_functions: number of different functions and classes that no program of an earlier generation has.
-        reused_functions: number of different functions and classes that new programs share with earlier generations.
+        new_functions: number of different functions and classes in this generation's programs that are in no program of
+            an earlier generation.
+        reused_functions: number of different functions and classes in this generation's programs that are also in
+            programs of earlier generations.
         score: score of the best program so far (`ranks.winner`); -inf if there is none.
         metrics: metrics of this best program.
     """
@@ -225,7 +227,7 @@ def history(store: Store) -> list[Generation]:
     rows = []
     for number in numbers:
         own = [entry for entry in told.values() if requests[entry.index][0] == number]
-        # Reshaping does not optimise the score, so the best score so far ignores its programs.
+        # Reshaping does not optimise the score, so the best score so far ignores reshaped programs.
         sought = [entry for entry in own if requests[entry.index][1] != "reshape"]
         new = [candidate(records[entry.program_id]) for entry in sought if entry.program_id]
         new = [scored for scored in new if scored.evaluation.valid and scored.evaluation.complete]

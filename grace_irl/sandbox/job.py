@@ -1,8 +1,8 @@
 """The shared memory of a job, through which the host and a sandbox child exchange data.
 
-A job is the work of one child: a run of a program, a portion of a long run, or an inspection, which analyses a source
-without running it. The host, which is the process that uses the sandbox, writes the input before the child starts. It
-reads the output after the child has ended, and checks it, because a program may have forged it.
+A job is the work of one child process: a run of a program, a portion of a long run, or an inspection, which analyses a
+source without running it. The host is the process that uses the sandbox. It writes the input before the child starts,
+and reads the output after the child has ended. The host checks the output, because the program may have forged it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class JobMemory:
         positions: number of trajectories of the job.
         second: order of the trajectories in strict mode's second pass, `(positions,)`; None in other modes.
         states: total number of states of the trajectories.
-        debug: requests for the program's debug texts.
+        debug: requests for debug texts of the program, each for one step of one trajectory.
         debug_chars: maximum length of a debug text in characters.
         message: maximum length of the child's message in bytes.
         first: index of the job's first trajectory in the run, for messages. It is 0 except in later portions.
@@ -94,7 +94,7 @@ class JobMemory:
         """Outcome of the job. The kernel's report of the child's end takes precedence over the child's answer.
 
         Args:
-            ended: the kernel's report.
+            ended: the kernel's report of the child's end.
             lengths: number of states of each trajectory, `(positions,)`.
             limits: limits of the job.
         """
@@ -158,9 +158,16 @@ def _definition(found: dict[str, object]) -> Definition:
 def _unusable(
     rewards: NDArray[np.float64], starts: NDArray[np.int64], max_abs: float, first: int, *, transitions: bool
 ) -> str:
-    """A message about the first reward that is too large or not finite; "" if there is none.
+    """A message about the first reward that is too large or not finite; "" if all rewards are usable.
 
-    A program that rewards transitions has no reward for the first state of a trajectory, so NaN is valid there.
+    A program that rewards transitions has no reward for the first state of a trajectory, so that reward is not checked.
+
+    Args:
+        rewards: rewards of all states of the job.
+        starts: index of each trajectory's first state in `rewards`.
+        max_abs: maximum absolute value of a reward.
+        first: index of the job's first trajectory in the run.
+        transitions: whether the program rewards transitions.
     """
     bad = ~(np.abs(rewards) <= max_abs)
     if transitions:
@@ -181,9 +188,10 @@ class AnswerMap:
 
     Attributes:
         job: layout of the memory.
-        rewards: rewards of all states, `(states,)` float64. Assignments change the memory.
+        rewards: rewards of all states, `(states,)` float64. Assignments to its elements write to the memory.
         mapped: size of the memory in bytes.
-        transitions: whether the program takes actions and so rewards transitions. The child sets it.
+        transitions: whether the program takes actions and so rewards transitions. The child sets this attribute, and
+            `finish` writes it to the memory.
     """
 
     def __init__(self, fd: int) -> None:
@@ -262,7 +270,7 @@ class RunTally:
 
     @property
     def left(self) -> Limits:
-        """The limits of the next portion, with the time that remains for each pass."""
+        """The limits of one pass over the next portion: of time, those of the run minus the time used in a pass."""
         wall_s = self._limits.wall_s - self._sum.wall_s / self._passes
         cpu_s = self._limits.cpu_s - self._sum.cpu_s / self._passes
         return replace(self._limits, wall_s=wall_s, cpu_s=cpu_s)
@@ -279,7 +287,7 @@ class RunTally:
     def add(self, part: slice, outcome: Outcome) -> None:
         """Add the outcome of the portion `part`."""
         asked = [slot for slot, request in enumerate(self._debug) if _within(request, part)]
-        for slot, text in zip(asked, outcome.debug, strict=False):  # a failed portion has no texts
+        for slot, text in zip(asked, outcome.debug, strict=False):  # not strict: a failed portion has no texts
             self._texts[slot] = text
         self._covered = part.stop
         before = self._sum

@@ -47,7 +47,7 @@ class SessionLimits:
     """Limits of a program in a session.
 
     Attributes:
-        turn_s: seconds of wall time for one turn of all episodes together.
+        turn_s: wall time in seconds for one turn, which rewards the steps of all episodes together.
         memory_mb: address space in MiB, beyond that of the zygote (the process that forks the program's process).
         max_abs: largest accepted absolute value of a reward or of a component of a reward.
     """

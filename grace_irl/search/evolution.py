@@ -26,7 +26,7 @@ class EvolutionSettings:
         elite: number of best members that stay in the population even if all new programs are better.
         generations: number of generations after the first population.
         include_expert: probability that a mutation prompt shows an expert trajectory.
-        incorrect_only: probability that a mutation prompt shows misclassified states only.
+        incorrect_only: probability that a mutation prompt shows no states but misclassified ones.
         expert_only: probability that a mutation prompt picks only positive states among the misclassified ones.
         parent_temperature: temperature of the softmax over fitness, in nats. GRACE uses 1.
         samples: maximum number of identical requests in a row. A model answers them in one call.
@@ -49,12 +49,12 @@ class Evolution:
 
     The first generation fills the population with P new programs, where P is `settings.population`. Each later
     generation requests P mutations. The search draws the parent of a mutation with probability
-    exp(f / T) / sum exp(f / T). Here f is the fitness and T is `parent_temperature`.
+    exp(f / T) / sum exp(f / T). Here f is the fitness, T is `parent_temperature`, and the sum is over the population.
 
-    After the last request of a generation, `ask` returns `Wait` until all its results have arrived. Then the population
-    changes. With `steady`, the population changes after every result, `ask` never returns `Wait`, and a generation is P
-    results. Only `ask` draws random numbers. So the seed, the order of calls of `ask` and `tell`, and the results
-    determine all of the search's choices.
+    After the last request of a generation, `ask` returns `Wait` until all results of the generation have arrived. Then
+    the population changes. With `steady`, the population changes after every result, `ask` never returns `Wait`, and a
+    generation is P results. Only `ask` draws random numbers. So the seed, the order of calls of `ask` and `tell`, and
+    the results determine all of the search's choices.
     """
 
     def __init__(self, settings: EvolutionSettings, seed: int) -> None:
@@ -93,17 +93,17 @@ class Evolution:
 
     @property
     def bar(self) -> Bar:
-        """The limits on the score of the next requested program.
+        """The limits on the score that decide how much of the next program's evaluation runs.
 
-        The floor is the merit (`ranks.merit`) of the worst member, or -inf until the population is full. `Bar.elite`
-        is the merit of the worst elite.
+        `Bar.floor` is the merit of the worst member, or -inf until the population is full. `Bar.elite` is the merit of
+        the worst elite. Merit is the fitness plus a small share of the program's log-prior (`ranks.merit`).
         """
         return Bar(self._merit_at(self._settings.population), self._merit_at(self._settings.elite))
 
     def _merit_at(self, place: int) -> float:
-        """The merit of the member with rank `place` (from 1), or -inf if there is none.
+        """The merit of the member with rank `place` (from 1), or -inf if there are fewer members.
 
-        Merit is at most fitness. So a program whose fitness is below this merit cannot reach the rank.
+        A program's merit is at most its fitness. So a program with a fitness below the result cannot reach this rank.
         """
         if len(self._members) < max(place, 1):
             return float("-inf")
@@ -149,7 +149,7 @@ class Evolution:
         return tuple((name, bool(self._rng.random() < getattr(self._settings, name))) for name in names)
 
     def tell(self, result: Result) -> list[Fate]:
-        """Process a result. Return the fates, such as "kept" or "dropped", that it decides."""
+        """Process a result. Return the fates that are now decided, such as "kept" or "dropped", each for a program."""
         self._told += 1
         fates = self._take(result)
         if self._settings.steady:

@@ -10,7 +10,7 @@ from grace_irl.evaluate.evaluation import Bar, Evaluation
 from grace_irl.programs.program import Program
 
 COUNTED = 10
-"""Number of results that make one generation for progress and stop rules, if a search has no generations."""
+"""Number of results that count as one generation in progress and stop rules, if the search does not count its own."""
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,7 @@ class Request:
 
     Attributes:
         index: index of the request within the search, from 0.
-        operator: kind of the request, for example "initialise" or "mutate". A method's operator of this name writes
-            the prompt.
+        operator: name of the operator that writes the prompt, for example "initialise" or "mutate".
         parents: ids of the programs on which the new program builds; () for "initialise".
         seed: seed of all random choices in the answer, drawn by the search.
         context: options of the operator as pairs of name and value, for example ("include_expert", True).
@@ -65,7 +64,7 @@ class Result:
         evaluation: the program's evaluation, or None.
         failure: the reason in one line if there is no program, for example a refusal; else "".
         drafts: earlier versions of the program, oldest first. Follow-up calls replaced them.
-        notes: texts that follow-up calls returned, by the name of the step, for example a self-assessment.
+        notes: texts that follow-up calls returned, for example a self-assessment, by name of the call's operator.
         exhausted: whether the proposer has nothing new to propose. The next request would bring no program either.
     """
 
@@ -132,9 +131,9 @@ class Barred(Protocol):
     def bar(self) -> Bar:
         """The limits on the score (`Bar`) for the next requested program.
 
-        A program whose score is below the floor cannot enter the population. The floor is -inf while there is room. A
-        search that ranks by merit (`ranks.merit`) uses the lowest merit in its population as floor. Since merit is at
-        most the score, a program whose score is below this floor has a merit below it, too.
+        A program whose score is below the floor cannot enter the population. The floor is -inf until the population is
+        full. If the search ranks by merit (`ranks.merit`), the floor is the lowest merit in the population. A merit is
+        at most the program's score, so a score below the floor implies a merit below the floor.
         """
         ...
 

@@ -1,6 +1,7 @@
 """Reshaping: a search for versions of the best program whose reward rises more steadily (docs/runs.md, "Reshaping").
 
-The monotonicity of a program is Kendall's tau between reward and time along expert trajectories, averaged over them.
+The monotonicity of a program is Kendall's tau between reward and time along an expert trajectory, averaged over the
+expert trajectories.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ STEADIEST = 1.0  # highest possible monotonicity: the reward rises at every step
 class Reshaping:
     """A search in two stages: an inner search for the best program, then `count` requests for versions of it.
 
-    The operator of the second stage is "reshape". The first stage ends when the inner search ends, or when the caller
-    calls `conclude`. The second stage begins after all results of the first. A version is kept if three conditions
-    hold:
+    The requests of the second stage have the operator "reshape". The first stage ends when the inner search ends, or
+    when the caller calls `conclude`. The second stage begins when all results of the first have arrived. A version is
+    kept if three conditions hold:
 
     - its monotonicity is higher than that of the best program;
     - its accuracy is not lower, on training data and on held-out data if there is any;
@@ -53,7 +54,7 @@ class Reshaping:
         self._parent: Scored | None = None
         self._over = False  # whether the inner search has ended and has all its results
         self._kept: list[Scored] = []
-        self._fates: list[Fate] = []  # fates from the end of the inner search, not yet returned
+        self._fates: list[Fate] = []  # decisions on programs at the end of the inner search, not yet returned
         self._same = Request(0, "reshape")
 
     @property
@@ -73,9 +74,9 @@ class Reshaping:
 
     @property
     def bar(self) -> Bar:
-        """The limits on the score of the next program: those of the inner search, but none for versions.
+        """Limits on the score of the next program: those of the inner search in the first stage, none in the second.
 
-        Without limits, an evaluation is complete and includes strict mode, which computes all rewards twice.
+        Without limits, an evaluation is complete and includes the check in strict mode, which runs the program again.
         """
         return Bar() if self._over else self._search.bar
 
@@ -83,17 +84,20 @@ class Reshaping:
     def undecided(self) -> tuple[str, ...]:
         """Ids of the inner search's programs that are neither kept nor dropped yet; () once a version is kept.
 
-        A kept version ranks before all programs of the inner search, so they no longer matter.
+        A kept version ranks before all programs of the inner search, so decisions on these no longer matter.
         """
         return () if self.heirs else self._search.undecided
 
     def conclude(self) -> bool:
-        """End the inner search. Return True, because reshaping follows."""
+        """End the first stage. Return True, because the second stage follows."""
         self._concluded = True
         return True
 
     def ask(self) -> Request | Wait | None:
-        """Return the next request of the inner search or, after its last result, the next "reshape" request."""
+        """Return the next request: of the inner search, or a "reshape" request after the inner search's last result.
+
+        The result is `Wait` if results of the inner search are missing, and None after the last request.
+        """
         if not self._over:
             asked = None if self._concluded else self._search.ask()
             if asked is not None:
@@ -114,7 +118,7 @@ class Reshaping:
         return request
 
     def tell(self, result: Result) -> list[Fate]:
-        """Pass a result to the inner search, or judge a version. Return the fates that this decides."""
+        """Pass a result to the inner search, or judge a version. Return the new decisions on programs (fates)."""
         self._told += 1
         program, evaluation = result.program, result.evaluation
         if self._over:
@@ -127,7 +131,7 @@ class Reshaping:
         return self._search.tell(result)
 
     def finish(self) -> list[Fate]:
-        """Return the remaining fates of the inner search's programs. Versions are judged as soon as they arrive."""
+        """Return the remaining fates of the inner search's programs. `tell` returns those of versions."""
         if self._over:
             fates, self._fates = self._fates, []
             return fates

@@ -1,4 +1,4 @@
-"""The base class of kinds of state, and what it uses: layouts of stored arrays, statistics and scramblers."""
+"""The base class of kinds of state, with the types that it uses: layouts of stored arrays, statistics, scramblers."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def in_invented_words(text: str, word: Callable[[str], str]) -> str:
 
 
 class StateKind(ABC):
-    """A kind of state. There is one object of each kind, and it has only class attributes.
+    """A kind of state, for example vectors or grids. Each subclass is a kind and has one object.
 
     Attributes:
         name: name in files, headers and messages.
@@ -169,7 +169,7 @@ class StateKind(ABC):
         prompts_actions: whether prompts explain the actions. False if two consecutive states already show the action.
         sides: names of the dimensions of a state that may differ between trajectories; () if all have one shape.
         heavy: whether a single state takes kilobytes or more. Files of such states are read in small batches.
-        parsed: whether programs must parse states, such as XML. The CPU cost grows with the size of a state.
+        parsed: whether programs must parse states, such as XML. A program's CPU time then grows with a state's size.
         annotated: whether episodes may carry screenshots and descriptions of actions.
         has_parts: whether states are dicts of named parts. Programs need these names.
         named_fields: whether the features of a state may have names (`Metadata.fields`).
@@ -232,7 +232,8 @@ class StateKind(ABC):
         """Refuse field names that do not fit the states, and values that are not finite.
 
         Raises:
-            InputError: such a name or value. A message about a value names its field, if the name is known.
+            InputError: names that do not fit, or a value that is not finite. A message about a value gives the name of
+                its feature, if the feature has one.
         """
 
     def describe(self, states: States) -> str:
@@ -240,13 +241,13 @@ class StateKind(ABC):
         return f"{states.dtype} of shape {states.shape}"
 
     def signature(self, states: States) -> Hashable:
-        """Properties that all trajectories of a set must share, such as a vector's width; None if there are none."""
+        """Properties that all trajectories of a data set must share, such as a vector's width; None without any."""
         return None
 
     def unlike(self, states: States, others: States, beside: str) -> str:
-        """For messages, the difference between the states of two trajectories.
+        """Describe the difference between the states of two trajectories, for messages.
 
-        For vectors of 3 numbers and others of 4 it is "states of 3 numbers beside FILE with 4; expected one width".
+        An example is "states of 3 numbers beside FILE with 4; expected one width", for vectors.
 
         Args:
             states: states of one trajectory.
@@ -296,7 +297,7 @@ class StateKind(ABC):
         return {"": states}
 
     def whole(self, parts: Parts) -> States:
-        """The states that these parts store. The inverse of `parts`, without a copy."""
+        """The states that these parts store, without a copy. This is the inverse of `StateKind.parts`."""
         return parts[""]
 
     def recognises_parts(self, parts: Sequence[PartLayout]) -> bool:
@@ -324,7 +325,7 @@ class StateKind(ABC):
         return (size,)
 
     def canonical(self, text: str, where: str) -> str:
-        """The text in its canonical spelling, which is the same for all file formats.
+        """A state's text in its canonical spelling, which is the same for all file formats.
 
         Raises:
             InputError: an invalid text for this kind.
@@ -373,7 +374,7 @@ class StateKind(ABC):
 
     @abstractmethod
     def census(self, states: States) -> Census:
-        """A new, empty census for states with the same `signature` as `states`, which are not counted yet."""
+        """A new, empty census for states with the same `signature` as `states`. It does not count `states` yet."""
 
     @abstractmethod
     def draw_scrambler(self, states: States, seed: int) -> Scrambler:
@@ -390,7 +391,7 @@ class StateKind(ABC):
 
 @dataclass(frozen=True)
 class KindChoice:
-    """The kind chosen for a set whose states fit several kinds, with the reason.
+    """The kind chosen for a data set whose states fit several kinds, with the reason.
 
     Attributes:
         kind: the chosen kind.

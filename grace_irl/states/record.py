@@ -21,16 +21,18 @@ LONGEST_NAME = 200
 class RecordStates:
     """The states of one trajectory, stored as one array per part.
 
-    One state is a dict from names to numbers, arrays and texts. A slice is `RecordStates` again.
+    An integer index gives one state, which is a dict from names of parts to numbers, arrays and texts. A slice gives
+    `RecordStates` again.
 
     Attributes:
-        parts: array of each part, sorted by name: numbers `(T+1, ...)`, or UTF-8 texts `(T+1,)` of dtype `S`.
+        parts: map from a part's name to its array, sorted by name. Arrays of numbers are `(T+1, ...)`. Arrays of texts
+            are `(T+1,)`, in UTF-8 with dtype `S`.
 
     Args:
         parts: arrays by name, in any order. Booleans become integers.
 
     Raises:
-        InputError: no parts, or parts of different lengths.
+        InputError: no parts, a part without a first axis, or parts with different numbers of states.
     """
 
     def __init__(self, parts: Mapping[str, NDArray[Any]]) -> None:
@@ -58,8 +60,8 @@ class RecordStates:
 class RecordKind(StateKind):
     """Records, stored as `RecordStates`. Programs receive a dict of named arrays, numbers and texts.
 
-    Programs receive uint8 numbers unchanged, other integers as int64, and floats as float64. Names of nested dicts are
-    joined by "/", for example "arm/joints". A part has the same type and shape in all states of a data set.
+    Programs receive uint8 numbers unchanged, other integers as int64, and floats as float64. The part "joints" of a
+    nested dict "arm" has the name "arm/joints". A part has one type and one shape in all states of a data set.
     """
 
     name = "record"
@@ -109,7 +111,7 @@ class RecordKind(StateKind):
         return tuple((part.name, _type(part), part.shape) for part in self.layout(states))
 
     def unlike(self, states: States, others: States, beside: str) -> str:
-        """See `StateKind`. The text is about the first part that differs."""
+        """See `StateKind`. The text is about the first part, by name, that differs."""
         mine = {part.name: _described(part) for part in self.layout(states)}
         theirs = {part.name: _described(part) for part in self.layout(others)}
         name = next(name for name in sorted({*mine, *theirs}) if mine.get(name) != theirs.get(name))
@@ -129,13 +131,13 @@ class RecordKind(StateKind):
         return sum(int(array.nbytes) for array in states.parts.values())
 
     def numbers(self, states: States) -> NDArray[np.float64] | None:
-        """See `StateKind`. The order is that of `places`; texts have no features."""
+        """See `StateKind`. The features are in the order of `places`. Texts are not features."""
         arrays = [array for array in states.parts.values() if array.dtype.kind != "S"]
         flat = [np.asarray(array.reshape(len(array), math.prod(array.shape[1:])), np.float64) for array in arrays]
         return np.concatenate(flat, axis=1) if flat else None
 
     def identity(self, states: States) -> tuple[object, object]:
-        """See `StateKind`. The padding of texts has no influence."""
+        """See `StateKind`. The length to which NumPy pads texts in memory has no influence."""
         return len(states), tuple((part.name, part.dtype, part.shape) for part in self.layout(states))
 
     def feed(self, digest: Any, states: States) -> None:
@@ -170,7 +172,7 @@ class RecordKind(StateKind):
         require_names(names, where)
 
     def canonical(self, text: str, where: str) -> str:
-        """See `StateKind`. The text is unchanged."""
+        """See `StateKind`. Return the text unchanged, but refuse a null character."""
         if "\0" in text:
             raise InputError(f"{where}: a text with a null character; expected none: write it without")
         return text
@@ -184,10 +186,11 @@ class RecordKind(StateKind):
         return dict(values)
 
     def separated(self, state: Any) -> dict[str, Any]:
-        """See `StateKind`. Names of nested dicts are joined by "/".
+        """See `StateKind`. The part "joints" of a nested dict "arm" gets the name "arm/joints".
 
         Raises:
-            InputError: a part that is not a number, an array of numbers or a text.
+            InputError: a part that is not a number, an array of numbers or a text, or names that `require_names`
+                refuses.
         """
         found: dict[str, Any] = {}
         stack: list[tuple[str, Any]] = [("", state)]
@@ -276,8 +279,9 @@ def require_names(names: Sequence[str], where: str) -> None:
     """Refuse names of parts that a file cannot store, or that would be paths out of a folder, such as "../x".
 
     Raises:
-        InputError: there are no names or too many, one is inside another ("arm/joints" inside "arm"), or one has an
-            empty piece between "/", a piece "." or "..", unprintable characters, a backslash, or too great a length.
+        InputError: there are no names, or more than `MOST_PARTS`. Or one name is inside another, as "arm/joints" is
+            inside "arm". Or a name is longer than `LONGEST_NAME`, or contains an unprintable character or a backslash.
+            Or one of a name's pieces, which "/" separates, is empty, "." or "..".
     """
     if not 0 < len(names) <= MOST_PARTS:
         raise InputError(f"{where}: a record of {len(names):,} parts; expected 1 to {MOST_PARTS:,}")
@@ -305,7 +309,10 @@ def require_names(names: Sequence[str], where: str) -> None:
 
 
 def places(states: RecordStates) -> list[tuple[str, tuple[int, ...]]]:
-    """Part and index of every feature of a state, in the order of `RecordKind.numbers`."""
+    """The name of the part and the index in the part of every feature, in the order of `RecordKind.numbers`.
+
+    A feature is one number of a state.
+    """
     return [
         (name, index)
         for name, array in states.parts.items()

@@ -32,8 +32,8 @@ from grace_irl.synthesis.vector.terms import MOST_NUMBERS, GridNumbers, RecordNu
 class Sketcher(Protocol):
     """A writer of one family of programs, such as additive rewards or programs over screens.
 
-    A sketch is a short text from which the sketcher writes a program. All results depend only on the training data and
-    the arguments.
+    A sketch is a short text from which the sketcher writes a program. Results depend only on the arguments of the
+    methods, the training data and the sketcher's seed.
     """
 
     def initial(self) -> list[str]:
@@ -65,13 +65,15 @@ EXHAUSTED = f"exhausted: {PATIENCE} variations in a row gave no new program"
 class Synthesiser:
     """A proposer that answers requests with programs that it derives from the training data.
 
-    The answer depends on the operator of the request. "initialise" returns the initial programs, best first, then
-    variations of them. "reshape" returns the parent with additional rewards for progress, if the parent is a program
-    over grids. Any other operator, such as "mutate", returns a variation of a parent.
+    The answer depends on the operator of the request:
 
-    Equal requests with equal parents have equal answers, for the same training demonstrations and seed. The
-    "initialise" request with index i, if it has no parents, gets the i-th distinct program (from 0), or a failure if
-    there are fewer.
+    - "initialise" without parents: the distinct program at the request's index, or a failure if there are fewer
+      programs. The initial programs come first, best first. Variations of them follow.
+    - "reshape": the parent with additional rewards for progress, or a failure if the parent is no grid program of the
+      synthesiser or has no further version.
+    - Any other operator, such as "mutate": a variation of a parent.
+
+    For given training demonstrations and a given seed, equal requests with equal parents have equal answers.
 
     Args:
         problem: labelled demonstrations.
@@ -83,7 +85,7 @@ class Synthesiser:
         self._seed = seed
         self._lock = threading.Lock()
         self._reshaper = Reshaper(problem)
-        self._listed: list[str] = []  # sketches of the first distinct programs; grows on request
+        self._listed: list[str] = []  # sketches of the first distinct programs; `_at` extends it
 
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
         """Return one program.
@@ -128,8 +130,8 @@ class Synthesiser:
     def _sketch(self, request: Request, parents: Sequence[Parent]) -> str | None:
         """The sketch that answers a request, or None if there is no new program.
 
-        It is a variation of the first parent that has a sketch. If no parent has one, "initialise" returns the sketch
-        with the request's index, and any other operator returns a variation of an initial sketch.
+        The sketch is a variation of the first parent that has a sketch. If no parent has a sketch, "initialise" gives
+        the sketch with the request's index, and any other operator gives a variation of an initial sketch.
         """
         for parent in parents:
             if parent.sketch:
@@ -149,9 +151,9 @@ class Synthesiser:
         return None
 
     def _at(self, index: int) -> str | None:
-        """The sketch of the distinct program number `index`, from 0; None if there are fewer.
+        """The sketch of the distinct program at this index, from 0; None if there are fewer programs.
 
-        It does not depend on earlier requests.
+        The result does not depend on earlier requests.
         """
         while len(self._listed) <= index:
             one = next(self._distinct, None)
@@ -190,10 +192,10 @@ def _vectors(problem: Problem, seed: int) -> Sketcher:
 
 
 def _grids(problem: Problem, seed: int) -> Sketcher:
-    """The sketcher of programs that wait for an event at the goal, such as a door that opens.
+    """The sketcher for grids: it writes programs that wait for an event at the goal, such as a door that opens.
 
-    If every expert state is positive, or if no event happens in goal states, the result is the sketcher of additive
-    rewards. Their terms are about distances, and about the number of cells with a code.
+    If every expert state is positive, or if no event happens in goal states, the sketcher writes additive rewards
+    instead. The terms of such a reward are distances and numbers of cells with a code.
     """
     if problem.rule != "all":
         happenings = GridSketcher(problem.train, seed)

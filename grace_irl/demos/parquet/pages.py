@@ -1,8 +1,8 @@
 """Unpacked sizes of the pages in a Parquet file, read before Arrow unpacks the pages.
 
-Arrow allocates the size that a page header states. A page of a kilobyte may state gigabytes there, and the footer may
-state another size. So this module reads all page headers (Thrift's compact protocol, parquet.thrift) before any data
-are decoded. The total size is then known.
+Arrow allocates the size that a page's header gives. The header of a page of one kilobyte may give gigabytes, while the
+file's footer gives a small size. So this module adds up the sizes in all page headers before Arrow decodes any data.
+Headers are structs of parquet.thrift in Thrift's compact protocol.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from grace_irl.demos.memory import Memory
 from grace_irl.errors import InputError
 
 LONGEST_HEADER = 1 << 20
-"""Maximum size of a page header in bytes. Real ones have 20 to 200, or more if they state the page's minimum and
-maximum."""
+"""Maximum size of a page header in bytes. Usual headers have 20 to 200 bytes, or more if they hold the page's minimum
+and maximum value."""
 
 TEXT_ENCODINGS = {0, 2, 6, 8}
 """Accepted encodings of texts: PLAIN, PLAIN_DICTIONARY, DELTA_LENGTH_BYTE_ARRAY and RLE_DICTIONARY. DELTA_BYTE_ARRAY is
@@ -32,7 +32,7 @@ LEVEL_BYTES = 12
 
 _DATA, _INDEX, _DICTIONARY, _DATA_V2 = range(4)
 _HEADERS = {_DATA: 5, _DICTIONARY: 7, _DATA_V2: 8}
-"""Map from a kind of page to the number of the header field with details about such a page."""
+"""Map from a kind of page to the number of the header field that only pages of this kind have."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class Chunk:
         unpacked: size of all pages in bytes, unpacked.
         largest: size of the largest page in bytes, unpacked.
         text: whether the values are texts or bytes, instead of numbers.
-        width: bytes in memory per value, in addition to `unpacked` for texts. It is the size of the type for numbers,
-            and 0 for texts outside structs. For texts in a struct it is the size of the longest dictionary entry,
-            because Arrow copies an entry into each row.
+        width: bytes in memory per value, without levels and flags (`LEVEL_BYTES`). For numbers it is the size of their
+            type. For texts it is what each value needs in addition to `unpacked`: 0 outside structs, and in a struct
+            the size of the longest dictionary entry, because Arrow copies such an entry into each row.
     """
 
     values: int
@@ -65,9 +65,9 @@ class Pages:
     """The pages of all columns of a file.
 
     Args:
-        path: the file.
-        file: the open file.
-        memory: memory limit for all files of the set.
+        path: path of the file.
+        file: the file, opened by pyarrow.
+        memory: memory limit for all files of the data set.
 
     Raises:
         InputError: a chunk in another file, an encrypted chunk, size statistics that do not fit the column, or a
@@ -90,8 +90,8 @@ class Pages:
             group: index of one row group; None for all.
 
         Raises:
-            InputError: a page that is larger than the memory or contradicts the footer, or texts in an encoding that
-                hides their size.
+            InputError: a page that is larger than the memory limit, pages that contradict the footer, or texts in an
+                encoding outside `TEXT_ENCODINGS`.
         """
         schema, about = self._about.schema, self._about
         paths = [schema.column(number).path for number in range(about.num_columns)]
@@ -191,9 +191,9 @@ class Pages:
             raise InputError(f"{where}: size statistics that do not fit the column; {_AGAIN}")
 
     def _headers(self, file: BinaryIO, about: Any, where: str) -> Iterator[tuple[dict[int, Any], int]]:
-        """Pairs of page header and offset of the page's data, for each page of a chunk.
+        """Generate the header of each page of a chunk, and the offset in the file where the page's data begin.
 
-        A header maps field numbers of parquet.thrift to values.
+        A header is a map from field numbers (as in parquet.thrift) to values.
         """
         start = about.data_page_offset
         if about.has_dictionary_page and 0 < about.dictionary_page_offset < start:
@@ -233,7 +233,10 @@ class Pages:
 
 
 def _longest(file: BinaryIO, start: int, page: dict[int, Any], compression: str) -> int:
-    """Size in bytes of the longest text on a dictionary page. On that page, each text follows its length."""
+    """Size in bytes of the longest text on a dictionary page.
+
+    If the page cannot be decompressed here, the result is the page's unpacked size, which is an upper bound.
+    """
     file.seek(start)
     packed, size = file.read(page[3]), page[2]
     try:
@@ -242,6 +245,7 @@ def _longest(file: BinaryIO, start: int, page: dict[int, Any], compression: str)
         )
     except (pa.ArrowException, OSError, ValueError):  # Hadoop's LZ4 format, or damaged data
         return int(size)
+    # On the page, each text comes after its length, an integer of 4 bytes.
     at = longest = 0
     while at + 4 <= len(data):
         length = int.from_bytes(data[at : at + 4], "little")
@@ -261,7 +265,11 @@ class _Reading:
         self.at = 0
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
-        """The fields of a struct by number: integers, booleans, lists and structs. Fields of other types are None."""
+        """Read a struct as a map from field numbers to values. The value is None for floats, texts and bytes.
+
+        Raises:
+            ValueError: invalid data, or fields of other types than numbers, booleans, texts, bytes, lists and structs.
+        """
         if depth > 8:
             raise ValueError("nested too deep")
         fields: dict[int, Any] = {}
@@ -272,7 +280,7 @@ class _Reading:
         return fields
 
     def _value(self, kind: int, depth: int, *, listed: bool = False) -> Any:
-        if kind in (1, 2):  # the type holds the boolean, except in a list, where it is a byte
+        if kind in (1, 2):  # a boolean: in a list it is a byte; elsewhere type 1 means true and type 2 means false
             return self._byte() == 1 if listed else kind == 1
         if kind == 3:
             return self._byte()

@@ -1,4 +1,4 @@
-"""Errors of the client, and functions that read the reason of a refusal from a server's message."""
+"""Errors of the client of a model server, and functions that find the reason of a refusal in the server's message."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class ServerGone(GraceError):  # noqa: N818  the name says what happened
 
 
 class CallFailed(GraceError):  # noqa: N818  the name says what happened
-    """A single call failed permanently, although the server is there. The caller may continue with other calls.
+    """A call failed permanently, although the server works. The caller may continue with other calls.
 
     Attributes:
-        answers: complete answers from the other requests of this call.
+        answers: complete answers to other requests. A call may send several requests.
     """
 
     def __init__(self, message: str, answers: tuple[Completion, ...] = ()) -> None:
@@ -89,12 +89,15 @@ class CallFailure(Exception):  # noqa: N818  a failed request is no defect
 
     @property
     def away(self) -> bool:
-        """Whether the server may be away. There is no connection, or a proxy answers that it finds no server."""
+        """Whether the server may be away: there is no connection, or the status is 502 or 503.
+
+        A proxy that finds no server sends these statuses. A busy server may send them, too, so they also count as busy.
+        """
         return (self.kind == "connection" and self.status == 0) or self.status in (502, 503)
 
     @property
     def busy(self) -> bool:
-        """Whether the server answers but accepts no work for now."""
+        """Whether the server may be present but too busy for a request."""
         return self.kind == "busy" or self.status in (502, 503)
 
     @property
@@ -143,7 +146,7 @@ def overflow(failure: CallFailure) -> ContextOverflow | None:
     body = failure.body or {}
     if failure.status not in (400, 413, 422, 500):
         return None
-    # Depending on its version, llama.cpp answers with status 500 or 400. Its numbers are in fields of the body.
+    # llama.cpp answers with status 400 or 500, depending on its version. It gives both numbers of tokens in `body`.
     if "exceed_context_size" not in failure.code and not (
         failure.status != 500 and _OVERFLOW.search(f"{failure.code} {failure.said}")
     ):
@@ -160,7 +163,7 @@ def rejected_parameters(failure: CallFailure, sent: set[str]) -> set[str]:
 
     Args:
         failure: the refusal.
-        sent: names of the parameters in the request that can be left out.
+        sent: names of the optional parameters in the request.
     """
     if failure.status not in (400, 422):
         return set()

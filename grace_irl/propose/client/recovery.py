@@ -208,7 +208,7 @@ class Backoff:
 
     Attributes:
         first: maximum wait before the second attempt, in seconds.
-        longest: maximum wait before any attempt, in seconds. The server may request a longer one by Retry-After.
+        longest: maximum wait before any attempt, in seconds. The server may request a longer wait (Retry-After).
     """
 
     first: float = 0.5

@@ -76,7 +76,7 @@ class Item:
         return self.package, self.kind, self.identity
 
     def cost(self, longest: int) -> int:
-        """Tokens of the line with its line break and two spaces of indentation.
+        """Number of tokens of the line, with its line break and two spaces of indentation.
 
         Args:
             longest: maximum characters of each text.
@@ -113,7 +113,10 @@ class Item:
         return 2 if self.label or self.stateful else 1 if self.identity else 0
 
     def values(self, longest: int = LONGEST) -> dict[str, str]:
-        """The words of the line for "text", "desc" and "hint". Empty ones and a repeated hint are left out."""
+        """The parts of the line for text, description and hint, with the keys "text", "desc" and "hint".
+
+        Empty parts are left out, and so is a hint that repeats the text or the description.
+        """
         found = {"text": quoted(self.text, longest)} if self.text else {}
         if self.desc:
             found["desc"] = "desc=text" if self.desc == self.text else f"desc {quoted(self.desc, longest)}"
@@ -152,7 +155,7 @@ class ScreenOutline:
 
     @classmethod
     def of(cls, state: bytes | str) -> ScreenOutline:
-        """Make the outline of a state, the XML of a screen. For invalid XML it has a `fault`; no error is raised."""
+        """Make the outline of a state, the XML of a screen. If the XML is invalid, the outline has a `fault`."""
         try:
             screen = Screen.parse(state)
         except InputError as error:
@@ -168,15 +171,15 @@ class ScreenOutline:
     def told(self) -> frozenset[tuple[str, str, str]]:
         """For each item, the triple (package, line without texts, complete line), to count lines over many screens.
 
-        An item with a label and an id has a second triple. In it, the line without texts and
-        `ANY_TEXT` replace the complete line.
+        An item with a label and an id has a second triple, which stands for the node with any text. Its last entry is
+        the line without texts, followed by `ANY_TEXT`.
         """
         lines = {(item.package, item.node, item.line) for item in self.items}
         named = (item for item in self.items if item.label and item.identity)
         return frozenset(lines | {(item.package, item.node, f"{item.node}{ANY_TEXT}") for item in named})
 
     def write(self, kept: Collection[int], longest: int = LONGEST) -> list[str]:
-        """Write the lines of some items. Where the package changes, a line with its name comes first.
+        """The lines of some items. Before the first item of each package is a line with the package's name.
 
         Args:
             kept: indices of the items to write.
@@ -205,12 +208,15 @@ class ScreenOutline:
 
 
 def quoted(text: str, longest: int = LONGEST) -> str:
-    """A text as a Python literal, so that every character is visible; `'abc'…25` if 25 characters are left out."""
+    """A text as a Python literal, so that every character is visible. A long text is cut to `longest` characters.
+
+    For example, `'abc'…25` means that 25 characters are left out.
+    """
     return harmless(f"{text[:longest]!r}…{len(text) - longest}" if len(text) > longest else repr(text))
 
 
 def shortened(word: str, longest: int = LONGEST) -> str:
-    """A name of at most `longest` characters; `abc…25` if 25 characters are left out."""
+    """A name cut to `longest` characters, for example `abc…25` if 25 characters are left out."""
     return f"{word[:longest]}…{len(word) - longest}" if len(word) > longest else word
 
 
@@ -227,7 +233,7 @@ def _items(screen: Screen) -> list[Item]:
     nodes = screen.visible or screen.nodes
     rows = _rows(screen, nodes)
     items: list[Item] = []
-    placed: dict[int, int] = {}  # by `Node.order`: index of the node's own item, or of the item that contains it
+    placed: dict[int, int] = {}  # by `Node.order`: index of the node's item, or of the innermost item around the node
     for node in nodes:
         above = placed.get(node.parent, -1)
         if node.order in rows or _says(node, items[above] if above >= 0 else None):
@@ -241,7 +247,8 @@ def _items(screen: Screen) -> list[Item]:
 def _rows(screen: Screen, nodes: Sequence[Node]) -> frozenset[int]:
     """Find the containers that may be rows of a list. Return `Node.order` of each.
 
-    Such a container has a sibling with the same class and id, and both contain at least two informative nodes.
+    Such a container has a sibling with the same class and id. Each of the two contains at least two nodes that have a
+    label, are clickable or are checkable.
     """
     said = [0] * (len(screen.nodes) + 1)
     for node in nodes:

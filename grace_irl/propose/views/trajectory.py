@@ -31,7 +31,7 @@ class Shown:
         rewards: rewards `(T+1,)` of a program, or None.
         debug: texts of the program's debug_fn by step.
         wrong: steps whose states the program misclassifies.
-        focus: steps, most often some of the wrong ones, that stay when other steps are left out.
+        focus: steps that stay when other steps are left out, most often some of the steps in `wrong`.
         only_focus: whether to write only the first step, the steps in focus, and the step before each of these.
         marks: whether to mark positive states.
         restate: whether to write goal states in full in addition to their changes.
@@ -69,7 +69,7 @@ def _positives(positive: NDArray[np.bool_]) -> str:
 
 
 def write(view: View, shown: Shown, tokens: int | None = None) -> str:
-    """Write a trajectory in at most `tokens` tokens (estimated), or in its shortest form if even that needs more.
+    """Write a trajectory in at most `tokens` tokens (estimated), or in its shortest form if this needs more.
 
     If the trajectory is too long, the least important steps (see `_order`) are left out. A line gives the number of
     steps in each gap. If even the shortest form is too long, a view that writes less about each state is used
@@ -78,7 +78,7 @@ def write(view: View, shown: Shown, tokens: int | None = None) -> str:
     Args:
         view: the view, which writes single states.
         shown: the trajectory.
-        tokens: the limit; None if only `Shown.limit` applies.
+        tokens: maximum tokens; None for no maximum besides `Shown.limit`. The smaller of the two limits applies.
     """
     order = _order(shown)
     limits = [limit for limit in (tokens, shown.limit) if limit is not None]
@@ -108,13 +108,14 @@ def write(view: View, shown: Shown, tokens: int | None = None) -> str:
 
 
 def least(view: View, shown: Shown) -> int:
-    """Tokens of the shortest form of a trajectory. Most often it has the first, the last and one other step."""
+    """Tokens of the shortest form of a trajectory, which most often has the first, the last and one other step."""
     order = _order(shown)
     return _shortest(_fine(view, shown, order, 0), shown, order)
 
 
 def _shortest(view: View, shown: Shown, order: Sequence[int]) -> int:
-    # Each gap takes a line, so a trajectory with few or short states may be shorter without gaps.
+    # Each gap takes a line, so a trajectory with few or short states may be shorter without gaps. States are long in
+    # views with `recalls` above 1 (screens).
     whole = len(order) if view.recalls == 1 or len(order) <= 2 * _LEAST else _LEAST
     return min(estimate(_lines(view, shown, order[:count])) for count in {_LEAST, whole})
 
@@ -127,7 +128,10 @@ def _fine(view: View, shown: Shown, order: Sequence[int], tokens: int) -> View:
 
 
 def _order(shown: Shown) -> list[int]:
-    """Order the steps by importance: those of `foremost`, then the others in the order of `halves`."""
+    """Order the steps by importance: those of `foremost`, then the others in the order of `halves`.
+
+    With `Shown.only_focus` and a focus, the others are absent.
+    """
     first = foremost(shown)
     if shown.only_focus and shown.focus:
         return first
@@ -139,7 +143,7 @@ def foremost(shown: Shown) -> list[int]:
 
     - With `Shown.only_focus` and a focus: the first step, and the steps in `Shown.focus` with the step before each.
     - Otherwise: the first and the last step, and the steps in focus with the steps before and after each. If at most
-      three states are positive, also their steps and the step before each.
+      three states are positive, the result also contains the steps of these states, and the step before each.
     """
     last = len(shown.item.positive) - 1
     goals = np.flatnonzero(shown.item.positive).tolist() if shown.item.positive.sum() <= 3 else []
@@ -160,7 +164,7 @@ def _lines(view: View, shown: Shown, steps: Sequence[int]) -> str:
     states, positive = shown.item.trajectory.states, shown.item.positive
     marked = shown.marks and positive.any() and not positive.all()
     lines: list[str] = []
-    before = -1
+    before = -1  # the last step that was handled
     seen: list[int] = []  # steps that are written so far
     same: list[int] = []  # consecutive steps whose states do not differ from the state before
     changes = 0  # number of changes written after the first state
@@ -203,12 +207,12 @@ def _lines(view: View, shown: Shown, steps: Sequence[int]) -> str:
 
 
 def _change(view: View, states: NDArray[Any], bases: Sequence[int], step: int) -> str:
-    """Write how a state differs from the last written state, or from an earlier one if this halves the text.
+    """Write how a state differs from the last written state, or from an earlier written state if this halves the text.
 
     Args:
         view: the view.
         states: all states of the trajectory.
-        bases: steps that are already written, to whose states the text may refer.
+        bases: steps of written states to which the text may refer, in ascending order.
         step: step of the state.
     """
     text = view.change(states[bases[-1]], states[step])

@@ -1,8 +1,9 @@
 """The rounds of an expansion, which alternates between fitting a reward and training a policy.
 
 Round 0 is the first search for a reward. Each later round trains a policy, plays it and judges its rollouts. If the
-reward does not tell them well enough from experts, the round searches for a better one. Otherwise, if learning stalls,
-it reshapes the reward: it searches for a version that rises more steadily.
+reward does not separate the rollouts well enough from the experts, the round searches for a better reward. Otherwise,
+if learning stalls, the round reshapes the reward: it searches for a version of the reward that rises more steadily
+along expert trajectories.
 """
 
 from __future__ import annotations
@@ -42,13 +43,13 @@ positive, it rises if the last value is at least 0."""
 
 
 def stalls(paid: Sequence[float | None], alike: int, rollouts: int) -> bool:
-    """Whether learning stalls: the policy does not come to behave like the experts.
+    """Whether learning stalls, which means that the policy does not come to behave like the experts.
 
-    The environment's own reward is not used.
+    The decision does not use the environment's own reward.
 
     Args:
         paid: mean return of training episodes under the recovered reward, one value per evaluation of the policy. A
-            value is None if no episode ended since the last evaluation.
+            value is None if no episode ended since the previous evaluation.
         alike: number of rollouts that look like an expert's.
         rollouts: number of all rollouts.
     """
@@ -72,7 +73,7 @@ class Expanding:
 
     Args:
         folder: the folder of the expansion.
-        config: the settings of all its runs.
+        config: the settings of the expansion and of its runs.
         demonstrations: the original demonstrations, with their label rule. For rule "goal", they are marked
             with the goal states that round 0 collected.
         parts: objects and callbacks of the caller.
@@ -129,7 +130,7 @@ class Expanding:
         """Work on one round. Return the run whose best program is the new reward, and the round's record.
 
         Args:
-            this: the record of the last round, with the number of this round.
+            this: the record of the previous round, but with the number of the new round.
             run: the run whose best program is the reward before this round.
             done: the complete rounds without round 0.
         """
@@ -143,8 +144,9 @@ class Expanding:
             this = replace(this, shaped="")
         elif self._rule != "all" and stalls(learnt.paid, this.alike, this.rollouts):
             this = replace(this, stalled=True, shaped=this.shaped or self._reshape(this, run))
-        # Without a search in this round, a reshaped version that trained the policy is now the reward in two cases: it
-        # was the reward already, or more of this policy's rollouts look like an expert's than of the last policy's.
+        # `taught`: this round's policy was trained on a reshaped version, and this version is the reward after the
+        # round. A round that searches never keeps the version. Otherwise, the version stays the reward if it was the
+        # reward before. It becomes the reward if more of the rollouts look like an expert's than in the previous round.
         taught = shaped and not this.changed and (before.reward == this.trained_on or share(this) > share(before))
         return run, self._of_run(replace(this, reward=this.trained_on if taught else ""), run)
 
@@ -181,9 +183,9 @@ class Expanding:
         """Train the policy of a round.
 
         If the reward is unchanged, training starts from the last policy. If the reward is new, the learner decides
-        whether training starts from an earlier policy or afresh (`Learner.carries`). The earlier policy is the last
-        one, except with label rule "all". Then it is the one with the highest return under the new reward
-        (`favourite`), since a bad reward may have spoilt the last policy.
+        whether training starts from an earlier policy or afresh (`Learner.carries`). With label rule "all", this
+        earlier policy is the one with the highest return under the new reward (`favourite`), since a bad reward may
+        have spoilt the last policy. With other rules it is the last policy.
         """
         kept = this.trained_on == self._named(reward)
         on = this.policy if kept or self._learner.carries else ""
@@ -209,7 +211,8 @@ class Expanding:
     def _negative(self, episodes: Sequence[Rollout]) -> list[Demonstration]:
         """Turn rollouts into negatives.
 
-        The task of a rollout is that of a demonstration with the same instruction, or else the first task.
+        A rollout gets the task of the first demonstration with an equal instruction. If there is none, it gets the
+        first task of the demonstrations.
         """
         tasks = {item.trajectory.extra_info: item.task for item in reversed(self._demonstrations)}
         other = self._demonstrations.tasks[0]
@@ -230,7 +233,10 @@ class Expanding:
         ).metrics
 
     def _search(self, number: int, before: Run) -> Run:
-        """Search with all negatives so far, starting from the best programs of the last search."""
+        """Start or resume the search of a round.
+
+        The search uses all negatives so far, and starts from the best programs of the run `before`.
+        """
         folder = place_of(self._folder, number) / "run"
         parts = self._parts_of(number)
         config = self._continued(number, before)
@@ -244,7 +250,7 @@ class Expanding:
         return fits.start(config, folder, parts)
 
     def _vouched(self, number: int) -> Config:
-        """The trusted configuration of a round's run, from the settings of the expansion."""
+        """The configuration that the expansion has for a round's run. A resumed run is authorised by it."""
         if not number:
             return self._config
         return self._config.model_copy(update={"data": self._data(number), "proposer": self._proposer(())})
@@ -252,14 +258,20 @@ class Expanding:
     def _data(self, number: int) -> DataConfig:
         """The data settings of a round: the demonstrations, and the new negatives of all rounds up to this one.
 
-        They name no file of goal states, because the demonstrations in memory are marked already.
+        The settings name no file of goal states, because the demonstrations in memory already have their marks.
         """
         data = self._config.data
         named = (*data.negatives, *(str(path.absolute()) for path in self._negatives(number)))
         return data.model_copy(update={"negatives": named, "goals": ""})
 
     def _proposer(self, start_from: tuple[str, ...]) -> ProposerConfig:
-        """The proposer settings of a later search. A recording is left out: it answers the first search only."""
+        """The proposer settings of a later search.
+
+        A recording is left out, because it has only the answers for the first search.
+
+        Args:
+            start_from: folders of runs from whose best programs the search starts.
+        """
         proposer = self._config.proposer.model_copy(update={"start_from": start_from})
         if proposer.name == "replay":
             proposer = proposer.model_copy(update={"name": "", "recording": ""})
@@ -288,7 +300,13 @@ class Expanding:
         return self._named(found.reward_path)
 
     def _reshaped(self, folder: Path, number: int, run: Run) -> Run:
-        """Start or resume, in `folder`, a run that only reshapes the best program of `run`, on the same data."""
+        """Start or resume, in `folder`, a run that only reshapes the best program of `run`.
+
+        Args:
+            folder: folder of the new run.
+            number: number of the round of `run`. The new run uses the data of that round.
+            run: the run with the program to reshape.
+        """
         parts = self._parts_of(number)
         config = self._continued(number, run)
         if folder.exists():
@@ -303,7 +321,7 @@ class Expanding:
         return [path for path in paths if path.exists()]
 
     def _parts_of(self, number: int) -> fits.Parts:
-        """The caller's parts for a round's run, with all negatives so far among the demonstrations."""
+        """The caller's parts for a round's run. Their demonstrations include the new negatives up to this round."""
         paths = [str(path) for path in self._negatives(number)]
         new = load([], paths) if paths else ()
         together = replace(self._demonstrations, items=(*self._demonstrations, *new))

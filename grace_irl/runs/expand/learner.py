@@ -1,6 +1,6 @@
-"""Learners: they train a policy on a recovered reward, and play episodes with it. The learner in use is PPO.
+"""Learners: objects that train a policy on a recovered reward, and play episodes with it. The only one uses PPO.
 
-An expansion uses them: its policies provide new negatives for the next reward.
+In an expansion, rewards and policies alternate. The episodes of each policy are further negatives for the next reward.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Learner(Protocol):
 
     @property
     def carries(self) -> bool:
-        """Whether training under a new reward starts from an earlier policy. It is known only after `check`."""
+        """Whether training under a new reward starts from an earlier policy. Call `check` first."""
         ...
 
     def check(self, demonstrations: Demonstrations) -> None:
@@ -91,11 +91,11 @@ class Learner(Protocol):
 def form_of(config: ExpandConfig, rule: str, *, reshaped: bool = False) -> Form:
     """The form in which the policy gets the reward, for example "raw" or "soft" (`grace_irl.rewards.scale.Scale`).
 
-    The setting `ExpandConfig.form` names it. If the setting is "auto", the form depends on the rule and on `reshaped`.
+    The setting `ExpandConfig.form` names the form. With "auto", the form depends on `rule` and `reshaped`.
 
     Args:
         config: the settings of the expansion.
-        rule: the rule for positive expert states; "" means "all".
+        rule: the label rule, which selects the positive expert states; "" means "all".
         reshaped: whether the reward is a reshaped version, which rises towards goals.
     """
     if config.form != "auto":
@@ -134,10 +134,10 @@ def train_policy(
         seed: seed of all random generators.
         folder: folder for checkpoints.
         initial: file of the policy to start from; None for a new policy.
-        path: entries for `sys.path`, with which this process finds the environment's modules.
+        path: entries that `sys.path` needs to find the environment's modules.
 
     Returns:
-        The number of environment steps as "steps", and the mean training return before each evaluation as "paid".
+        The fields `steps` and `paid` of `Learnt`, by name.
     """
     sys.path += [entry for entry in path if entry not in sys.path]
     from grace_irl.rl.environments import register
@@ -167,7 +167,7 @@ class PpoLearner:
 
     Args:
         config: the settings of the expansion.
-        rule: the rule for positive expert states; "" for the rule of the demonstrations.
+        rule: the label rule, which selects the positive expert states; "" for the rule of the demonstrations.
         allow_weak: whether a weak sandbox is allowed.
         note: callback for one line about each evaluation of the policy.
     """
@@ -189,7 +189,7 @@ class PpoLearner:
         return self._continuous if self._config.carry == "auto" else self._config.carry == "always"
 
     def check(self, demonstrations: Demonstrations) -> None:
-        """Find the environment, and refuse one whose states do not match the demonstrations."""
+        """Find the environment of the demonstrations; see `Learner.check`."""
         try:
             from grace_irl.rl.environments import registration
             from grace_irl.rl.matching import environment_for

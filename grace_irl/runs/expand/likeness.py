@@ -1,4 +1,7 @@
-"""Detection of rollouts that look like an expert's. As negatives, they would lower the reward of good behaviour."""
+"""Detection of rollouts that look like an expert's, so that they do not become negatives.
+
+As negatives, such rollouts would lower the reward of good behaviour.
+"""
 
 from __future__ import annotations
 
@@ -17,26 +20,26 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, Trajectory
 from grace_irl.rewards.file import load_reward
 
 FOLDS = 2  # number of parts of the data for cross-validation
-MOST_STATES = 5_000  # maximum number of states per side for the fit of a classifier
-MOST_NUMBERS = 1_500  # maximum number of entries of a state that a classifier reads; evenly spaced if there are more
+MOST_STATES = 5_000  # maximum number of states of experts, and of other trajectories, in the fit of a classifier
+MOST_NUMBERS = 1_500  # maximum number of features of a state; if there are more, evenly spaced ones are used
 RIDGE = 1e-3  # factor of the ridge penalty in the mean loss; keeps the weights finite for separable data
 _Z_MOST = 5.0  # features are clipped at this many standard deviations
 
 
 def resemblance(experts: Sequence[NDArray[Any]], others: Sequence[NDArray[Any]], seed: int = 0) -> Floats:
-    """Measure how well a classifier separates each trajectory's states from the experts' states.
+    """Measure how well a classifier separates the states of each trajectory in `others` from the experts' states.
 
     The classifier is a logistic regression on the entries of a state and their squares. It is cross-validated: the
     trajectories of each side (experts and others) are split at random into two folds. The classifier that was fitted to
-    one fold judges the other fold. If a side has only one trajectory, it is split by time.
+    one fold judges the other fold. If a side has one trajectory, the folds are its two halves.
 
     Args:
         experts, others: arrays of states `(T+1, …)`, one per trajectory, with states of equal shape.
         seed: seed of the random split.
 
     Returns:
-        `(len(others),)` AUC per trajectory: the probability that the classifier ranks an expert's state above a state
-        of the trajectory. Ties count one half. 1 is full separation, 0.5 is none.
+        One AUC for each trajectory in `others`: the probability that the classifier ranks an expert's state above a
+        state of the trajectory. Ties count one half. 1 is full separation, 0.5 is none.
 
     Raises:
         ValueError: no experts or no others.
@@ -77,7 +80,7 @@ def _features(z: Floats) -> Floats:
 def _deal(parts: Sequence[Floats], rng: np.random.Generator) -> list[tuple[int, int, Floats]]:
     """Deal the trajectories of one side to the folds. Return (index of the trajectory, fold, features) for each.
 
-    A single trajectory is cut in half, so that no fold is empty.
+    A single trajectory is cut in half, so that no fold is empty. If it has one state, both folds contain this state.
     """
     if len(parts) == 1:
         middle = max(len(parts[0]) // 2, 1)
@@ -97,7 +100,7 @@ def _classifier(experts: Floats, others: Floats) -> Floats:
     """Fit a logistic regression with experts as the positive class. Both classes have equal weight.
 
     Returns:
-        Its weights, one per feature.
+        The weights, one per feature.
     """
     features = np.vstack([experts, others])
     truth = np.repeat([1.0, 0.0], [len(experts), len(others)])
@@ -129,21 +132,24 @@ def like_experts(
 ) -> list[bool]:
     """Whether each rollout looks like an expert's, judged without the environment's own reward.
 
-    The label rule decides the test that a rollout must pass:
+    The test that a rollout must pass depends on the label rule:
 
-    - "all": a classifier that does not use the reward cannot separate the rollout's states from the experts' states
-      (threshold `config.expand.alike`).
-    - "last", and "goal" if the environment terminated an expert's episode in a goal state: the environment terminated
-      the rollout, and the reward of its last state is at least G. G is the lowest reward of the last states of such
-      experts; for "last", of all experts whose episodes the environment terminated.
-    - "goal" otherwise: the environment terminated the rollout, and the reward of its last state is at least H. It is
-      also enough if the classifier cannot separate the rollout's states with rewards of at least H from goal states of
-      experts with the same instruction. H is the minimum over experts of the highest reward of an expert's goal states.
+    - "all": a classifier cannot separate the rollout's states from the experts' states (the AUC of `resemblance` is at
+      most `config.expand.alike`). This test uses no reward.
+    - "last": the environment terminated the rollout, and the reward of the rollout's last state is at least G. G is the
+      lowest reward of an expert's last state. Only experts whose episodes the environment terminated are used. If there
+      are none, no rollout passes.
+    - "goal", if the environment terminated the episode of at least one expert in a goal state: the test of "last", with
+      these experts only.
+    - "goal" otherwise: the environment terminated the rollout, and the reward of the rollout's last state is at least
+      H. Each expert has a highest reward in its goal states; H is the lowest of these. A rollout passes, too, if the
+      classifier cannot separate its states with rewards of at least H from the goal states of experts with the same
+      instruction.
 
     Args:
-        reward: the file of a reward.
+        reward: the file of a reward program.
         played: the rollouts.
-        demonstrations: the demonstrations, which include the experts. For rule "goal", their goal states are marked.
+        demonstrations: the demonstrations of the run. For rule "goal", experts without marked goal states are ignored.
         config: the configuration of the run.
 
     Raises:
@@ -212,7 +218,8 @@ def _at_goals(
 def _rows(trajectory: Trajectory) -> Floats:
     """The states of a trajectory as vectors, `(T+1, n)`.
 
-    Long vectors, such as pictures, are reduced to `MOST_NUMBERS` entries. States without numbers become zeros.
+    Long vectors, such as pictures, are reduced to `MOST_NUMBERS` evenly spaced entries. States without numbers become
+    zeros, `(T+1, 1)`.
     """
     found = trajectory.state_kind.numbers(trajectory.states)
     if found is None:

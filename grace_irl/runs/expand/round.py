@@ -1,4 +1,8 @@
-"""The record of one round of an expansion: its training, its rollouts, and its reward."""
+"""The record of one round of an expansion.
+
+A round trains a policy on the reward. The policy's episodes (rollouts) become negatives, unless they look like an
+expert's. If the reward does not separate the new negatives from the experts well, the round searches for a new reward.
+"""
 
 from __future__ import annotations
 
@@ -30,22 +34,22 @@ class Round:
         fitness, accuracy: fitness and accuracy of the best program on the training data of its run.
         held_out: accuracy of the best program on the held-out data of its run, or None without such data.
         changed: whether this round searched for a new reward.
-        reward: file of the expansion's reward after this round: the run's reward, or its reshaped version if policies
-            learnt better from that version.
-        shaped: file of the reshaped version (a variant that rises more steadily) that the next round trains on; "" if
-            it trains on the run's reward.
+        reward: file of the expansion's reward after this round: the run's reward, or its reshaped version (a variant
+            that rises more steadily) if policies learnt better from that version.
+        shaped: file of the reshaped version that the next round trains on; "" if the next round trains on the run's
+            reward.
         trained_on: file of the reward that this round's policy was trained on; "" in round 0.
         stalled: whether learning stalled although the reward separates rollouts from experts (`expanding.stalls`).
         policy: file of the policy; "" in round 0.
         steps: environment steps of training in this round.
         rollouts: number of episodes that the trained policy played.
         alike: number of rollouts that look like an expert's, and therefore do not become negatives.
-        new_accuracy, new_fitness: accuracy and fitness of the previous run's reward on the experts and this round's new
-            negatives. Threshold and calibration are those in the reward file. None without new negatives.
+        new_accuracy, new_fitness: accuracy and fitness of the previous search's reward on the experts and this round's
+            new negatives. Threshold and calibration are those in the reward file. None without new negatives.
         mean, deviation: mean and standard deviation of the rollouts' return under the environment's own reward, which
             no search uses.
         success: share of rollouts that reached the goal; None if the environment has no goal.
-        components: mean sum per rollout of each component of the environment's own reward, by name.
+        components: mean over the rollouts of the return of each component of the environment's own reward, by name.
     """
 
     number: int
@@ -84,7 +88,8 @@ def read_round(path: Path) -> Round | None:
     """Read a round's record; None if the round is not complete.
 
     Raises:
-        InputError: a damaged file, one of another version, or one that names files outside the expansion's folder.
+        InputError: the file is damaged, has the format of another version, or names files outside the expansion's
+            folder.
     """
     instead = "expected one of this version: delete it to do the round's end again"
     try:
@@ -141,15 +146,15 @@ def favourite(rounds: Sequence[Round], folder: Path, reward: Path, config: Confi
     """The round with the best policy, judged without the environment's own reward. Ties go to the later round.
 
     If only goal states are positive, the best policy has the largest share of rollouts that look like an expert's. If
-    all expert states are positive, it has the highest mean return under the reward, in the form used for training. The
-    comparison is fair, because the reward was fitted with the rollouts of all rounds as negatives.
+    all expert states are positive, the best policy has the highest mean return under `reward`. This comparison is fair,
+    because `reward` was fitted with the rollouts of all rounds as negatives.
 
     Args:
         rounds: complete rounds, without round 0; at least one.
         folder: the folder of the expansion.
-        reward: the file of the reward that judges the episodes.
+        reward: file of the reward after the last of these rounds.
         config: the configuration of the expansion.
-        rule: the label rule, which decides the positive expert states; "all" for every state.
+        rule: the label rule, which decides which expert states are positive; "all" if every one is.
 
     Raises:
         GraceError: the reward fails on a rollout.
@@ -170,7 +175,7 @@ def episodes(folder: Path, number: int) -> list[Trajectory]:
 def _paid(played: Sequence[Sequence[Trajectory]], reward: Path, config: Config, rule: str) -> list[float]:
     """Mean return of each round's episodes under a reward.
 
-    A return is the sum of the rewards of all states but the first, in the form used for training.
+    A return is the sum of the rewards of all states but the first. The rewards are scaled as in training.
     """
     file = load_reward(reward)
     values = file.rewards(

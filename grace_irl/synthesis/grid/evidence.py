@@ -1,7 +1,7 @@
 """The cost of a reading in nats: how badly this interpretation of the instructions fits the demonstrations.
 
-A reading turns an instruction into filters. A filter is a condition on one feature of a thing, such as its colour code.
-There are three kinds of evidence:
+A thing is a grid cell that is neither background nor the agent. A reading turns an instruction into filters. A filter
+is a condition on one feature of a thing, such as its colour code. There are three kinds of evidence:
 
 * Outcomes: the event that the instruction describes should complete in the positive states and in no others.
 * Reference: an instruction describes things that are present at the start, so each description must match something in
@@ -23,10 +23,11 @@ from grace_irl.synthesis.grid.meaning import CHANNELS, SEVERAL, STATIC, Filter
 from grace_irl.synthesis.grid.scene import OFFSETS, SIDES, Scene, ThingRows
 
 MISSED = 12.0
-"""Cost in nats if the event completes in none of a trajectory's goal states. Each goal state has an equal share."""
+"""Cost in nats if the event completes in none of a trajectory's goal states. Each missed goal state has an equal share
+of this cost."""
 WRONGLY_HIT = 2.0
-"""Cost in nats if the event completes in other states of a trajectory. `WRONG_STATE` is added for each of the first 60
-such states."""
+"""Cost in nats if the event completes in any state of a trajectory that is not a goal. `WRONG_STATE` is added for each
+of these states, up to 60."""
 WRONG_STATE = 0.1
 ABSENT = 5.0
 """Cost in nats of a description that matches nothing in the first state. One that matches n things costs log n."""
@@ -37,19 +38,21 @@ Columns = tuple[int, ...]
 """Indices of filters that one thing must pass."""
 Stages = tuple[tuple[tuple[Columns, ...], ...], ...]
 """The stages of an instruction, in order. A stage is a tuple of steps, which may happen in any order. A step is a tuple
-of `Columns`. The first ones describe an event and its thing, the others describe things in cells next to this thing:
-for "put the ball next to the box", the event and the ball, then the box."""
+of `Columns`. Its first entry describes an event and the thing to which the event happens. Each further entry describes
+another thing in a cell next to this thing. The step "put the ball next to the box" has two entries: one for the event
+"placed" and the ball, one for the box."""
 
 
 class GridEvidence:
-    """Tables of the filters that each thing in the demonstrations passes, and the cost of readings.
+    """Tables of the filters that events and things in the demonstrations pass, and the cost of readings.
 
-    A row of a table is one event of one thing in one state. A set of rows, states or things is stored as an integer
-    with one bit for each element. Random walks through readings use these sets millions of times, so they must be fast.
+    A scene is a trajectory with two tables. A row of the first table is one event of one thing in one state. A row of
+    the second table is one thing in the first state. A set of rows or states is stored as an integer with one bit for
+    each element. Random walks through readings use these sets millions of times, so the sets must be fast.
 
     Args:
-        scenes: the trajectories as tables of events.
-        positives: for each scene an array (T+1,), whether each state is positive.
+        scenes: the trajectories.
+        positives: for each scene, whether each state is positive, (T+1,).
     """
 
     def __init__(self, scenes: Sequence[Scene], positives: Sequence[NDArray[np.bool_]]) -> None:
@@ -68,19 +71,20 @@ class GridEvidence:
         self._costs: list[dict[Stages, float]] = [{} for _ in self.scenes]
 
     def fired(self, scene: int, stages: Stages) -> NDArray[np.bool_]:
-        """(T+1,): whether the event that the stages describe completes in each state of a scene."""
+        """Whether the event that the stages describe completes in each state of a scene, (T+1,)."""
         fired = self._fired(scene, stages)
         return np.array([fired >> state & 1 for state in range(self.scenes[scene].length)], dtype=np.bool_)
 
     def split_rows(
         self, scene: int, stages: Stages, positive: NDArray[np.bool_]
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Find the events of a scene that complete the last stage in a positive state, and all others of the same kind.
+        """Find two groups of events in a scene, to compare the things to which they happen.
 
-        Two events are of the same kind if, for example, both are "taken".
+        The first group are the events of the last stage in the positive states where this stage completes. The second
+        group are all other events of an equal kind, such as "taken".
 
         Returns:
-            Two (rows, F) tables, one for each group: whether each event passes each of the F filters.
+            For each group, a table (rows, F): whether each event passes each of the F filters.
         """
         rows, table = self.scenes[scene].happenings, self._tables[scene]
         now = (positive & self.fired(scene, stages))[rows.state]
@@ -92,14 +96,14 @@ class GridEvidence:
         return table[goal], table[alike & ~goal]
 
     def cost(self, scene: int, stages: Stages) -> float:
-        """Cost in nats of one scene, if its instruction has these stages."""
+        """Cost in nats of the outcomes and references in one scene, if its instruction has these stages."""
         known = self._costs[scene]
         if stages not in known:
             known[stages] = self._cost(scene, stages)
         return known[stages]
 
     def matches(self, scene: int, columns: Columns) -> int:
-        """Number of things in the first state that pass these filters."""
+        """Number of things in the first state that pass these filters. Only filters on `STATIC` features are tested."""
         return self._all(self._things[scene], len(self.scenes[scene].things), columns).bit_count()
 
     def _cost(self, scene: int, stages: Stages) -> float:
@@ -122,8 +126,8 @@ class GridEvidence:
 
     def _fired(self, scene: int, stages: Stages) -> int:
         # A stage completes in a state if one of its steps happens there and each of its steps has happened by then.
-        # `since` holds the states from the completion of the previous stage on: only these matter. As a set, -1 is all
-        # states and 0 is none.
+        # Only the states in `since` count: those from the completion of the previous stage on. As sets, -1 contains all
+        # states and 0 contains none.
         since, now = -1, 0
         for stage in stages:
             done = [self._hit(scene, step) & since for step in stage]
@@ -170,11 +174,11 @@ class GridEvidence:
         return rows
 
     def _around(self, scene: int) -> list[tuple[int, list[int]]]:
-        """The things in the four cells next to the thing of each row, in the state of the row.
+        """The neighbours of each row: the things in the four cells next to the row's thing, in the row's state.
 
         Returns:
-            For each direction, the set of rows with a thing in that cell, and for each filter the set of rows whose
-            neighbour in that direction passes it.
+            A pair for each direction: the set of rows with a neighbour in this direction, and a list. For each filter,
+            the list has the set of rows whose neighbouring cell passes the filter.
         """
         if scene not in self._near:
             rows, states, objects = self.scenes[scene].happenings, self.scenes[scene].states, self.scenes[scene].objects
@@ -211,7 +215,7 @@ def _filters(scenes: Sequence[Scene]) -> tuple[Filter, ...]:
 
 
 def _table(rows: ThingRows, filters: Sequence[Filter]) -> NDArray[np.bool_]:
-    """(N, F): whether each row passes each filter."""
+    """Whether each of N rows passes each of F filters, (N, F)."""
     columns: list[NDArray[Any]] = []
     for f in filters:
         if f.feature == "event":
@@ -236,5 +240,5 @@ def _mask(marks: NDArray[np.bool_]) -> int:
 
 
 def _masks(table: NDArray[np.bool_]) -> list[int]:
-    """For each column of a table, the set of rows that it marks."""
+    """For each column of a table, the set of rows in which the column is True."""
     return [_mask(column) for column in table.T]

@@ -1,7 +1,7 @@
-"""Readings of the instructions under one plan, and their cost, which `learn` minimises.
+"""Readings of a grid world's instructions under one plan, and the cost of a reading, which `learn` minimises.
 
-A plan names the words at which instructions are split. A reading gives meanings to words: a meaning is a filter, that
-is, a condition on one feature of a thing, such as its colour code.
+A plan names the words at which instructions are split, for example "then". A reading gives meanings to words. A meaning
+is a filter: a condition on one feature of a thing, for example its colour code.
 
 Costs are negative log-probabilities in nats, so a Metropolis walk at temperature 1 visits readings in proportion to
 their probability.
@@ -22,15 +22,15 @@ from grace_irl.synthesis.grid.meaning import SEVERAL, Feature, Plan
 MEANING = 0.5  # price of each word with a meaning; all prices are in nats
 CONSTANT = 0.5
 CONSTANT_SIDE = 3.0
-"""Prices of a constant, which is a filter that applies under every instruction: `CONSTANT_SIDE` if its feature is the
-side of a thing, else `CONSTANT`. The things at all goals are often of one kind. That they all lie on one side is mostly
-a coincidence."""
+"""Prices of a constant, which is a filter that applies under every instruction. `CONSTANT_SIDE` is the price if the
+feature is the side on which a thing lies, for example "left"; `CONSTANT` is the price of all others. The things at all
+goals are often of one kind. That they all lie on one side is mostly a coincidence."""
 SYNONYM = 3.0
-"""Price of each further word with the same meaning. Words for events are exempt."""
+"""Price of each further word with the same meaning. Words for events, such as "take", are exempt."""
 CLASS = {"event": 6.0, "count": 1.0}
 CLASS_ELSE = 4.0
-"""Prices of a feature that at least one word names: `CLASS` for events and for "one of several" ("count"), `CLASS_ELSE`
-for all others. Events cost more, because nouns and adjectives rarely name them."""
+"""Prices of a feature that at least one word names: `CLASS` for "event" and "count", `CLASS_ELSE` for all others. A
+word for "count" means that several things match. Events cost more, because nouns and adjectives rarely name them."""
 ORDER = 1.5
 """Price of an instruction that names two features in the rarer order. Languages keep to one order, as in "red ball"."""
 FRAME = 1.5
@@ -53,12 +53,13 @@ class ReadingPrices:
         self._prices: dict[tuple[tuple[str, Feature], ...], float] = {}
 
     def price(self, reading: GridReading) -> float:
-        """Price of a reading in nats: its meanings, constants, synonyms, features and unusual word orders."""
+        """Price of a reading in nats. It is the sum of all prices that this module defines."""
         # Several verbs for one event are common ("go to", "reach"), but two nouns for one kind of thing are not.
         shared = Counter(column for column in reading.meanings.values() if self._features[column] != "event")
         price = sum(CONSTANT_SIDE if feature == "side" else CONSTANT for feature in reading.constants)
         price += SYNONYM * sum(count - 1 for count in shared.values())
-        # The rest is cached. It depends only on the features that words name, and walks mostly change values.
+        # The rest depends only on the features that words name. A walk mostly keeps these and changes the required
+        # values, so the rest is cached.
         key = tuple(sorted((word, self._features[column]) for word, column in reading.meanings.items()))
         if key not in self._prices:
             features = dict(key)
@@ -101,8 +102,8 @@ class GridReading:
     """An interpretation of the instructions under a plan. It is never changed in place.
 
     Attributes:
-        constants: by feature, index of the filter that applies under every instruction.
-        meanings: by word, index of the filter that the word stands for.
+        constants: map from a feature to the index of the filter that applies under every instruction.
+        meanings: map from a word to the index of the filter that the word stands for.
     """
 
     constants: Constants
@@ -135,8 +136,8 @@ class Posterior:
     Attributes:
         best: the most likely reading.
         cost: cost of this reading in nats.
-        words: probability of each meaning (filter index) of each word, from the profile likelihood. Index -1 stands for
-            no meaning.
+        words: map from a word to the probability of each meaning, from the profile likelihood. A meaning is the index
+            of a filter, or -1 for none.
     """
 
     best: GridReading
@@ -172,22 +173,23 @@ class Lexicon:
         return range(len(self._stages))
 
     def columns(self, reading: GridReading, words: Sequence[str], *, described: bool = False) -> Columns:
-        """Indices of the filters that a thing must pass if these words are about it.
+        """Indices of the filters that a thing must pass if these words describe the thing.
 
         Args:
             reading: the reading.
             words: the words.
-            described: whether the thing is a neighbour of the thing of the event.
+            described: whether the event happens to another thing. For example, the box in "put the ball next to the
+                box" only says where the ball is.
         """
         said = {reading.meanings[word] for word in words if word in reading.meanings}
-        if described:  # the event and the constants are about the other thing
+        if described:  # constants apply only to the thing of the event
             return tuple(sorted(said))
         verb = any(self.features[column] == "event" for column in said)
         usual = {c for f, c in reading.constants.items() if not (verb and f == "event")}
         return tuple(sorted(said | usual))
 
     def stages(self, reading: GridReading, scene: int) -> Stages:
-        """Indices of filters for all steps of a scene's instruction."""
+        """Indices of the filters for each thing in a scene's instruction, by stage and step (`Stages`)."""
         return tuple(
             tuple(tuple(self.columns(reading, part, described=i > 0) for i, part in enumerate(step)) for step in stage)
             for stage in self._stages[scene]
@@ -195,7 +197,7 @@ class Lexicon:
 
     def scene_cost(self, reading: GridReading, scene: int) -> float:
         """Cost of one scene under a reading, in nats."""
-        # Walks call this millions of times. So the key of the cache holds only meanings, which are fast to look up.
+        # Walks call this millions of times. So the key of the cache holds only meanings, which are looked up quickly.
         key = (reading.always, *map(reading.meanings.get, self._spoken[scene]))
         known = self._costs[scene]
         cost = known.get(key)

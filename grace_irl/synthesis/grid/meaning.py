@@ -1,7 +1,8 @@
 """Interpretations of instructions in a grid world: which event, on which thing, earns the reward.
 
 For example, "pick up the red ball" may mean: the event is "taken", channel 0 of the thing is 6, and channel 1 is 0.
-A `Hypothesis` is such an interpretation of all instructions. An `Outline` is its form for the writer of the program.
+A `Hypothesis` is such an interpretation of all instructions. An `Outline` holds the same contents, sorted by their
+place in a program.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ Arrangement = Literal["then", "after", "both", "beside"]
 
 Words = tuple[str, ...]
 Step = tuple[Words, ...]
-"""Words of a step: first the words about the thing of the event, then the words about each thing beside it."""
+"""One step of an instruction: the words about the thing of the event, then the words about each thing beside it. For
+example, "take the ball next to the box" gives ("take", "the", "ball") and ("the", "box")."""
 Stage = tuple[Step, ...]
-"""Steps of an instruction that may happen in any order."""
+"""Steps of an instruction that may happen in any order, such as those of "take the key and the ball"."""
 
 
 @dataclass(frozen=True, order=True)
@@ -33,8 +35,9 @@ class Filter:
     """A condition on one feature of a thing.
 
     Attributes:
-        feature: a channel of the thing's code, its side as seen from the agent, or the event that happens to it.
-        value: the required value: a code, or an index into `SIDES` or `EVENTS`.
+        feature: a channel of the thing's cell, the side on which the thing lies, or the event that happens to it. Only
+            `SEVERAL` has the feature "count".
+        value: the required code, or an index into `SIDES` or `EVENTS`.
     """
 
     feature: Feature
@@ -102,8 +105,9 @@ def _cut(words: Words, separators: Sequence[str]) -> tuple[Words, ...]:
 
 
 SEVERAL = Filter("count", 1)
-"""The meaning of "a" in contrast to "the": several things match. Only the search for an interpretation uses it
-(`learn.py`). Programs do not test it, because it excludes no thing."""
+"""The meaning of "a" in contrast to "the": several things match the description. With this meaning, a description that
+several things match costs less in the search for an interpretation (`learn.py`). The filter excludes no thing, so
+programs do not test it."""
 
 Meanings = tuple[tuple[str, tuple[Filter, ...]], ...]
 """Pairs of a word and its filters. A thing fits the word if it passes one of these filters."""
@@ -115,14 +119,14 @@ class Hypothesis:
 
     Attributes:
         plan: the words at which instructions are split.
-        constants: filters that apply under every instruction. One of them is an event; a word that names another event
-            replaces it.
-        meanings: sure meanings of words. An event earns no reward if its thing does not fit them.
+        constants: filters that apply under every instruction. One of them is the usual event; a word of the instruction
+            that names another event replaces it.
+        meanings: sure meanings of words. An event that does not fit the instruction's words earns no reward.
         guesses: possible meanings of words. An event that fits the meanings but not the guesses earns half the reward.
-        novel: treatment of a word that is not in training. With "ignore" it has no effect. With "guess" and "require"
-            the program assumes that it names a value without a known word. For example, if no known word names the
-            value 5 and a thing has it at the start, then an event on a thing without it earns half the reward
-            ("guess") or none ("require").
+        novel: treatment of an instruction with a word that no training instruction has. With "ignore" the word has no
+            effect. With "guess" and "require" the program assumes that the word names a value that no known word names,
+            such as channel 1 = 5 for "purple". If a thing at the start has such a value, events on things without such
+            a value earn half the reward ("guess") or none ("require").
     """
 
     plan: Plan
@@ -170,7 +174,7 @@ class Outline:
             hypothesis: the interpretation of the instructions.
             perception: the agent and the background, which all trajectories share.
             vocabulary: all words and phrases of the training instructions.
-            phrases: groups of words that are read as one.
+            phrases: groups of words that are read as one word.
         """
         plan = hypothesis.plan
         sure, guessed = _by_feature(hypothesis.meanings), _by_feature(hypothesis.guesses)

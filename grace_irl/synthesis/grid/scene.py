@@ -39,11 +39,11 @@ class Agent:
     headings: tuple[tuple[int, Offset], ...]
 
     def positions(self, states: NDArray[Any]) -> NDArray[np.int64]:
-        """(T+1, 2): row and column of the agent in each state."""
+        """Row and column of the agent in each state, (T+1, 2)."""
         return unique_positions(states[..., self.channel] == self.code)
 
     def forward(self, states: NDArray[Any]) -> NDArray[np.int64]:
-        """(T+1, 2): offset of one step ahead of the agent in each state; (0, 0) for a code not in `headings`."""
+        """Offset of one step ahead of the agent in each state, (T+1, 2); (0, 0) for a code not in `headings`."""
         where = self.positions(states)
         codes = states[np.arange(len(states)), where[:, 0], where[:, 1], self.heading_channel]
         steps = np.zeros((len(states), 2), dtype=np.int64)
@@ -58,14 +58,14 @@ class Perception:
 
     Attributes:
         agent: the agent, or None if no cell moves like an agent.
-        background: codes of cells without an object (floor and walls), most frequent first.
+        background: codes of cells without a thing (floor and walls), most frequent first.
     """
 
     agent: Agent | None
     background: tuple[Code, ...]
 
     def objects(self, states: NDArray[Any]) -> NDArray[np.bool_]:
-        """(..., h, w): whether each cell of (..., h, w, 3) states is a thing, neither background nor the agent."""
+        """Whether each cell holds a thing, neither background nor the agent: (..., h, w) for (..., h, w, 3) states."""
         mask = np.ones(states.shape[:-1], dtype=np.bool_)
         for code in self.background:
             mask &= ~(states == np.asarray(code)).all(axis=-1)
@@ -75,7 +75,7 @@ class Perception:
 
 
 def unique_positions(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """(T, 2): row and column of the only True in each of T masks `(T, h, w)`."""
+    """Row and column of the only True in each of T masks: (T, 2) for (T, h, w)."""
     flat = mask.reshape(len(mask), -1).argmax(axis=1)
     return np.stack(np.unravel_index(flat, mask.shape[1:]), axis=1).astype(np.int64)
 
@@ -108,7 +108,7 @@ def find_agent(stacks: Sequence[NDArray[Any]]) -> Agent | None:
 def find_headings(
     stacks: Sequence[NDArray[Any]], channel: int, code: int
 ) -> tuple[int | None, tuple[tuple[int, Offset], ...]]:
-    """Find the channel of the agent's cell that shows its heading, and the offset of one step for each heading code.
+    """Find the channel that shows the agent's heading, and the offset of one step for each heading code.
 
     If no channel agrees with the agent's moves, return None and ().
     """
@@ -155,7 +155,7 @@ def _complete(headings: dict[int, Offset], seen: set[int], turns: Counter[tuple[
     """
     for heading in sorted(seen - set(headings)):
         free = [offset for offset in OFFSETS if offset not in headings.values()]
-        # A turn is a quarter turn. So if no turn links this heading with another one, the two may be opposite.
+        # The agent turns by 90 degrees at a time. So two headings may be opposite if no turn links them.
         neighbours = {b if a == heading else a for a, b in turns if heading in (a, b)}
         across = [
             offset
@@ -202,21 +202,26 @@ def _code(cell: NDArray[Any]) -> Code:
 
 
 EVENTS = ("faced", "taken", "changed", "placed", "entered")
-"""Events of a thing. In this order: the agent faces it; it disappears from its cell; its code changes; it appears in a
-cell; the agent stands on the cell where the thing was at the start."""
+"""Events that happen to a thing:
+
+* faced: the agent faces the thing.
+* taken: the thing disappears from its cell.
+* changed: the code of the thing changes.
+* placed: the thing appears in a cell.
+* entered: the agent stands on the cell where the thing was at the start."""
 SIDES = ("ahead", "behind", "left", "right")
-"""Sides on which a thing lies, seen from the agent's first cell and heading. They hold for grids
-indexed [x, y] with y downwards, as in MiniGrid. In a mirrored or transposed grid, left and right are exchanged."""
+"""Sides on which a thing lies, seen from the agent's first cell and heading. Left and right are correct for grids
+indexed [x, y] with y downwards, as in MiniGrid. In a mirrored or transposed grid, they are exchanged."""
 
 
 @dataclass(frozen=True)
 class ThingRows:
-    """N things with their features, one thing in one state per row.
+    """A table with N rows. Each row is one thing in one state, with its features.
 
     Attributes:
         state: (N,) index of the state.
         event: (N,) index into EVENTS of the event that happens to the thing; -1 if the row is about no event.
-        codes: (N, 3) codes of the thing; for "taken" those of the state before, for "entered" those of the first state.
+        codes: (N, 3) codes of the thing in this state; for "taken" in the state before, for "entered" in the first.
         sides: (N, 4) whether the thing lies on each of SIDES.
         cells: (N, 2) row and column of the thing.
     """
@@ -259,7 +264,7 @@ def look(states: NDArray[Any], words: tuple[str, ...], perception: Perception) -
     agent = perception.agent
     parts: list[tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = []
 
-    # The agent hides the thing in its cell. So a cell is compared only between states in which it holds no agent.
+    # The agent hides the thing in its cell. So a cell is compared only between states in which the agent is elsewhere.
     seen = np.ones(objects.shape, dtype=np.bool_)
     if agent is not None:
         seen = states[..., agent.channel] != agent.code

@@ -1,7 +1,7 @@
 """The candidate conditions of the search: tests of whole screens, of items on them, and of the instruction.
 
-A pattern is a test of one node of a screen. An item is the part of a screen around one node (`universe`), such as a row
-of a list. The id of this node is the item's anchor.
+A pattern is a test of one node of a screen. An item is the part of a screen around one node (`universe`), such as an
+entry of a list. The id of this node is the item's anchor. A row is a screen under an instruction.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from grace_irl.synthesis.screen.reading import Around, Condition, ScreenPrices, 
 from grace_irl.synthesis.screen.universe import Universe, Vocabulary
 
 SHARE = 0.08
-"""Minimum share of a task's goals in which a candidate pattern holds. At least two goals are needed, if the task has
-two."""
+"""Minimum share of a task's goals in which a candidate pattern holds. The pattern must also hold in at least two of
+these goals, or in one if the task has only one."""
 RARE = 0.05
 """The absence of a pattern is a candidate condition if at most this share of all goals has the pattern."""
 MAX_PATTERNS = 1_500
@@ -29,25 +29,27 @@ hold in most goals are used."""
 MAX_ANCHORS = 16
 """Maximum number of anchors. If there are more, those that occur in most goals are used."""
 MAX_NEAR = 400
-"""Maximum number of rows (screens under an instruction) in a sample from which shares are estimated."""
+"""Maximum number of rows in a sample from which shares are estimated."""
 TELLING = 0.6
 """Minimum share of a task's goals in which a telling pattern holds (see `telling`). The maximum share of other states
 is 1 - `TELLING`."""
 PER_ANCHOR = 8
-"""Number of conjunctions per anchor that may become conditions on a screen."""
+"""`PER_ANCHOR` times `MAX_ANCHORS` is the maximum number of conjunctions that become conditions on a screen."""
 
 
 def telling(evidence: ScreenEvidence, vocabulary: Vocabulary) -> set[NodePattern]:
-    """Find the telling patterns: tests whether a node shows a part of the instruction, such as a name in it.
+    """Find the patterns on a part of the instruction that hold in most goals of a task, and in few other states.
 
-    They hold in most goals of a task, and in few other states. Experts followed the instruction, so such a pattern
-    probably belongs to the description of the goal. The other states are from the task's experts. If their states are
-    all goals, all states that are no goals of the task are used.
+    Such a pattern tests, for example, whether a node shows a name from the instruction. Experts followed the
+    instruction, so a telling pattern probably belongs to the description of the goal.
+
+    The other states are the task's expert states that are no goals. If there are none, all states that are no goals of
+    the task are used.
     """
     found: set[NodePattern] = set()
     for task in range(evidence.tasks):
         goals = evidence.task == task
-        # Only rows with an instruction of this task count. Other tasks may require other parts of the same screens.
+        # Rows of other instructions are left out, because their tasks may require other parts of the same screens.
         others = evidence.near & ~goals & np.isin(evidence.pairs[:, 1], evidence.pairs[goals, 1])
         shown = _shown(evidence, vocabulary, np.flatnonzero(goals))
         elsewhere = _shown(evidence, vocabulary, np.flatnonzero(others if others.any() else ~goals))
@@ -80,23 +82,27 @@ class ConditionSpace:
         self._vocabulary = vocabulary
         self._goals = np.flatnonzero(evidence.missed > 0)
         self._hits: dict[Condition, NDArray[np.bool_]] = {}
-        self._absentees = self._absent()  # before all tables, because it gives numbers to patterns that they need
+        # `_absent` numbers patterns, and all patterns must have numbers before the first table.
+        self._absentees = self._absent()
         self._items = [self._around(anchor) for anchor in self._anchors()]
         self.screens = self._whole()
 
     def hits(self, condition: Condition) -> NDArray[np.bool_]:
-        """(rows,): whether a condition, which must be a candidate, holds in each row."""
+        """Whether a candidate condition holds in each row, (rows,)."""
         return self._hits[condition]
 
     def _places(self, row: int, anchor: str) -> list[tuple[int, ...]]:
-        """The looks (contents) of the nodes of each item in a row; for the anchor "", those of the whole screen."""
+        """The places in a row: the items of an anchor, or the whole screen for the anchor "".
+
+        Each place is given by the looks (contents) of its nodes.
+        """
         sight = self.evidence.sights[self.evidence.pairs[row, 0]]
         if not anchor:
             return [sight.looks]
         return [sight.within(span) for span in sight.items.get(anchor, ())]
 
     def _anchors(self) -> list[str]:
-        """Ids that repeat side by side on some goal screen, as in the rows of a list; the most frequent ones first."""
+        """Ids that repeat side by side on some goal screen, as in a list; the most frequent ones first."""
         goals = {int(screen) for screen in self.evidence.pairs[self._goals, 0]}
         repeated = {name for i in goals for name, spans in self.evidence.sights[i].items.items() if _apart(spans)}
         seen: Counter[str] = Counter()
@@ -110,7 +116,7 @@ class ConditionSpace:
         return ranked[:MAX_ANCHORS]
 
     def _common(self, anchor: str) -> list[int]:
-        """Numbers of the patterns that hold in enough goals of some task, in an item of the anchor or on the screen."""
+        """Numbers of the patterns that hold at a place of the anchor (`_places`) in enough goals of some task."""
         counted: Counter[int] = Counter()
         found: dict[int, None] = {}
         for task in range(self.evidence.tasks):
@@ -123,7 +129,7 @@ class ConditionSpace:
         return self._ranked(list(found), counted)[:MAX_PATTERNS]
 
     def _fit(self, row: int, anchor: str = "") -> set[int]:
-        """Numbers of all patterns that hold in a row: in an item of the anchor, or for "" on the screen."""
+        """Numbers of all patterns that hold at a place of the anchor (`_places`) in a row."""
         looks = {look for place in self._places(row, anchor) for look in place}
         return self._vocabulary.fit(looks, int(self.evidence.pairs[row, 1]))
 
@@ -132,7 +138,7 @@ class ConditionSpace:
         return sorted(found, key=lambda i: (-counted[i], self.parsimony.pattern(patterns[i]), patterns[i].key))
 
     def _table(self, anchor: str, patterns: list[int]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """The row of each place, and (places, patterns) whether each pattern holds there."""
+        """The row of each place of an anchor, and a (places, patterns) table of the patterns that hold there."""
         said = self.evidence.pairs[:, 1].tolist()
         places = [(row, place) for row in range(len(said)) for place in self._places(row, anchor)]
         table = self._vocabulary.table(((set(place), said[row]) for row, place in places), patterns)
@@ -177,8 +183,9 @@ class ConditionSpace:
     def _spoken(self) -> dict[Condition, NDArray[np.bool_]]:
         """Conditions on words of the instruction, with the rows in which they hold.
 
-        One condition is made for each word that some instructions of goals contain and others lack. One more is made
-        for each task, on a set of words: most instructions of the task contain at least one of them, few others do.
+        There is one condition for each word that some instructions of goals contain and others lack. There is one more
+        for each task: the instruction contains a word of a set. The set is chosen so that most instructions of the task
+        fit, and few of other tasks.
         """
         said = [frozenset(one.words.split()) for one in self.evidence.said]
         asked = {int(i) for i in self.evidence.pairs[self._goals, 1]}
@@ -206,9 +213,10 @@ class ConditionSpace:
         }
 
     def _counted(self) -> dict[Condition, NDArray[np.bool_]]:
-        """Conditions that at least n nodes have an id or a flag, where n is the smallest number of them in any goal.
+        """Conditions that at least n nodes have a certain id, or a certain flag together with an id or a type.
 
-        There is no such condition if n is 1.
+        An example is "at least 3 checked boxes". Here n is the smallest number of such nodes in any goal. If n is 1,
+        there is no condition.
         """
         counts = [self._occurrences(row) for row in range(len(self.evidence.pairs))]
         goals = [counts[row] for row in self._goals.tolist()]
@@ -232,7 +240,10 @@ class ConditionSpace:
         return seen
 
     def _bound(self) -> dict[Condition, NDArray[np.bool_]]:
-        """Limits on the numbers in nodes with one id: the strictest lower and upper limit that hold in all goals."""
+        """Conditions that a node with a certain id shows a number of at least, or at most, a limit.
+
+        Each limit is the strictest one that all goals fulfil.
+        """
         values = [self._numbers(row) for row in range(len(self.evidence.pairs))]
         goals = [values[row] for row in self._goals.tolist()]
         always = set.intersection(*(set(value) for value in goals)) if goals else set()
@@ -256,7 +267,7 @@ class ConditionSpace:
         return shown
 
     def _conjoined(self) -> dict[Condition, NDArray[np.bool_]]:
-        """Conjunctions of several patterns in one item, the best ones for each anchor."""
+        """Conditions that one item fits several patterns: the best conjunctions for each anchor."""
         offered: dict[Condition, NDArray[np.bool_]] = {}
         for anchor, universe in self._items:
             for found in universe.best(self.evidence.signed, 4 * PER_ANCHOR):

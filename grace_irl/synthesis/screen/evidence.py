@@ -1,8 +1,8 @@
 """The demonstrations as rows, each with a screen and an instruction, and the costs of a program's mistakes.
 
-There are three kinds of mistakes: a program misses a goal state; it marks another state as a goal; or it marks the
-screen of a goal under another instruction, where it is rarely a goal. Because of the third kind, programs that read the
-instruction have lower costs.
+There are three kinds of mistakes. A program may miss a goal state. It may mark another state as a goal. Or it may mark
+the screen of a goal under another instruction, although the screen is rarely a goal there. Because of the third kind,
+programs that read the instruction have lower costs.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ ON_OR_OFF = frozenset({"checked", "unchecked", "selected"})
 
 @dataclass(frozen=True)
 class NodeLook:
-    """The content of a node, an element of a screen, that conditions can test.
+    """The features of a node that conditions can test. A node is an element of a screen.
 
     Attributes:
-        name: the node's id without its package.
-        kind: the node's class without its package.
-        package: the app of the node.
+        name: the node's id without the package, for example "title".
+        kind: the node's class without the package, for example "Button".
+        package: the package of the app that shows the node.
         says: the node's text and description.
         flags: the flags of `FLAGS` that the node has.
         chosen: sorted labels of the children that are checked or selected; None if there are no such children, or if
@@ -86,7 +86,7 @@ def _flags(node: etree._Element) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Said:
-    """The content of an instruction that conditions can test."""
+    """The features of an instruction that conditions can test."""
 
     text: str
 
@@ -118,7 +118,7 @@ class NodeLooks:
 
     def number(self, node: etree._Element) -> int:
         """The number of a node's look."""
-        if len(node) or _flags(node) & ON_OR_OFF:  # its look depends on other nodes, too
+        if len(node) or _flags(node) & ON_OR_OFF:  # the look depends on children or neighbours, too
             return self._of(NodeLook.of(node))
         key = tuple(
             part for pair in node.items() if pair[0] not in ("index", "bounds", "drawing-order") for part in pair
@@ -140,9 +140,9 @@ class Sight:
 
     Attributes:
         looks: number of the look of each node, in document order.
-        items: map from an id to the items of the nodes with this id, for example the rows of a list. The item of a node
-            is the largest part of the screen around it without another node of this id; for a single node, the whole
-            screen. An item is a pair: the index of its first node, and the index after its last node.
+        items: map from an id to one item for each node with this id. An item is the largest subtree that contains the
+            node but no other node with this id, for example a row of a list. If only one node has the id, the item is
+            the whole screen. Each item is a pair: the index of its first node, and the index after its last node.
     """
 
     looks: tuple[int, ...]
@@ -192,10 +192,10 @@ MISSED = 12.0
 WRONG = 2.0
 """Cost in nats of marking a state as a goal by mistake, for each trajectory that contains the state."""
 WRONG_OF_EXPERT = 2.5
-"""Cost in nats that replaces `WRONG` for expert trajectories, whose other states are most similar to their goals."""
+"""Cost in nats that replaces `WRONG` in expert trajectories, because their states are the most similar to goals."""
 WRONG_ELSEWHERE = 2.0
-"""Cost in nats of marking the screen of a goal under instructions other than its own. Each task of the demonstrations
-adds this cost, divided evenly among the task's other instructions."""
+"""Cost in nats of marking the screen of a goal under all instructions of a task except the goal's own. The cost is
+divided evenly among these instructions. It applies once for each task of the demonstrations."""
 MAX_WRONG = 6_000
 """Maximum number of rows that are no goals. If there are more, an evenly spaced sample of them is used."""
 
@@ -228,7 +228,7 @@ class ScreenEvidence:
 
     @property
     def signed(self) -> NDArray[np.float64]:
-        """(rows,): cost of marking a row as a goal minus the cost of not marking it."""
+        """For each row, the cost in nats of marking it as a goal minus the cost of not marking it, `(rows,)`."""
         return self.wrong - self.missed
 
     @property

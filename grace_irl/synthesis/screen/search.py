@@ -1,7 +1,8 @@
 """Search for the readings of lowest cost.
 
-A reading describes the goal by clauses, and a clause is a conjunction of conditions. A beam search finds clauses. Then
-they are combined into readings, which are improved by changes of single clauses.
+A reading describes the goal by clauses. A clause is a conjunction of conditions, and the goal is reached if any clause
+holds. A beam search finds clauses. Combinations of these clauses are the first readings, and changes of single clauses
+improve them.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ SHARED = 0.95
 class SearchSpace:
     """The demonstrations as rows, the candidate conditions, and the cost of readings.
 
-    A row is a screen under an instruction.
+    A row is a pair of a screen and an instruction.
 
     Args:
         items: training demonstrations.
@@ -70,7 +71,7 @@ class SearchSpace:
     def _groups(self) -> list[NDArray[np.bool_]]:
         """Groups of goals, each as a mask `(rows,)`: all goals, the goals of each task, and the goals of each word.
 
-        The goals of a word are those whose instruction contains it.
+        The goals of a word are the goals under instructions that contain the word.
         """
         goal = self.evidence.missed > 0
         groups = [
@@ -82,14 +83,16 @@ class SearchSpace:
         return list({np.packbits(group).tobytes(): group for group in groups}.values())[:MAX_GROUPS]
 
     def _only(self, group: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """(rows,): cost of marking a row as a goal minus the cost of not marking it, for a search in one group.
+        """For each row, the cost of marking it as a goal minus the cost of not marking it, `(rows,)`.
 
-        Goals outside the group may be missed at no cost.
+        The costs are for a search of clauses for one group, so missing a goal outside the group costs nothing.
         """
         return np.asarray(self.evidence.wrong - self.evidence.missed * group, dtype=np.float64)
 
     def _covering(self, pool: Sequence[Clause], wrong: float) -> tuple[Clause, ...]:
-        """Choose clauses that together cover the goals, one at a time, the best one first.
+        """Choose clauses that together cover the goals, one at a time.
+
+        Each choice is the clause with the lowest price relative to the goals that it newly covers.
 
         Args:
             pool: the clauses.
@@ -104,7 +107,7 @@ class SearchSpace:
         left = self.evidence.missed.copy()
         while clean and len(chosen) < MAX_CLAUSES:
             best = min(clean, key=lambda one: (self.parsimony.clause(one) - float(left[clean[one]].sum()), repr(one)))
-            # Each chosen clause must cover the goals of at least one trajectory that the others do not cover.
+            # A clause must newly cover goals that cost as much as all goals of one trajectory.
             if left[clean[best]].sum() < MISSED:
                 break
             chosen.append(best)
@@ -112,7 +115,10 @@ class SearchSpace:
         return tuple(chosen)
 
     def _improved(self, reading: ScreenReading, pool: Sequence[Clause]) -> ScreenReading:
-        """Change one clause at a time as long as the cost decreases. Clauses that cover more goals come first."""
+        """Change one clause at a time as long as the cost decreases.
+
+        In the result, clauses that cover more goals come first.
+        """
         cost = self.cost(reading)
         while True:
             best = min(self._changed(reading, pool), key=self.cost, default=reading)
@@ -140,12 +146,12 @@ class SearchSpace:
         return self.evidence.cost(self.hits(reading)) + self.parsimony.reading(reading)
 
     def hits(self, reading: ScreenReading) -> NDArray[np.bool_]:
-        """(rows,): whether a reading marks each row as a goal."""
+        """Whether a reading marks each row as a goal, `(rows,)`."""
         hits = np.stack([self.clause_hits(clause) for clause in reading.clauses])
         return np.asarray(hits.any(axis=0), dtype=np.bool_)
 
     def clause_hits(self, clause: Clause) -> NDArray[np.bool_]:
-        """(rows,): whether all conditions of a clause hold in each row."""
+        """Whether all conditions of a clause hold in each row, `(rows,)`."""
         hits = np.stack([self.conditions.hits(condition) for condition in clause])
         return np.asarray(hits.all(axis=0), dtype=np.bool_)
 
@@ -164,10 +170,10 @@ class SearchSpace:
         return list(dict.fromkeys(looking))[:count]
 
     def fuller(self, reading: ScreenReading) -> ScreenReading:
-        """Add to each clause of a reading conditions that nearly all goals of the clause share.
+        """Add conditions to each clause of a reading, at most `MORE` to a clause.
 
-        They are conditions that some node shows a part of the instruction, or that a node is checked, selected or
-        chosen. Other conditions are not added.
+        An added condition holds in nearly all goals that the clause covers, and in less than half of the other rows. It
+        tests that some node shows a part of the instruction, is checked or selected, or has a child that is on.
         """
         return ScreenReading(tuple(self._fuller(clause) for clause in reading.clauses))
 
@@ -185,9 +191,9 @@ class SearchSpace:
         return _in_order(chosen)
 
     def additions(self, clause: Clause) -> list[Condition]:
-        """Conditions to add to a clause, which hold in nearly all goals that the clause covers.
+        """Candidates to add to a clause: conditions that hold in nearly all goals that the clause covers.
 
-        Conditions with a low price that seldom hold in other states come first.
+        The candidates are sorted: conditions with a low price, which seldom hold in other states, come first.
         """
         hits = self.clause_hits(clause)
         covered = self.evidence.missed * hits
@@ -204,7 +210,7 @@ class SearchSpace:
 
 
 def _in_order(conditions: Sequence[Condition]) -> Clause:
-    """A clause of these conditions in a fixed order. A condition that another one implies is left out."""
+    """A clause of these conditions in a fixed order, without conditions that another condition implies."""
     tested = [one.pattern for one in conditions if isinstance(one, Test) and one.count == 1]
     inside = [pattern for one in conditions if isinstance(one, Around) for pattern in one.patterns]
     implied = {one for one in tested if one in inside or any(_more(other, one) for other in (*tested, *inside))}
@@ -226,6 +232,7 @@ def _order(condition: Condition) -> tuple[int, str]:
 
 
 def _told(condition: Test) -> bool:
-    """Whether a condition is about nodes that show a part of the instruction, or are checked, selected or chosen."""
+    """Whether a condition is about nodes that show a part of the instruction, are checked or selected, or have a child
+    that is on."""
     pattern = condition.pattern
     return bool(pattern.shows) or pattern.flag in ("checked", "selected") or pattern.chosen is not None

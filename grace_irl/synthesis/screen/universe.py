@@ -21,14 +21,14 @@ BEAM = 16
 MAX_LENGTH = 5
 """Maximum number of conditions in a conjunction."""
 GROWN = 24
-"""The beam search extends a conjunction by one condition. It considers this many extensions, those of lowest cost."""
+"""Number of extensions of a conjunction by one condition that the beam search considers: those of lowest cost."""
 
 
 class Vocabulary:
-    """All patterns, with a number each, and the patterns that each look fits.
+    """All patterns, numbered from 0, and the patterns that each look fits.
 
-    A pattern is a test of one node. A look is the content of a node, as far as patterns test it. Methods receive looks
-    as indices into `evidence.looks.all`, and instructions as indices into `evidence.said`.
+    A pattern is a test of one node. A look is the content of a node that patterns can test. Methods receive looks as
+    indices into `evidence.looks.all`, and instructions as indices into `evidence.said`.
     """
 
     def __init__(self, evidence: ScreenEvidence) -> None:
@@ -53,16 +53,18 @@ class Vocabulary:
         return fit
 
     def table(self, places: Iterable[tuple[Iterable[int], int]], wanted: Sequence[int]) -> NDArray[np.bool_]:
-        """Array of shape (places, wanted): whether each wanted pattern holds at each place.
+        """Whether each wanted pattern holds at each place, as an array `(places, wanted)`.
+
+        Call `fit` for all places before the first table. Tables may miss patterns that get their number later.
 
         Args:
-            places: the looks at each place, and its instruction.
-            wanted: numbers of patterns, from `fit`. Call `fit` for all places before the first table. Otherwise, tables
-                may miss patterns that get their number after the first table.
+            places: for each place, the looks of its nodes, and its instruction.
+            wanted: numbers of the wanted patterns, from `fit`.
         """
         columns = np.full(len(self.patterns), -1)
         columns[list(wanted)] = np.arange(len(wanted))
-        plain: dict[frozenset[int], NDArray[np.bool_]] = {}  # rows that do not depend on the instruction
+        # Map from the looks of a place to its row for the patterns that do not depend on the instruction.
+        plain: dict[frozenset[int], NDArray[np.bool_]] = {}
         rows = []
         for looks, said in places:
             place = frozenset(looks)
@@ -73,11 +75,12 @@ class Vocabulary:
         return np.stack(rows) if rows else np.zeros((0, len(wanted)), dtype=np.bool_)
 
     def _row(self, keys: Iterable[tuple[int, int]], columns: NDArray[np.int64], width: int) -> NDArray[np.bool_]:
-        """Array of shape (width,): for each wanted pattern, whether at least one look in `keys` fits it.
+        """Whether at least one look in `keys` fits each wanted pattern, as an array `(width,)`.
 
         Args:
-            keys: pairs of a look and its instruction; -1 for the patterns that do not depend on the instruction.
-            columns: for each pattern its column in the row, or -1 if it is not wanted.
+            keys: pairs of a look and its instruction. The instruction -1 stands for all patterns that do not depend on
+                the instruction.
+            columns: for each pattern, its column in the result; -1 if the pattern is not wanted.
             width: number of wanted patterns.
         """
         row = np.zeros(width, dtype=np.bool_)
@@ -86,7 +89,11 @@ class Vocabulary:
         return row
 
     def _known(self, key: tuple[int, int]) -> NDArray[np.int32]:
-        """The numbers of the patterns that a look fits, for a key of `_row`. Patterns without a number are left out."""
+        """The numbers of the patterns that a look fits. Patterns without a number are left out.
+
+        Args:
+            key: the look and its instruction, as in `_row`.
+        """
         if key not in self._numbered:
             look = self._evidence.looks.all[key[0]]
             offered = plain_patterns(look) if key[1] < 0 else told_patterns(look, self._evidence.said[key[1]])
@@ -106,14 +113,15 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class Conjunction:
-    """A conjunction of conditions, given by their columns in a `Universe`. It marks the rows that it hits as goals.
+    """A conjunction of conditions. The rows that it hits are marked as goals.
+
+    A row is a pair of a screen and an instruction.
 
     Attributes:
-        columns: sorted numbers of the columns.
+        columns: sorted indices of the conditions in `Universe.conditions`.
         cost: cost of wrongly marked and missed rows in nats, relative to marking no row, plus the prices of the
             conditions.
-        hits: (rows,) whether each row of the evidence has a place where all conditions hold. A row is a screen under an
-            instruction.
+        hits: (rows,) whether each row has a place where all conditions hold.
     """
 
     columns: tuple[int, ...]
@@ -122,12 +130,13 @@ class Conjunction:
 
 
 class Universe:
-    """Places in the rows of the evidence, and a table of the conditions that hold there.
+    """A set of places, and a table of the conditions that hold at each place.
 
-    All places are whole screens, or all are items around nodes with one id. A row may have any number of items.
+    The set has one of two forms: all whole screens, or all items around nodes with one id. Each place belongs to a row
+    of the evidence, which is a pair of a screen and an instruction. A row can have any number of items, or none.
 
     Args:
-        owners: (places,) the row of each place, sorted.
+        owners: (places,) index of the row to which each place belongs, sorted.
         rows: number of rows of the evidence.
         conditions: the condition of each column.
         prices: (columns,) price of each condition in nats.
@@ -152,7 +161,11 @@ class Universe:
         self._floats = self.table.astype(np.float32) if self._single else None
 
     def hits(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """(rows,): whether each row has one of the marked places."""
+        """Whether each row has a place in `mask`, `(rows,)`.
+
+        Args:
+            mask: (places,) which places to use.
+        """
         hits = np.zeros(self.rows, dtype=np.bool_)
         hits[self.owners[mask]] = True
         return hits
@@ -193,7 +206,12 @@ class Universe:
         return sorted(found.values(), key=lambda one: (one.cost, one.columns))[:count]
 
     def _costs(self, mask: NDArray[np.bool_], signed: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(columns,): cost of mistakes in nats after each single column joins the conjunction that holds at `mask`."""
+        """Costs of mistakes in nats if a conjunction is extended by one condition, for each condition, `(columns,)`.
+
+        Args:
+            mask: (places,) whether the conjunction holds at each place.
+            signed: costs as in `best`.
+        """
         if self._floats is not None:
             rows = np.flatnonzero(mask & (signed != 0))
             return np.asarray(signed[rows].astype(np.float32) @ self._floats[rows], dtype=np.float64)
@@ -206,9 +224,9 @@ class Universe:
 
 
 def _distinct(table: NDArray[np.bool_], prices: NDArray[np.float64]) -> list[int]:
-    """Numbers of the useful columns. Of columns that hold at equal places, only the cheapest is useful.
+    """Indices of the useful columns.
 
-    Columns that hold everywhere or nowhere are not useful.
+    Columns that hold everywhere or nowhere are not useful. Of columns that hold at equal places, only the cheapest is.
     """
     cheapest: dict[bytes, int] = {}
     holds = table.sum(axis=0)

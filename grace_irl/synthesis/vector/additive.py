@@ -1,9 +1,10 @@
 """Additive rewards, weighted sums of terms: the choice of terms and weights, and the program of such a reward.
 
-Terms are simple functions of numbers of the state (`terms`). Class-balanced logistic regression, which separates
-positive from negative states, chooses them one at a time. Let D be the predicted probability that a state is positive.
-Up to a factor, the log-likelihood is the mean of log D over positive states plus the mean of log(1 - D) over negative
-states. That is the fitness of the reward (GRACE, eq. 4.1) if log pi, the policy's term, is 0.
+Terms are simple functions of numbers of the state (`terms`). They are chosen one at a time, each to raise the
+likelihood of a logistic regression that separates positive from negative states. Both classes have the same weight. Let
+D be the predicted probability that a state is positive. Up to a factor, the log-likelihood is the mean of log D over
+positive states plus the mean of log(1 - D) over negative states. This sum is the fitness of the reward (GRACE, eq. 4.1)
+if log pi, the policy's term, is 0.
 """
 
 from __future__ import annotations
@@ -62,7 +63,10 @@ def write_source(reward: Additive, numbers: Numbers) -> str:
 
 
 def _merged(reward: Additive, numbers: Numbers) -> dict[tuple[str, Shape, str], float]:
-    """The weight of each row in the program's table, largest magnitude first. Rows equal but for weight are merged."""
+    """The weight of each row in the program's table, largest magnitude first.
+
+    If the rows of two terms differ only in weight, their weights are added.
+    """
     rows: dict[tuple[str, Shape, str], float] = {}
     for term, weight in zip(reward.terms, reward.weights, strict=True):
         if term.shape == "outside":
@@ -81,11 +85,12 @@ def _row(weight: float, name: str, shape: Shape, other: str) -> list[str]:
 RIDGE = 1e-2
 """Ridge penalty on squared weights, per 100 states."""
 MOST_OUTSIDE = -0.5
-"""Maximum weight of the term "outside", the sum of the features' distances from the experts' ranges. Each standard
-deviation of distance costs at least 0.5, because policies visit states that no demonstration contains."""
+"""Maximum weight of the term "outside", the sum of the features' distances from the experts' ranges. So each standard
+deviation of distance lowers the reward by at least 0.5. The limit is needed because policies visit states that no
+demonstration contains."""
 NEWTON_STEPS = 25  # maximum number of Newton steps of a fit
 TRIAL_STEPS = 3
-"""Number of Newton steps for an estimate of the likelihood with one more term, starting from the fit without it."""
+"""Number of Newton steps for an estimate of the likelihood with a further term, from the fit without this term."""
 SHORTLIST = 8
 """Number of candidate terms for which the gain is estimated when a term is added. The gradient selects them."""
 
@@ -154,7 +159,7 @@ class TermTable:
             chance = expit(columns @ beta)
             gradient = columns.T @ (self.weight * (self.positive - chance)) - ridge * beta
             curvature = (columns * (self.weight * chance * (1 - chance))[:, None]).T @ columns + np.diag(ridge)
-            # A weight at its upper limit is fixed if the gradient would raise it. Then the others take a Newton step.
+            # A weight at its upper limit is fixed if the gradient would raise it. The other weights take a Newton step.
             free = (beta < most) | (gradient < 0)
             step = np.zeros(len(beta))
             step[free] = np.linalg.solve(curvature[np.ix_(free, free)], gradient[free])
@@ -191,7 +196,7 @@ class TermTable:
         return [*chosen, -max(scored)[1]]
 
     def reward(self, chosen: Sequence[int]) -> Additive:
-        """Fit the reward over the terms `chosen`. Its weights are for the terms before standardisation."""
+        """Fit the reward over the terms with indices `chosen`. Its weights are for terms before standardisation."""
         beta, _ = self.fit(chosen)
         weights = beta[1:] / self.deviation[list(chosen)]
         bias = float(beta[0] - weights @ self.mean[list(chosen)])
@@ -201,13 +206,13 @@ class TermTable:
 MAX_TERMS = 12
 """Maximum number of terms in a program. It keeps programs below about 60 lines."""
 MAX_PAIRED = 12
-"""Maximum number of features (numbers of the state) that are combined in pairs. The effect size selects those that
-tell expert states best from all states."""
+"""Maximum number of features (numbers of the state) that are combined in pairs. Those with the largest effect size are
+used, which distinguish positive states best from all states."""
 MAX_WATCHED = 16
 """Maximum number of features in the term "outside", also selected by effect size."""
 MAX_STATES = 20_000
-"""Maximum number of positive states, and of negative ones, that are fitted. If there are more, an evenly spaced sample
-of them is used."""
+"""Maximum number of states of each class, positive and negative, in the fit. If a class has more, an evenly spaced
+sample of its states is used."""
 
 
 class AdditiveSketcher:
@@ -223,13 +228,13 @@ class AdditiveSketcher:
 
     @property
     def _always(self) -> list[int]:
-        """The terms that every program has: [0], the index of the term "outside", or [] if there is no such term."""
+        """Indices of the terms that every program has: [0] for the term "outside", or [] if there is no such term."""
         return [i for i, term in enumerate(self._table.terms[:1]) if term.shape == "outside"]
 
     def initial(self) -> list[str]:
         chosen = self._always
         sketches = []
-        # Each program extends the one before it by the best term. The longest fits best, so it comes first.
+        # Each program extends the one before it by the best term. The longest program fits best, so it comes first.
         while len(chosen) < min(MAX_TERMS, len(self._table.terms)):
             grown = self._table.grow(chosen)
             if len(grown) == len(chosen):
@@ -264,7 +269,7 @@ class AdditiveSketcher:
         return write_source(self._table.reward(json.loads(sketch)), self.numbers)
 
     def prior(self, sketch: str) -> float:  # noqa: ARG002
-        """0 for every sketch, because the fitness on many states says more than any prior."""
+        """0 for every sketch: the fitness on many states is informative enough without a prior."""
         return 0.0
 
     def reasoning(self, sketch: str) -> str:
