@@ -63,7 +63,7 @@ def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonst
 
 
 def _digests(members: Iterable[Demonstration]) -> dict[str, int]:
-    """Number of trajectories for each digest (a hash of the content), sorted by digest to ignore the file order."""
+    """Number of trajectories for each digest (a hash of the content). The digests are sorted."""
     counts: dict[str, int] = {}
     for item in members:
         counts[item.trajectory.digest] = counts.get(item.trajectory.digest, 0) + 1
@@ -71,7 +71,7 @@ def _digests(members: Iterable[Demonstration]) -> dict[str, int]:
 
 
 def _stated(demonstrations: Demonstrations) -> dict[str, Split]:
-    """Map from the digest of trajectories to their stated split. If equal trajectories state both, it is "train"."""
+    """Map from digest to stated split. The value is "train" if equal trajectories have different stated splits."""
     sides: dict[str, Split] = {}
     for item in demonstrations:
         if item.split is not None and sides.get(item.trajectory.digest) != "train":

@@ -160,7 +160,7 @@ SPARE = 2.0
 """Memory on each card, in GiB, for activations and CUDA graphs, in addition to the weights and the KV cache."""
 
 CONTEXTS = ((8.0, 32768), (4.0, 16384), (0.0, 8192))
-"""Context by free memory: if the weights leave at least 8 GiB free, a context of 32768 tokens fits, and so on.
+"""Pairs (GiB, tokens). For example, if the weights leave at least 8 GiB free, a context of 32,768 tokens fits.
 
 For comparison, a prompt with 8 expert and 8 negative trajectories takes up to about 10,000 tokens."""
 
