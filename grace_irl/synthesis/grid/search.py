@@ -31,7 +31,8 @@ of "then". A noun has many more substitutes."""
 MIN_COUNT = 2
 """Minimum number of instructions in which a separator occurs."""
 PLAN_PRICE = 6.0
-"""Price of each separator in nats. A plan gains from a separator that lowers the cost of the best reading by more."""
+"""Price of each separator in nats. A plan gains from a separator that lowers the cost of the best reading by
+more than this price."""
 
 
 @dataclass(frozen=True)

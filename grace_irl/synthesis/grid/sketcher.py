@@ -28,7 +28,8 @@ from grace_irl.synthesis.grid.source import write_source
 MISS = 0.8
 """Probability that a thing does not fit a wrong meaning of a word: 1 - 1/5 if a feature has five values."""
 COINCIDENCE = 0.05
-"""Programs require a cell code that the things at all goals share, if the probability of a coincidence is lower."""
+"""If the things at all goals share a code (a number in a grid cell), this may be chance. Programs require the code
+if the probability of this chance is below `COINCIDENCE`."""
 NOVEL_TRUST = 0.85
 """Probability that a word outside the training data names a value that no known word names."""
 
@@ -76,8 +77,9 @@ def shared_constants(lexicon: Lexicon, reading: GridReading) -> list[int]:
     """Indices of filters on codes that the things at all goals pass, unless this may be chance (`COINCIDENCE`).
 
     For example, the event "changed" includes doors that open and doors that close. If doors open at all goals, the
-    filter on the code of an open door excludes doors that close. A filter applies to every step of an instruction. So a
-    filter is left out if the thing of an earlier step fails it, because the program would then miss a goal.
+    filter on the code of an open door excludes doors that close, even if no demonstration shows a closing door. A
+    filter applies to every step of an instruction. So a filter is left out if the thing of an earlier step fails it,
+    because the program would then miss a goal.
     """
     evidence = lexicon.evidence
     spoken = {evidence.filters[column].feature for column in (*reading.constants.values(), *reading.meanings.values())}
