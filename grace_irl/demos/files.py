@@ -72,9 +72,9 @@ def open_source(path: str | Path, memory: Memory | None = None, kind: str = "") 
 
     Args:
         path: file, folder or Minari id.
-        memory: memory limit of the set that the file belongs to; None for a separate limit.
-        kind: name of the states' kind, such as "grid", for a Minari dataset that states none. With "", the
-            caller chooses later, by the values of the states (`choose_kind`).
+        memory: memory limit that all files of a set share; None gives this file a limit of its own.
+        kind: kind of the states, such as "grid", for a Minari dataset whose metadata name no kind. With "", the
+            caller chooses the kind later, by the values of the states (`choose_kind`).
 
     Raises:
         InputError: a file that is missing, of an unknown format, a pickle, damaged, or too large for the memory limit.
@@ -158,7 +158,9 @@ def _is_minari(file: Path) -> bool:
 
 
 def role_of(header: Header, path: str | Path) -> Role | None:
-    """The role of a file's episodes, from its metadata or else from its name. None if each episode states its own.
+    """The role of a file's episodes, from its metadata or else from its name.
+
+    The result is None if the metadata say that each episode has a role of its own.
 
     Raises:
         InputError: neither the metadata nor the name gives a role.
@@ -270,12 +272,13 @@ def _beside(item: Demonstration, known: set[int]) -> int:
 
 
 class SetOfFiles:
-    """The files of a set, each opened when it is needed. All files get the kind that was chosen for the whole set.
+    """The files of a set, each opened when it is needed. One kind of states is chosen for the whole set.
 
     Args:
         files: demo files, Minari folders and Minari ids.
         kind: name of the states' kind, such as "grid", if the files do not state it; "" chooses by the values.
-        restated: whether `kind` replaces the kind that a file states, if shape and dtype of the states fit both.
+        restated: whether `kind` replaces the kind that a file's metadata name. It does so only in files whose states
+            fit both kinds by shape and dtype.
     """
 
     def __init__(self, files: Sequence[str | Path], kind: str = "", *, restated: bool = False) -> None:
@@ -314,7 +317,7 @@ class SetOfFiles:
 
     @cached_property
     def choice(self) -> KindChoice | None:
-        """The chosen kind of all states, if they fit several kinds by shape and dtype; else None."""
+        """The kind chosen for all states; None if shape and dtype leave no choice in any file."""
         headers = [self._opened(place).header for place in range(len(self.files))]
         return choose_kind(headers, self.files, self._states, self._kind)
 

@@ -23,12 +23,13 @@ def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonst
     """Hold out a random share of the trajectories of each task and role.
 
     A trajectory with a stated split keeps it, and counts towards the share if it is held out. The other trajectories
-    are assigned at random. If `held_out` is above 0, at least one trajectory of each task and role is held out, and at
-    least one stays in training.
+    are assigned at random. If `held_out` is above 0, the draw aims at one or more trajectories of each task and role on
+    both sides, training and held-out.
 
     Equal trajectories (same states, actions and instruction) go to the same side, even across tasks and roles. So the
-    random draw holds out no data that also occur in training. If some of the equal trajectories state a side, the
-    others go there, too. If they state both sides, the others stay in training.
+    random draw holds out no data that also occur in training. If one of several equal trajectories has a stated split,
+    those without one get the same split. If equal trajectories have different stated splits, those without one stay in
+    training.
 
     The draw depends on the content of the trajectories and not on their order in files. A new task does not change the
     draws of other tasks, unless it shares trajectories with them.
@@ -54,7 +55,7 @@ def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonst
             groups.setdefault((item.task, item.role), []).append(item)
         for (task, role), members in groups.items():
             _require_two_sides(members, f"task {task!r}", role)
-        # Small groups first: if groups share trajectories, a small group has fewer ways to be on both sides.
+        # A draw also decides for equal trajectories in later groups. Small groups come first, while they have a choice.
         for name in sorted(groups, key=lambda name: (len(_digests(groups[name])), name)):
             _draw(groups[name], sides, held_out, np.random.default_rng([seed, zlib.crc32("\0".join(name).encode())]))
     items = (replace(d, split=d.split or sides.get(d.trajectory.digest, "train")) for d in demonstrations)
@@ -62,7 +63,7 @@ def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonst
 
 
 def _digests(members: Iterable[Demonstration]) -> dict[str, int]:
-    """Number of trajectories for each digest (a hash of the content), sorted to be independent of the file order."""
+    """Number of trajectories for each digest (a hash of the content). The digests are sorted."""
     counts: dict[str, int] = {}
     for item in members:
         counts[item.trajectory.digest] = counts.get(item.trajectory.digest, 0) + 1
@@ -70,7 +71,7 @@ def _digests(members: Iterable[Demonstration]) -> dict[str, int]:
 
 
 def _stated(demonstrations: Demonstrations) -> dict[str, Split]:
-    """Map from digest to stated side, which is "train" if equal trajectories state both sides."""
+    """Map from digest to stated split. The value is "train" if equal trajectories have different stated splits."""
     sides: dict[str, Split] = {}
     for item in demonstrations:
         if item.split is not None and sides.get(item.trajectory.digest) != "train":
@@ -98,7 +99,7 @@ def _require_two_sides(members: Group, task: str, role: Role) -> None:
     """Check that the trajectories of one task and role can be on both sides.
 
     Raises:
-        InputError: a single trajectory, only equal ones, or the same stated split for all of them.
+        InputError: there is one trajectory only, all are equal, or all have the same stated split.
     """
     stated = {item.split for item in members}
     if len(members) > 1 and len(stated) == 1 and None not in stated:

@@ -1,6 +1,6 @@
 """Functions and classes that several programs of a run share (docs/runs.md, "Reuse").
 
-A run uses this module to rank them for the user, and to export them as a Python module.
+A run uses this module to rank these definitions for the user, and to export them as a Python module.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from grace_irl.programs.export import plain
 from grace_irl.programs.parsing import names, normalised, statements, tokens
 from grace_irl.programs.program import Definition, Program
 
-SHARED = 2  # minimum number of valid programs that contain a reusable function
+SHARED = 2  # a function is reusable if at least this number of valid programs contain it
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Usage:
         known: the function or class.
         programs: number of different programs that contain it.
         valid: number of these programs that are valid.
-        calls: number of calls of it by name in the sources of all programs that contain it.
+        calls: number of calls by its name, summed over all programs that contain it.
         best: id of the best valid program that contains it; "" if there is none.
     """
 
@@ -93,7 +93,7 @@ def reusable(uses: Iterable[Usage], programs: Mapping[str, Program], order: Sequ
 
     - functions that always occur in the same enclosing definition, such as the methods of a shared class, because the
       whole class is reusable;
-    - functions within functions, because they may need variables of the outer function.
+    - functions that occur only within other functions, because they may need variables of the outer function.
 
     Args:
         uses: the usages to select from.
@@ -148,9 +148,10 @@ def library_source(
     """The source of a module with functions of a run's programs.
 
     The imports come first. A constant comes before the first function that needs it. Above each function, a comment
-    names the programs that contain it, and everything else that the function needs from its program. A method becomes a
-    function whose first argument is `self`. If several functions have the same name, the later ones get a number
-    (`near_2`), also in their own recursive calls.
+    gives its origin and its use in the run. The comment also names what the function needs and the module lacks: other
+    definitions, and constants that are too long or that have another value here. A method becomes a function whose
+    first argument is `self`. If several functions have the same name, the later ones get a number (`near_2`), also in
+    their own recursive calls.
 
     Args:
         uses: functions to write, best first.
@@ -229,7 +230,7 @@ def renamed(text: str, old: str, new: str) -> str:
 
 
 def _closure(used: set[str], constants: Mapping[str, str]) -> set[str]:
-    """The names in `used`, and all names that the constants among them need, directly or through other constants."""
+    """Add to `used` all names in the values of the constants that are used, directly or through other constants."""
     while True:
         more = {name for each in used & constants.keys() for name in names(constants[each])}
         if more <= used:

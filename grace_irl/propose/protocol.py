@@ -22,12 +22,12 @@ class Proposal:
         reasoning: the proposer's explanation, for users.
         prompt: the prompt as sent; "" for proposers without prompts.
         raw: the answer as it came.
-        sketch: the form in which the synthesiser, a proposer without a model, builds the program; "" from others. The
-            run stores it, and the synthesiser gets it back if the program becomes a parent.
+        sketch: internal form of the program in the synthesiser, a proposer without a language model; "" from other
+            proposers. The run stores the sketch, and returns it to the synthesiser if the program becomes a parent.
         tokens_in, tokens_out: number of tokens as counted by the server; 0 without a server.
         seconds: wall time of the call.
-        prior: log-prior of the program minus the log-prior of the proposer's best program, in nats; at most 0. It is 0
-            if unknown.
+        prior: log-prior of the program minus the highest log-prior of the proposer's programs, in nats, so at most 0;
+            0 if unknown.
         exhausted: whether there is no program because the proposer has nothing new to propose.
     """
 
@@ -52,7 +52,7 @@ class Parent:
         program: the program.
         evaluation: the program's scores.
         sketch: `Proposal.sketch` of the program.
-        notes: texts that answered follow-up calls about the program, by the operator of the call (see `Step`).
+        notes: map from the operator of a follow-up call (`Step.operator`) to the text that answered the call.
     """
 
     program: Program
@@ -64,7 +64,7 @@ class Parent:
 class Proposer(Protocol):
     """A source of programs. Answers depend only on the request, the parents and the training data, never on timing.
 
-    The argument `parents` holds the parents of the request, then its ancestors (`Request.ancestors`).
+    The argument `parents` holds the parents of the request, then the programs of `Request.ancestors`.
     """
 
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
@@ -78,8 +78,8 @@ class Step:
 
     Attributes:
         operator: name of one of the search method's operators, such as "repair".
-        writes: whether the answer is a new version of the program, which replaces the old one if it can be parsed. If
-            False, the answer is a text, which the search and later prompts get as a note (`Parent.notes`).
+        writes: whether the answer is a new version of the program. If so, this version replaces the old one, provided
+            that it can be parsed. If not, the answer is a text for the search and later prompts (`Parent.notes`).
     """
 
     operator: str
@@ -166,8 +166,8 @@ class Completion:
     Attributes:
         text: the answer as the server sent it; may be empty.
         finish: "stop", "length" (cut by the token limit) or "refusal" (the model or a filter declined).
-        tokens_in: number of tokens of the prompt. It is 0 for all but the first answer of a call, so that sums over
-            answers are right.
+        tokens_in: number of tokens of the prompt; 0 for all but the first answer of a call. So a sum over answers
+            counts each prompt once.
         tokens_out: number of tokens of this answer. If the server reports only a sum, it is divided among the answers.
         seconds: wall time of the call; 0 for all but its first answer.
     """
@@ -185,7 +185,7 @@ class Question:
 
     Attributes:
         prompt: the prompt.
-        name: unique name within the run, such as "0012" or "0012-repair". It is the same when the run is resumed.
+        name: unique name within the run, such as "0012" or "0012-repair". A resumed run uses the same names.
         n: number of answers wanted.
         schema: JSON schema of answers in the format "json".
     """

@@ -1,4 +1,4 @@
-"""Reward files: loading of a recovered reward program, and methods for all of its uses."""
+"""Loading and use of reward files. A reward file is a Python file with a recovered reward program."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class RewardFile:
     `rewards(trajectories)` runs the program in the sandbox, so the file need not be trusted.
 
     A call of the object, `reward(extra_info)`, returns the program's own `Reward` object for one trajectory. The
-    program then runs in this process, with all of its permissions. So first read the file, and then load it by
-    `load_reward(path, trust=True)`.
+    program then runs in the user's process, with all permissions of that process. So first read the file, and then load
+    it by `load_reward(path, trust=True)`.
 
     `wrap`, `wrap_vec` and `imitation_reward` are for training. They run a trusted program in this process, and any
     other program in a separate, locked-down process (docs/training.md).
@@ -57,8 +57,8 @@ class RewardFile:
     def __call__(self, extra_info: str | None = None) -> OnlineReward:
         """One `Reward` object for one trajectory. Pass the states to its `reward_fn` in order.
 
-        The rewards equal those of the sandbox (docs/contract.md). Other `Reward` objects in this process do not affect
-        them.
+        The rewards equal those of the sandbox (docs/contract.md). They do not depend on other `Reward` objects in this
+        process.
 
         Args:
             extra_info: the instruction; None means "", as in the sandbox.
@@ -92,11 +92,13 @@ class RewardFile:
         allow_weak_sandbox: bool = False,
         sandbox: Sandbox | None = None,
     ) -> list[NDArray[np.float64]]:
-        """Rewards `(T+1,)` of each trajectory, in order, computed in the sandbox even if the file is trusted.
+        """Return the rewards of each trajectory, as an array `(T+1,)` with an entry per state.
+
+        The program runs in the sandbox, even if the file is trusted.
 
         Args:
             trajectories: the trajectories to reward.
-            workers: number of processes of the sandbox; None: one per core.
+            workers: number of processes of the sandbox; None for one per core.
             allow_weak_sandbox: see `wrap`.
             sandbox: an open sandbox. If None, this call opens one and closes it again.
 
@@ -122,7 +124,8 @@ class RewardFile:
             environment: the environment to wrap.
             view: the conversion of observations to states, as for `rewards.gymnasium.RewardEnv`.
             scale: the form of the returned reward (`rewards.scale.Scale`).
-            terms: whether to call the program's `terms_fn` at every step, for the components of the reward.
+            terms: whether to call the program's `terms_fn` at every step. It gives the components of the reward, which
+                are added to the `info` of the step.
             allow_weak_sandbox: whether to accept tier E, a sandbox that does not protect the user's files
                 (docs/sandbox.md), for a file that is not trusted.
 

@@ -19,9 +19,9 @@ LEFT, RIGHT = 0, 1
 
 
 class SortColorsInstr(ActionInstr):
-    """The task to bring the red ball to the right room and the blue ball to the left one.
+    """The task to bring the red ball to the right-hand room and the blue ball to the left-hand room.
 
-    It succeeds when, after a drop, each ball lies in its room.
+    The task is done when both balls lie in their rooms after a drop.
     """
 
     def surface(self, env: Any) -> str:  # noqa: ARG002
@@ -39,7 +39,7 @@ class PlannedLevel(RoomGridLevel):
     """A level with a planner: `plan()` returns the next action of a solution, or raises `NoWayError`."""
 
     def act(self, target: Cell, action: Any) -> Any:
-        """`action` if the agent faces the cell `target`, else the first action on a shortest path to it."""
+        """Return `action` if the agent faces the cell `target`, else the first action on a shortest path to face it."""
         step = step_towards(self, target)
         return action if step is None else step
 
@@ -114,7 +114,7 @@ def between(one: Cell, other: Cell) -> list[Cell]:
 class PlaceBetweenInstr(ActionInstr):
     """The task to drop an object strictly between two others, in the same row or column.
 
-    The agent must drop this object itself. The task is not done if the agent moves one of the two others instead.
+    The task is done only by a drop of the object `moved`, not by moving one of the two others.
 
     Args:
         moved: the object to move.
@@ -213,7 +213,10 @@ class OpenMatchingInstr(OpenInstr):
 
 
 class OpenMatchingDoor(PlannedLevel):
-    """A room with four doors of different colours, one in each wall, and a key of the colour of one door."""
+    """Nine rooms, with four doors and a key in the central room.
+
+    The doors have different colours, one in each wall. The key has the colour of one door.
+    """
 
     def __init__(self, room_size: int = 7, **options: Any) -> None:
         super().__init__(room_size=room_size, **options)
@@ -297,4 +300,4 @@ def step_towards(level: Any, target: Cell) -> Any | None:
 
 
 class NoWayError(Exception):
-    """There is no path, because objects block it."""
+    """The planner finds no path or no empty goal cell, because objects are in the way."""

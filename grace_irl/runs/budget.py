@@ -24,8 +24,8 @@ class Progress:
         generation_ended: whether this result completed a generation.
         best: metrics of the best program; {} without one.
         stale: number of complete generations since the best program last improved.
-        fruitless: number of results in a row without a program.
-        exhausted: number of results in a row for which the proposer had no new program.
+        fruitless: number of latest results in a row without a program.
+        exhausted: number of latest results in a row for which the proposer had no new program.
     """
 
     calls: int = 0
@@ -130,7 +130,8 @@ class Spending:
 
     Attributes:
         answers: number of answers.
-        calls: number of calls. One call may give several answers. Its tokens and seconds are stored with one of them.
+        calls: number of calls. One call may give several answers; its input tokens and its duration are stored with the
+            first of them.
         tokens_in, tokens_out: input and output tokens, as the server counted them.
         cost: cost of these tokens.
         seconds: sum of the durations of all calls. It may exceed the wall time, because calls overlap.

@@ -125,7 +125,7 @@ class Engine:
         self._generations = generations
         self._records: dict[str, Record] = {}
         self._answering = Answering(proposer, evaluator, sandbox, store, self._records, self._answered, following)
-        # `spent` is the number of tokens for answers about goal states, which precede the search.
+        # `spent` holds the input and output tokens of calls before the search, in which a model labels goal states.
         tokens, cost = sum(spent), prices.cost(*spent)
         self._live = Live(tokens=tokens, cost=cost)
         self._progress = Progress(tokens=tokens, cost=cost)
@@ -209,7 +209,7 @@ class Engine:
         return best
 
     def interrupt(self) -> Record | None:
-        """Return the best program so far that passes strict mode. A resumed run decides the open fates."""
+        """Return the best program so far that passes strict mode. Fates stay open until a resumed run decides them."""
         undecided = self._search.undecided if isinstance(self._search, Deciding) else ()
         left = [self._records[name] for name in dict.fromkeys((*self._search.best, *undecided))]
         while (best := _best_of(left) if undecided else next(iter(left), None)) is not None and self._verify(best):

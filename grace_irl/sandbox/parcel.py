@@ -1,10 +1,10 @@
-"""Parcels: sealed memory with the trajectories of one sandbox run, and no others, in the order of that run.
+"""Parcels. A parcel is read-only memory with the trajectories of one sandbox run, in the order of that run.
 
-A program can search the memory of its own process. It finds only the trajectories of its run, in the order in which it
-gets them. So it learns nothing about their order in the file or the set. Each different text of the states is stored
-once. If the file pads texts to a common width, the parcel leaves the padding out.
+A program can search the memory of its own process. There the program finds only the trajectories of its run, in the
+order in which it gets them. So it learns nothing about their order in the file or the set. Each different text of the
+states is stored once. If the file pads texts to a common width, the parcel leaves the padding out.
 
-The format resembles safetensors: the length of a header, the header in JSON, then the arrays one after the other.
+The format resembles safetensors: the length of a header, the header in JSON, the arrays, then the texts.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SIZE = struct.Struct("<q")
 """Format of the length of the header in bytes, at the start of the memory."""
 
 CODE = np.dtype("<i4")
-"""Type of a code, which is the number of a text in the parcel."""
+"""Data type of codes. A code is the index of a text among the texts of the parcel."""
 
 _PLACE = np.dtype("<i8")
 _ALIGNMENT = 64
@@ -56,7 +56,7 @@ def seal_parcel(
 
     Args:
         kind: kind of the states.
-        stored: name and type of each part. The shapes come from the contents.
+        stored: name and type of each part of the states. Shapes are taken from `contents` instead.
         contents: the trajectories, in the order of the run.
         texts: texts of the states in UTF-8, in the order of their codes.
     """

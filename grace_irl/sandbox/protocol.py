@@ -29,7 +29,7 @@ Status = Literal[
     "timeout",  # killed because wall or CPU time was used up
     "memory",  # memory used up
     "killed",  # died by a signal, left with an exit code, or answered outside the protocol
-    "mismatch",  # strict mode: another order gave other rewards, so they depend on more than their trajectory
+    "mismatch",  # strict mode: another order of trajectories changed rewards
 ]
 
 
@@ -40,7 +40,8 @@ class Limits:
     Attributes:
         wall_s: seconds of wall time for the whole run.
         cpu_s: seconds of CPU time for the whole run.
-        memory_mb: address space in MiB, beyond that of the zygote (the process that forks a child for each program).
+        memory_mb: address space of the program's process in MiB, in addition to the address space of the zygote (the
+            process that forks a child for each program).
         max_abs: largest accepted absolute value of a reward.
         debug_chars: maximum length of a debug text in characters; the rest is cut.
     """
@@ -83,7 +84,7 @@ class DebugRequest:
     """Request for the text of a program's debug_fn about one state, right after reward_fn scored that state.
 
     Attributes:
-        position: index of the trajectory in the run, from 0.
+        position: index of the trajectory in the order of the run, from 0.
         step: index of the state in the trajectory, from 0.
     """
 

@@ -18,7 +18,7 @@ _PARAMETERS = re.compile(r"(?<![\w.])(?:(\d+)x)?(\d+(?:\.\d+)?)(b|m)(?![a-z])", 
 
 @dataclass(frozen=True)
 class ModelWeights:
-    """Size and form of one model's weights.
+    """Size, quantisation and maximum context of a model.
 
     Attributes:
         gib: size of the weights in GiB, from the stored files or from the model's name; None if unknown. A name gives
@@ -133,9 +133,9 @@ def visible(gpus: tuple[Gpu, ...], chosen: str | None) -> tuple[Gpu, ...]:
 
     Args:
         gpus: all cards.
-        chosen: value of the variable, entries separated by commas; None to select all cards. An entry may be the number
-            of a card. `QUERY` does not ask for names such as GPU-…, so such a name selects the card whose number is the
-            entry's position, from 0. The first entry that selects no card ends the list.
+        chosen: value of the variable, entries separated by commas; None to select all cards. An entry is the number of
+            a card, from 0, or a UUID such as "GPU-8932f937". `QUERY` returns no UUIDs, so a UUID at position n of the
+            list, from 0, selects card n. The first entry that selects no card ends the list.
     """
     if chosen is None:
         return gpus
@@ -160,9 +160,9 @@ SPARE = 2.0
 """Memory on each card, in GiB, for activations and CUDA graphs, in addition to the weights and the KV cache."""
 
 CONTEXTS = ((8.0, 32768), (4.0, 16384), (0.0, 8192))
-"""Pairs of the memory in GiB that the weights leave free, and the context in tokens for which it is enough.
+"""Pairs (GiB, tokens). For example, if the weights leave at least 8 GiB free, a context of 32,768 tokens fits.
 
-A prompt with 8 expert and 8 negative trajectories takes up to about 10,000 tokens."""
+For comparison, a prompt with 8 expert and 8 negative trajectories takes up to about 10,000 tokens."""
 
 CPU_CONTEXT = 16384  # maximum context on a CPU, in tokens
 
@@ -181,7 +181,7 @@ class ServeCommand:
     """The command that starts a server.
 
     Attributes:
-        arguments: arguments of the process, including the program.
+        arguments: the program and its arguments.
         environment: environment variables that are added to the existing ones.
         model: the model's name on the server.
         url: address of the server.
@@ -261,8 +261,8 @@ class _Place:
 def _on_cards(machine: Machine, size: ModelWeights) -> _Place:
     """Choose options for graphics cards.
 
-    The number of cards is the smallest power of two with room for the weights. A power of two lets vLLM divide
-    attention heads evenly.
+    The number of cards is the smallest power of two with room for the weights. If the machine has too few cards, it is
+    the largest possible power of two. A power of two lets vLLM divide attention heads evenly.
     """
     card = min(machine.gpus, key=lambda gpu: gpu.gib)
     usable = card.gib * UTILISATION - SPARE
@@ -282,7 +282,7 @@ def _on_cards(machine: Machine, size: ModelWeights) -> _Place:
         notes.append("the model's size is unknown, so its weights are not quantised")
     left = usable * cards - needed
     fits = next((tokens for gib, tokens in CONTEXTS if left >= gib), CONTEXTS[-1][1])
-    # The maximum context of a model that is not downloaded yet is unknown: "auto" lets vLLM find what fits.
+    # The maximum context of a model is unknown before its download. With "auto", vLLM finds the context that fits.
     context = str(min(fits, size.context)) if size.context else "auto"
     arguments = ["--gpu-memory-utilization", f"{UTILISATION:g}"]
     arguments += ["--tensor-parallel-size", str(cards)] if cards > 1 else []

@@ -1,8 +1,9 @@
 """Tables for prompts about screens, counted over training data.
 
-A screen is positive if its label says that the task is done. The first table has nodes of positive screens. Their text
-or description shares words with the instruction. The second table has the nodes that positive screens have more often
-than others. An outline is a screen as text for prompts. An item is one line of it, for one node (`outline.Item`).
+A screen is positive if its label says that the task is done. The first table has nodes of positive screens whose text
+or description shares words with the instruction. The second table has nodes that are more common on positive screens
+than on others. An outline is a screen as text for prompts. An item is one line of an outline, for one node
+(`outline.Item`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ MAX_TRAJECTORIES = 200
 """Maximum number of trajectories for the first table. Their instructions and screens are compared in pairs, so the cost
 grows with the square of this number."""
 
-MOST_PLACES = 8  # maximum number of places (see `Sharing`) in the table
+MOST_PLACES = 8  # maximum number of places (see `Sharing`) in the first table
 LEAST_GAP = 0.25  # minimum gap own / n - other of a `Sharing`, where n is the number of trajectories
 EXAMPLE = 60  # maximum characters of a place's text, and of its instruction, in an example
 
@@ -34,8 +35,8 @@ class Reached:
     Attributes:
         instruction: the trajectory's instruction.
         words: words of the instruction. If instructions differ, the words that all of them have are left out.
-        items: items on this screen that the trajectory's first screen does not have. If this is the first screen, they
-            are all its items.
+        items: items of the positive screen that the trajectory's first screen does not have. If the first screen is
+            already positive, all of its items.
     """
 
     instruction: str
@@ -45,7 +46,7 @@ class Reached:
 
 @dataclass(frozen=True)
 class Sharing:
-    """A place on screens that often has words or numbers of the instruction: the text or description of a node.
+    """A place that often shares words or numbers with the instruction. A place is the text or description of a node.
 
     Attributes:
         place: line of the node without texts and states, then "text" or "desc".
@@ -85,7 +86,10 @@ def reached(items: Sequence[Labelled], outline: Callable[[bytes], ScreenOutline]
 
 
 def sharing(found: Sequence[Reached]) -> list[Sharing]:
-    """Find the places that often share words with the screen's own instruction, and seldom with others, best first."""
+    """Find the places that share words with their own trajectory's instruction clearly more often than with others.
+
+    The best place comes first.
+    """
     said: dict[tuple[str, str], list[dict[str, str]]] = {}
     names: dict[tuple[str, str], str] = {}
     for number, each in enumerate(found):
@@ -121,10 +125,10 @@ def sharing(found: Sequence[Reached]) -> list[Sharing]:
 
 
 def words_table(found: Sequence[Reached], places: Sequence[Sharing], tokens: int) -> str:
-    """Write the first table: places that share words with instructions, and nodes that go with a word of them.
+    """Write the first table: places that share words with instructions, and nodes that go with a word.
 
-    A node goes with a word if it is on the screen whenever the instruction has the word. The text has at most `tokens`
-    tokens (estimated).
+    A node goes with a word if the node is on the positive screen whenever the instruction has the word. Only nodes in
+    a state such as "checked" are listed here. The text has at most `tokens` tokens (estimated).
     """
     packages = {item.package for each in found for item in each.items}
 
@@ -196,25 +200,25 @@ def sampled(items: Sequence[Labelled], outline: Callable[[bytes], ScreenOutline]
 
 
 def shares(screens: Sequence[Counted]) -> dict[str, float]:
-    """The share of the screens with each line, by the line's `Item.key`."""
+    """Map from each `Item.key` to the share of the screens that have an item with this key."""
     counts = Counter(key for _, _, outline in screens for key in outline.keys)
     return {key: count / len(screens) for key, count in counts.items()}
 
 
 def name_shares(screens: Sequence[Counted]) -> dict[str, float]:
-    """The share of the screens with each node, by the node's `Item.name`."""
+    """Map from each `Item.name` to the share of the screens that have an item with this name."""
     counts = Counter(name for _, _, outline in screens for name in {item.name for item in outline.items})
     return {name: count / len(screens) for name, count in counts.items()}
 
 
 def background(screens: Sequence[Counted], on: Mapping[str, float]) -> dict[str, Item]:
-    """Find the nodes that nearly all screens have, by `Item.key`, within `BACKGROUND` tokens.
+    """Find the items that nearly all screens have, within `BACKGROUND` tokens, and return them by `Item.key`.
 
-    A node that any screen has more than once is left out.
+    A key that occurs more than once on a screen is left out.
 
     Args:
         screens: the screens.
-        on: share of the screens with each line, as returned by `shares`.
+        on: share of the screens that have each key, as returned by `shares`.
     """
     if len(screens) < LEAST_SCREENS:
         return {}
