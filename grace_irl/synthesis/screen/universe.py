@@ -157,7 +157,7 @@ class Universe:
         self.conditions = [conditions[column] for column in kept]
         self.prices = prices[kept]
         self.table = np.ascontiguousarray(table[:, kept])
-        self._single = len(owners) == rows
+        self._single = np.array_equal(owners, np.arange(rows))
         self._floats = self.table.astype(np.float32) if self._single else None
 
     def hits(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:

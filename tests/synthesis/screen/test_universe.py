@@ -50,6 +50,15 @@ def test_what_holds_in_one_item_is_not_what_holds_in_several() -> None:
     assert best.cost == -11.0
 
 
+def test_as_many_items_as_rows_are_not_one_item_for_each_row() -> None:
+    """Row 0 has two items and row 1 none."""
+    table = np.array([[1, 0], [0, 1], [0, 1]], dtype=np.bool_)
+    universe = Universe(np.array([0, 0, 2]), 3, named(2), np.full(2, 0.5), table)
+    found = {one.columns: one.cost for one in universe.best(np.array([-6.0, 7.0, 1.0]), 3)}
+    assert found[(0,)] == -5.5
+    assert found[(1,)] == -4.5
+
+
 def test_columns_that_tell_the_same_are_one() -> None:
     table = np.array([[1, 1, 1, 0], [0, 0, 1, 0]], dtype=np.bool_)
     universe = Universe(np.arange(2), 2, named(4), np.array([2.0, 1.0, 0.1, 0.1]), table)
