@@ -43,7 +43,7 @@ class Program:
         nodes: number of nodes in the syntax tree. Of two equally good programs, the smaller one ranks higher.
         operator: operator of the search that made the program, such as "initialise" or "mutate".
         parents: ids of the programs from which it was made.
-        prior: log-prior of this program minus the log-prior of the proposer's best program, in nats. The proposer,
+        prior: log-prior of this program minus the highest log-prior of the proposer's programs, in nats. The proposer,
             which wrote the program, determines both. The value is at most 0; 0 if unknown. The fewer the
             demonstrations, the more the prior affects the ranking.
         functions: functions and classes of the program.
@@ -212,7 +212,7 @@ def _called(found: _Found) -> Counter[str]:
         around = [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
         if owner == "":  # search from the innermost scope outwards; names defined in a class need an owner
             wanted = [f"{outer}.{name}" for outer in around if outer not in found.classes] + [name]
-        elif owner in ("self", "cls", "super"):  # a method of the enclosing class, else of any; for super, of any
+        elif owner in ("self", "cls", "super"):  # a method of an enclosing class, else of any class; for super, of any
             own = [f"{outer}.{name}" for outer in around if outer in found.classes]
             others = sorted(f"{each}.{name}" for each in found.classes)
             wanted = others if owner == "super" else own + others

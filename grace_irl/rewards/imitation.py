@@ -31,7 +31,8 @@ class ImitationReward:
     Args:
         runner: the runner of the program.
         scale: conversion of the program's reward to the returned reward.
-        extra_info: the instruction of every episode, because the protocol has no field for it.
+        extra_info: instruction that the program receives with every episode, such as "go to the red ball". The protocol
+            of `imitation` has no field for it.
     """
 
     def __init__(self, runner: RewardRunner, scale: Scale = Scale(), extra_info: str = "") -> None:

@@ -159,8 +159,8 @@ def _view(name: str, environment: Any, asked: str) -> StateView:
 def _kind(environment: Any, asked: str) -> StateKind | None:
     """The kind of an environment's observations; None if no kind fits.
 
-    If several kinds fit the observation space, the result is the kind named `asked`. If no such kind fits, the values
-    of a first observation decide.
+    If several kinds fit the observation space and `asked` names one of them, the result is that one. If `asked` names
+    none of them, the values of a first observation decide among them.
     """
     kinds = kinds_of_space(environment.observation_space)
     if len(kinds) < 2:

@@ -41,7 +41,7 @@ class _Head:
     """The header of a recording without its settings.
 
     Attributes:
-        calls: number of results of the run.
+        calls: number of requests of the run with a result: a score, or a failure.
         data: the trajectories of the run; [] in format 1.
     """
 
@@ -64,7 +64,7 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Goals:
-    """A line of a recording with an answer about goal states."""
+    """A line of a recording with an answer that names the goal states of an expert trajectory (label rule "goal")."""
 
     goals: GoalAnswer
 
@@ -76,8 +76,8 @@ class Recorded:
     programs.
 
     Attributes:
-        config: the settings in the header, which include no acting settings (`shareable`).
-        calls: number of results of the run.
+        config: the settings in the header, without those that run code, read files or contact a server (`shareable`).
+        calls: number of requests of the run with a result: a score, or a failure.
         content: the trajectories of the run; [] in a recording of format 1, which does not list them.
     """
 
@@ -123,7 +123,7 @@ def opened_recording(path: Path) -> Store | Recorded:
 
 
 def recorded_config(path: Path) -> Config:
-    """The configuration for a replay of a recorded run. The replay stops after the run's number of results.
+    """The configuration for a replay of a recorded run. The replay stops after as many results as the run had.
 
     A recording may come from somebody else. So it provides no settings that run code, read files or contact a server
     (`shareable`). The folder of a run also provides its demonstrations, if this user made it on this machine.
@@ -148,7 +148,7 @@ def recorded_config(path: Path) -> Config:
     config = shareable(whole)
     if own:
         data = config.data.model_copy(update={"demos": whole.data.demos, "negatives": whole.data.negatives})
-        config = config.model_copy(update={"data": data})  # no file of goal states: the answers include them
+        config = config.model_copy(update={"data": data})  # without the file of goal states: the answers hold them
     proposer = config.proposer.model_copy(update={"name": "replay", "recording": str(path.absolute())})
     stop = config.stop.model_copy(update={"max_calls": max(calls, 1), "max_seconds": None})
     return config.model_copy(update={"proposer": proposer, "stop": stop})
@@ -179,7 +179,7 @@ def require_recorded_data(proposer: ProposerConfig, rows: Sequence[TrajectoryRow
 
 
 def content_of(rows: Sequence[TrajectoryRow]) -> Content:
-    """The trajectories of a run, in a form without file names in which two runs can be compared."""
+    """The trajectories of a run without file names, so that two runs can be compared."""
     return sorted((row.digest, row.role, row.task, row.split) for row in rows)
 
 

@@ -44,8 +44,8 @@ def run_strict(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], 
             refuse the program), `source` (length of the source in bytes) and `worker` (index of the zygote, the process
             that forked the runner). The limits `wall_s` and `cpu_s` in seconds and `memory_mb` in MiB hold for each
             child.
-        fds: two file descriptors: of the memory with the source and the answer, and of the parcel, the memory with the
-            trajectories.
+        fds: two file descriptors of shared memory. The first holds the source and the answer, the second (the parcel)
+            holds the trajectories.
         base_bytes: address space of the zygote in bytes. The memory limit comes on top of it.
     """
     _stay_on_one_core(request["worker"])
@@ -108,8 +108,8 @@ class Feed:
     Attributes:
         views: trajectories of the job.
         starts: index of each trajectory's first reward in `rewards`.
-        requests: requests for the text of debug_fn for a state, as `{position: {step: index of the request}}`. The
-            position is the index of the trajectory in `views`.
+        requests: states for which the caller wants the text of the program's debug_fn, as
+            `{position: {step: index of the request}}`. The position is the index of the trajectory in `views`.
         positions: order of the trajectories in this pass.
         rewards: output, one double per state.
         texts: output for the texts of debug_fn; None in the second pass, which drops them. That pass still calls
@@ -184,7 +184,7 @@ class Player:
         return self._child.reap()
 
     def _verdict(self, failure: ProgramFailure | None, ended: Ended, cpu_s: float) -> ProgramFailure | None:
-        """The failure of a pass. If the child died, the failure comes from the kernel's report instead."""
+        """The final failure of a pass: `failure`, or what the kernel reports if the child died before `stop` killed it."""
         if failure is None or failure.status != "killed":
             return failure
         if not ended.timeout and ended.signal == signal.SIGKILL and ended.cpu_s < cpu_s:

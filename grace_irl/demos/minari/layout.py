@@ -1,6 +1,6 @@
-"""The layout of states in the observations of a Minari dataset.
+"""Which parts of a Minari dataset's observations form a state, and of which kind the states are.
 
-It is derived from the JSON of the observation space, without creating the Gymnasium space.
+This is derived from the JSON of the observation space, without creating the Gymnasium space.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Layout:
             raise InputError(f"{where}: observations of shape {shapes[0]}; expected (n,) or (h, w, 3)")
         first = next(iter(self.boxes.values()))
         found = kinds_of_parts([PartLayout("", first.dtype.str, first.shape)])
-        self.kind = found[-1]  # there is one: every shape of one or three dimensions fits a kind
+        self.kind = found[-1]  # not empty: every shape of one or three dimensions fits at least one kind
         self.kinds = tuple(each.name for each in found) if len(found) > 1 else ()
         if len(self.boxes) > 1:
             self.fields = tuple(f"{name}_{i}" for name, box in self.boxes.items() for i in range(box.size))

@@ -1,4 +1,4 @@
-"""Conversion of a node's fields to XML attributes, whatever names a source gives to the fields.
+"""Conversion of a screen element's fields to the attributes of uiautomator's XML, whatever names the source uses.
 
 The readers for JSON trees and for AndroidWorld use it.
 """

@@ -74,8 +74,8 @@ class Expanding:
     Args:
         folder: the folder of the expansion.
         config: the settings of the expansion and of its runs.
-        demonstrations: the original demonstrations, with their label rule. For rule "goal", they are marked
-            with the goal states that round 0 collected.
+        demonstrations: the original demonstrations, with their label rule (which states of experts are positive). For
+            rule "goal", they are marked with the goal states that round 0 collected.
         parts: objects and callbacks of the caller.
         learner: the learner of policies.
     """
@@ -144,9 +144,9 @@ class Expanding:
             this = replace(this, shaped="")
         elif self._rule != "all" and stalls(learnt.paid, this.alike, this.rollouts):
             this = replace(this, stalled=True, shaped=this.shaped or self._reshape(this, run))
-        # `taught`: this round's policy was trained on a reshaped version, and this version is the reward after the
-        # round. A round that searches never keeps the version. Otherwise, the version stays the reward if it was the
-        # reward before. It becomes the reward if more of the rollouts look like an expert's than in the previous round.
+        # `taught`: the reshaped version on which this round's policy was trained is the reward after the round. For
+        # this, the round did not search. In addition, the version was the reward already, or a larger share of the
+        # rollouts looks like an expert's than in the previous round.
         taught = shaped and not this.changed and (before.reward == this.trained_on or share(this) > share(before))
         return run, self._of_run(replace(this, reward=this.trained_on if taught else ""), run)
 
@@ -250,7 +250,7 @@ class Expanding:
         return fits.start(config, folder, parts)
 
     def _vouched(self, number: int) -> Config:
-        """The configuration that the expansion has for a round's run. A resumed run is authorised by it."""
+        """The configuration of a round's run, from the expansion's own settings. A resumed run may act only by it."""
         if not number:
             return self._config
         return self._config.model_copy(update={"data": self._data(number), "proposer": self._proposer(())})
