@@ -184,7 +184,7 @@ class Player:
         return self._child.reap()
 
     def _verdict(self, failure: ProgramFailure | None, ended: Ended, cpu_s: float) -> ProgramFailure | None:
-        """The final failure of a pass: `failure`, or what the kernel reports if the child died before `stop` killed it."""
+        """The final failure of a pass: `failure`, or the kernel's report if the child died before `stop` killed it."""
         if failure is None or failure.status != "killed":
             return failure
         if not ended.timeout and ended.signal == signal.SIGKILL and ended.cpu_s < cpu_s:

@@ -1,4 +1,4 @@
-"""Which parts of a Minari dataset's observations form a state, and of which kind the states are.
+"""The parts of a Minari dataset's observations that form a state, and the kind of the states.
 
 This is derived from the JSON of the observation space, without creating the Gymnasium space.
 """
