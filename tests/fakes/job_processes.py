@@ -2,7 +2,7 @@
 
 A new Python needs three seconds of CPU for these imports, and whole comparisons and expansions run a job for each of
 their trainings. A forked process does the same from there on: its own session, environment, directory, pipes and log.
-Tests of the jobs' processes themselves take new ones (`tests/work/conftest.py`).
+Tests of the jobs' processes themselves take new ones (the `conftest.py` beside them).
 """
 
 from __future__ import annotations

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grace_irl.demos.labels import label
+from grace_irl.demos.trajectory import Demonstrations, Metadata
+from grace_irl.methods.grace_operators import initialise
 from grace_irl.propose.briefing import PromptBudget, brief
+from grace_irl.propose.material import Material
 from grace_irl.propose.sections import needed, section, share, wanted
 from grace_irl.propose.tokens import estimate
 from grace_irl.propose.views.trajectory import Shown
@@ -47,6 +53,15 @@ def test_sections_keep_their_tokens_and_count_what_is_left_out() -> None:
     least = section(view, shown, needed(view, shown)).text
     assert least.endswith("[3 more trajectories left out]")
     assert "Expert 1:" in section(view, shown, 0).text  # one trajectory in any case
+
+
+def test_vectors_with_instructions_have_values_and_no_codes() -> None:
+    plain = asked.vectors()
+    found = [one.demonstration for one in plain.items]
+    items = [replace(one, trajectory=replace(one.trajectory, extra_info="go left")) for one in found]
+    told = label(Demonstrations(Metadata("vector"), tuple(items)), "all")
+    assert "words and values will come" in initialise(brief(told), Material(seed=1)).text
+    assert "will come" not in initialise(brief(plain), Material(seed=1)).text
 
 
 def test_roles_and_tasks_are_headings() -> None:

@@ -161,6 +161,20 @@ def test_a_policy_that_claims_more_parts_than_it_has_weights_is_refused(about: d
         load_policy(tmp_path / POLICY)
 
 
+def test_a_policy_that_claims_other_layers_says_which_claim_is_wrong(tmp_path: Path) -> None:
+    train(lambda: (Sign(), FunctionView(Metadata("record"))), 128, settings=FAST, evaluations=1, out=tmp_path)
+    found = torch.load(tmp_path / POLICY, weights_only=True)
+    for part, change, said in (
+        ("settings", {"activation": "GELU"}, "activation 'GELU', which is neither Tanh nor ReLU"),
+        ("observer", {"width": 10**9}, "layers that need more than its [0-9,]+ weights"),
+    ):
+        claims = json.loads(found["about"])
+        claims[part] |= change
+        torch.save({**found, "about": json.dumps(claims)}, tmp_path / POLICY)
+        with pytest.raises(InputError, match=said):
+            load_policy(tmp_path / POLICY)
+
+
 def numbers(training: Training) -> list[tuple[Any, ...]]:
     return [dataclasses.astuple(dataclasses.replace(point, seconds=0.0)) for point in training.curve]
 
