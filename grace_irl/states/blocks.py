@@ -47,8 +47,8 @@ class Legend:
         """One line with each block and the codes of its cell."""
         line = Text()
         for cell, (mark, style) in self._styles.items():
-            line.append(mark, style)
-            line.append(f" {cell}   ".replace(" ", "\u00a0").replace("\u00a0\u00a0\u00a0", "   "))
+            line.append(mark.rstrip(), style)
+            line.append(f"={cell}".replace(" ", "") + "   ")  # spaces only where a line may break
         return line
 
 

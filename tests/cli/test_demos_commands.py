@@ -44,6 +44,8 @@ def test_inspect_a_grid_set(capsys: pytest.CaptureFixture[str]) -> None:
     walls = sum(tuple(cell) == (2, 5, 0) for cell in first.reshape(-1, 3).tolist())
     picture = out[out.index("expert: ") :].splitlines()[1:9]
     assert sum(line.split("    ")[0].count("▒▒") for line in picture) == walls == 28
+    assert "▒▒=(2,5,0)   A=(5,4,0)" in out
+    assert "\\x" not in out  # the legend's spaces are not escaped
 
 
 def test_a_terminal_without_unicode_is_no_failure() -> None:
