@@ -94,7 +94,7 @@ Paths = str | Path | Sequence[str | Path]
 
 
 class FitSettings(TypedDict, total=False):
-    """Settings of a run, which override those of a file. Settings of other methods are keywords, too."""
+    """Settings of a run, which override those of a file. It lists the settings of all methods."""
 
 '''
 ARGUMENTS = ("demos", "negatives", "proposer")

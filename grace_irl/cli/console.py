@@ -25,7 +25,8 @@ class PlainConsole(Console):
     """A console that escapes control characters in all text, and does not interpret Rich's markup.
 
     Plain strings are escaped before Rich measures them, so that columns stay aligned. Other text is escaped when it is
-    written. Only Rich's own control sequences, for colours and a live line, reach the terminal unchanged.
+    written. Only Rich's own control sequences reach the terminal unchanged: colours, and those that redraw a
+    progress display.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -83,7 +84,7 @@ def print_json(answer: Mapping[str, object]) -> None:
 
 
 def plain_table(*columns: str, title: str = "", numbers: bool = False) -> Table:
-    """A table without lines. If `numbers` is true, all columns except the first are right-aligned."""
+    """A table without borders. If `numbers` is true, all columns except the first are right-aligned."""
     table = Table(title=title or None, title_justify="left", box=None, pad_edge=False)
     for place, name in enumerate(columns):
         table.add_column(name, justify="right" if numbers and place else "left")
@@ -99,7 +100,7 @@ def table_of(figures: Figures) -> Table:
 
 
 def print_source(out: PlainConsole, source: str) -> None:
-    """Print Python source, with colours and escaped invisible characters on a terminal, and plain elsewhere."""
+    """Print Python source: on a terminal with colours and escaped invisible characters, else unchanged to stdout."""
     source = canonical(source)
     if out.is_terminal:
         out.print(Syntax(harmless(source), "python", word_wrap=True, background_color="default"))
@@ -108,7 +109,7 @@ def print_source(out: PlainConsole, source: str) -> None:
 
 
 def require_new(path: Path, *, force: bool) -> None:
-    """Require a new file, or permission to overwrite it.
+    """Require that there is no file at this path, or permission to overwrite it.
 
     Raises:
         InputError: the file exists, and `force` is not set.

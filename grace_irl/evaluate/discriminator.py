@@ -27,7 +27,8 @@ def fitness(rewards: Floats, columns: Columns, scale: float = 1.0, offset: float
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Rewards, weights and log pi of k states with one label, positive or negative.
+    """Rewards, weights and log pi of k states with one label, positive or negative. States with equal rewards may share
+    one of the k places.
 
     Attributes:
         x: `(k,)` rewards.
@@ -53,7 +54,7 @@ class Objective:
     """The fitness f as a function of scale and offset: the weighted sum of log sigmoid(sign * logit). It is concave.
 
     The logit of a reward x is `scale * (x - centre) / unit + offset - log pi`. If log pi is 0, equal rewards are
-    merged: a million expert states with two different rewards become two numbers with weights.
+    merged: if a million expert states have only two distinct rewards, two numbers with weights remain.
     """
 
     def __init__(self, groups: Sequence[Group], centre: float = 0.0, unit: float = 1.0) -> None:

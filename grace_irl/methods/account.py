@@ -52,7 +52,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """Calibration and threshold of a reward, which the exported file states below the program.
+    """Calibration and threshold of a reward. An exported file has them as constants below the program.
 
     Attributes:
         scale, offset: calibration of the discriminator `D = sigmoid(scale * reward + offset - log pi)`; 1 and 0 without
@@ -86,7 +86,7 @@ class Account:
     note = ""
 
     def headline(self, evaluation: Evaluation) -> str:
-        """A short summary of the best program so far."""
+        """A short summary of a program that is the best so far."""
         named = [f"{title} {cell}" for title, cell in self._cells(evaluation) if cell != "-"]
         return ", ".join([f"best {self.score} {shown(evaluation.score)}", *named])
 
@@ -129,7 +129,7 @@ class Account:
         return [(self.score, shown(evaluation.score)), *named]
 
     def carried(self, evaluation: Evaluation) -> list[tuple[str, str]]:  # noqa: ARG002 - overriding methods use it
-        """Pairs of name and text that state the numbers of `calibrated`, after the other facts of an exported file."""
+        """Pairs of name and text with the numbers of `calibrated`, for the end of the docstring of an exported file."""
         return []
 
     def calibrated(self, evaluation: Evaluation) -> Calibrated | None:  # noqa: ARG002 - overriding methods use it

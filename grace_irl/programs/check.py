@@ -71,7 +71,8 @@ def _refusal(module: str) -> str | None:
     root = module.partition(".")[0]
     if root not in contract.ALLOWED_MODULES:
         allowed = (
-            "numpy, lxml and what the standard library has without files, processes and network (docs/contract.md)"
+            "numpy, lxml and the modules of the standard library without access to files, processes or the network "
+            "(docs/contract.md)"
         )
         return f"`import {root}` is not allowed; a reward may import {allowed}"
     parts = module.split(".")
@@ -119,13 +120,15 @@ FORBIDDEN_ATTRIBUTES = frozenset(
         *("__subclasses__", "__bases__", "__mro__", "__reduce__", "__reduce_ex__", "__loader__", "__spec__"),
     }
 )
-"""Attributes that lead from a value to the interpreter's frames, code objects and class tree."""
+"""Attributes that lead from a value to the interpreter: frames, code objects, the class tree, imports and pickling."""
 
 FORBIDDEN_UNLESS_SELF = frozenset({"base", "sys", "os", "modules"})
 """Attributes that lead from a module or an array to other modules or memory. On `self`, a program may define them."""
 
 UNSEEDED = frozenset({"default_rng", "RandomState", "Random", "SystemRandom"})
-"""Constructors of random generators that draw other numbers in every run, unless the program passes a seed."""
+"""Constructors of random generators that draw other numbers in every run, unless the program passes a seed.
+
+`SystemRandom` takes a seed but ignores it."""
 
 _REPORTED = 20
 
@@ -136,8 +139,8 @@ class SourceReading:
 
     Attributes:
         tree: the syntax tree; None if the source is too long, has invisible characters or does not parse.
-        problems: the problem that prevents a tree; if there is a tree, forbidden code by line, then violations of the
-            contract.
+        problems: without a tree, the reasons for that. With a tree, forbidden code in the order of lines, followed by
+            violations of the contract.
         takes_action: whether reward_fn takes (state, action, next_state) instead of (state).
     """
 
@@ -218,9 +221,13 @@ def _call(node: ast.Call, bound: Bindings) -> list[SourceProblem]:
                 return [SourceProblem(node.lineno, f"changes the module `{root}`: keep state on self")]
             if rest and isinstance(rest[0], ast.Constant) and rest[0].value in FORBIDDEN_ATTRIBUTES:
                 return [SourceProblem(node.lineno, f"`{rest[0].value}` reaches into the interpreter")]
-        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[], keywords=[]):
-            if name in UNSEEDED and root_name(node.func) in bound.modules | bound.members:
-                return [SourceProblem(node.lineno, f"`{name}()` gives other numbers in every run: give it a seed")]
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)) if name in UNSEEDED:
+            seeded = (node.args or node.keywords) and name != "SystemRandom"
+            if not seeded and root_name(node.func) in bound.modules | bound.members:
+                advice = (
+                    "give it a seed" if name != "SystemRandom" else "it ignores seeds: use `random.Random` with one"
+                )
+                return [SourceProblem(node.lineno, f"`{name}()` gives other numbers in every run: {advice}")]
     return []
 
 

@@ -58,7 +58,8 @@ class Block:
 def blocks(text: str) -> list[Block]:
     """Find the fenced blocks of a text, in order.
 
-    A fence consists of three or more backticks or tildes, and may be indented.
+    A fence consists of three or more backticks or tildes. It may be indented, and an opening fence may follow a list
+    mark or a quote mark.
     """
     lines = text.split("\n")
     found: list[Block] = []
@@ -82,8 +83,8 @@ def blocks(text: str) -> list[Block]:
 def _closing(lines: Sequence[str], start: int, mark: str) -> tuple[int, str | None]:
     """Find the end of a block.
 
-    A fence inside a docstring of the program closes the block only if no other closing fence follows within
-    `_MAX_DOCSTRING` lines.
+    A fence inside a docstring of the program is probably part of the docstring. So it closes the block only if no fence
+    outside a docstring follows within `_MAX_DOCSTRING` lines.
 
     Args:
         lines: all lines of the answer.
@@ -118,8 +119,8 @@ def joined(parts: Sequence[Block], wanted: re.Pattern[str]) -> str:
     this function. It is the last complete block, or the longest block if all are incomplete. A block is incomplete if
     it contains words such as "rest unchanged" instead of code.
 
-    Models often put imports and helpers into other blocks. So a block without a match is added if it defines the
-    function `debug`, or a name that the program uses but does not define.
+    Models often put imports and helpers into other blocks. So a block without a match is added if it defines a name
+    that the program uses but does not define, or the function `debug` that the program lacks.
     """
     programs = [part for part in parts if part.language not in _NO_PROGRAM and not part.text.startswith("{")]
     candidates = [part for part in programs if wanted.search(part.text)]
@@ -152,7 +153,7 @@ def _names(code: str) -> set[str]:
 
 
 MAX_CHARS = 1_000_000
-"""Maximum number of characters of an answer. A longer answer is a failure, since a program has at most 64 KB."""
+"""Maximum number of characters of an answer. A longer answer is a failure. Programs need far less: at most 64 KB."""
 
 MAX_REASONING = 4_000  # maximum characters of `Answer.reasoning`
 
@@ -173,7 +174,7 @@ class Answer:
 
     Attributes:
         source: the program, which defines class Reward; "" if there is none.
-        reasoning: the model's text beside the program.
+        reasoning: the model's text beside the program; the whole answer if there is no such text.
         failure: one line that begins with the kind of failure; "" if there is a program. The kinds are:
 
             - "length": the token limit cut the answer before the program was complete.
@@ -222,9 +223,9 @@ def parse(text: str, finish: Finish = "stop") -> Answer:
 def tidy(text: str) -> str:
     """Replace unusual line breaks and spaces, and remove some invisible characters.
 
-    Chat windows insert such characters, and Python refuses them. Zero-width joiners stay, because a program may need
-    them in texts of screens, and their removal would change its meaning without notice. A later check refuses a program
-    with a joiner, and names the escape sequence to write instead.
+    Chat windows insert such characters, and Python refuses most of them. Zero-width joiners stay: a program may compare
+    texts of screens with a text that contains one, and would change its meaning without notice. A later check refuses a
+    program with a joiner, and names the escape sequence to write instead.
     """
     text = text.encode("utf-8", "replace").decode()  # replaces lone surrogates
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u00a0", " ")
@@ -253,8 +254,8 @@ class _Found:
     Attributes:
         source: the program; "" if there is none.
         whole: whether the program is complete.
-        reasoning: the text beside the program.
-        as_json: whether the answer contains a JSON object with code.
+        reasoning: the text beside the program; the whole answer if there is no such text.
+        as_json: whether the answer contains a JSON object with a field for code, even if that holds no program.
     """
 
     source: str

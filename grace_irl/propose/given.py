@@ -23,7 +23,8 @@ class GivenProgram:
     Attributes:
         source: the program's text.
         origin: the file or the run that the program comes from, for messages.
-        prior: log-prior in nats, relative to the best program of its proposer, so at most 0; 0 if unknown.
+        prior: log-prior in nats, relative to the most probable program of the proposer that wrote it. So it is at
+            most 0. It is 0 if unknown.
     """
 
     source: str

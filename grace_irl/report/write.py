@@ -111,7 +111,7 @@ def report(folder: Path, demonstrations: Demonstrations | None = None) -> str:
     if (folder / "compare.toml").is_file():
         raise InputError(
             f"{folder}: a comparison; expected a run, such as {folder / 'jobs' / 'grace-0' / 'fit'}: "
-            f"its own tables and curves are in {folder}"
+            f"the tables and curves of the comparison are in {folder}"
         )
     if not is_expansion(folder):
         return _page(folder, None, demonstrations)

@@ -23,33 +23,35 @@ FORMAT = 4  # format of run.db; a file with a higher number comes from a newer v
 ancestors, and a repair was the only follow-up call. Format 3 lacked the columns `exhausted` and `takes_action`."""
 
 SCHEMA = """
--- One file per run. The store is the only state of a run: told results, replayed, rebuild everything else.
+-- One file per run, which holds the whole state of the run. Whoever passes the stored results to a new search, in
+-- order, gets the search of the run.
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
--- What the run is about. The digest is of what programs may see.
+-- The demonstrations. A digest is a hash of all that programs may see of a trajectory.
 CREATE TABLE trajectories (
   place INTEGER PRIMARY KEY, digest TEXT NOT NULL, role TEXT NOT NULL, task TEXT NOT NULL,
   split TEXT NOT NULL, states INTEGER NOT NULL, positives INTEGER NOT NULL, source TEXT NOT NULL
 );
 
--- What was said of the goal states of expert trajectories (label rule "goal"), by whom, and the whole answer of a
--- model. The last word on a trajectory counts. Indices are a JSON list, 1-based; null where an answer is of no use.
+-- Goal states of expert trajectories (label rule "goal"): who named them, and the whole answer of a model. The last
+-- attempt for a trajectory counts. Indices are a JSON list of numbers from 1, or the JSON text null if the answer
+-- cannot be used.
 CREATE TABLE goals (
   digest TEXT NOT NULL, attempt INTEGER NOT NULL, origin TEXT NOT NULL, indices TEXT NOT NULL, failure TEXT NOT NULL,
   prompt TEXT NOT NULL, raw TEXT NOT NULL, tokens_in INTEGER NOT NULL, tokens_out INTEGER NOT NULL,
   seconds REAL NOT NULL, PRIMARY KEY (digest, attempt)
 );
 
--- What the search asked for, in order.
+-- The requests of the search, in order.
 CREATE TABLE requests (
   idx INTEGER PRIMARY KEY, generation INTEGER NOT NULL, operator TEXT NOT NULL, parents TEXT NOT NULL,
   seed TEXT NOT NULL, context TEXT NOT NULL, sample INTEGER NOT NULL, samples INTEGER NOT NULL,
   ancestors TEXT NOT NULL
 );
 
--- What the proposer answered, prompt and raw answer kept. Attempts from 1 on are further calls about the request,
--- each with the name of its step.
+-- The answers of the proposer, with prompt and raw text. Attempt 0 is the first answer to a request. Later attempts are
+-- follow-up calls, each with the name of its step.
 CREATE TABLE proposals (
   idx INTEGER NOT NULL, attempt INTEGER NOT NULL, step TEXT NOT NULL, source TEXT NOT NULL, failure TEXT NOT NULL,
   reasoning TEXT NOT NULL, prompt TEXT NOT NULL, raw TEXT NOT NULL, sketch TEXT NOT NULL,
@@ -57,32 +59,33 @@ CREATE TABLE proposals (
   exhausted INTEGER NOT NULL, PRIMARY KEY (idx, attempt)
 );
 
--- What the search was told, in order. The seconds are of search when it was told, over all sittings. Drafts
--- (a JSON list of ids) are the versions that further calls replaced; notes (a JSON object) are the texts of others.
+-- The results that the search received (its method `tell`), in order. `seconds` is the search time until then, with the
+-- time before each resumption. `drafts` is a JSON list of the ids of versions that follow-up calls replaced. `notes` is
+-- a JSON object with the texts of follow-up calls that write no program.
 CREATE TABLE results (
   idx INTEGER PRIMARY KEY, program TEXT, failure TEXT NOT NULL, seconds REAL NOT NULL,
   drafts TEXT NOT NULL, notes TEXT NOT NULL
 );
 
--- Every program that was told, with its first score; idx is the request that it first answered.
+-- Every program that the search received, with its first score. `idx` is the first request that it answered.
 CREATE TABLE programs (
   id TEXT PRIMARY KEY, idx INTEGER NOT NULL, source TEXT NOT NULL, nodes INTEGER NOT NULL,
   operator TEXT NOT NULL, parents TEXT NOT NULL, prior REAL NOT NULL, evaluation TEXT NOT NULL,
   takes_action INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- The functions and classes of every program that was told (docs/runs.md: Reuse); lines of the program's source.
+-- The functions and classes of these programs (docs/runs.md: Reuse). `first` and `last` are lines of the source.
 CREATE TABLE definitions (
   program TEXT NOT NULL, place INTEGER NOT NULL, digest TEXT NOT NULL, name TEXT NOT NULL, within TEXT NOT NULL,
   calls INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, PRIMARY KEY (program, place)
 ) WITHOUT ROWID;
 
--- Every different one, as the first program that was told with it wrote it.
+-- Each distinct function or class once, with its source in the first program that defines it.
 CREATE TABLE functions (
   digest TEXT PRIMARY KEY, name TEXT NOT NULL, program TEXT NOT NULL, source TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- What became of candidates; final: decided only because the run ended, and decided anew when it is resumed.
+-- The verdict on each candidate. `final` is 1 if only the end of the run decided it; a resumed run decides it again.
 CREATE TABLE fates (
   id INTEGER PRIMARY KEY, idx INTEGER NOT NULL, generation INTEGER NOT NULL, program TEXT NOT NULL,
   verdict TEXT NOT NULL, reason TEXT NOT NULL, final INTEGER NOT NULL
@@ -135,12 +138,15 @@ def views(version: int) -> str:
 def require_schema(
     database: sqlite3.Connection, path: Path, tables: Sequence[str], version: int = FORMAT
 ) -> tuple[str, ...]:
-    """Refuse a database whose tables differ from `SCHEMA`. Views and triggers from somebody else could run any SQL.
+    """Refuse a database whose tables differ from the schema of its format.
+
+    Views and triggers from somebody else could run any SQL.
 
     Args:
         database: an open connection.
         path: the database file.
-        tables: names of the tables to check. If there are several, objects that `SCHEMA` lacks are refused, too.
+        tables: names of the tables to check. With two or more names, the function checks the whole database: it also
+            refuses views, triggers and tables that the schema lacks.
         version: the format of the database.
 
     Returns:

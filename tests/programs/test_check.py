@@ -65,6 +65,7 @@ def problems(source: str) -> list[str]:
         ("from numpy import ctypeslib", "ctypeslib"),
         ("np.random.default_rng().random()", "default_rng()"),
         ("np.random.RandomState()", "RandomState()"),
+        ("import random; random.SystemRandom(3).random()", "ignores"),
     ],
 )
 def test_refusals_name_what_and_where(body: str, words: str) -> None:

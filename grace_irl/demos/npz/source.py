@@ -2,14 +2,15 @@
 
 N is the number of rows (steps), and n the number of episodes.
 
-The plain layout has `observations (N, ...)`, `actions (N, ...)` and `episode_lengths (n,)`. Optional arrays are
-`rewards (N,)`, `log_probs (N,)` and `terminals (N,)`, the flags of terminal steps. The state after the last
-action comes from `next_observations (N, ...)` or `final_observations (n, ...)`. Without both, the last action is left
-out, so an episode of L rows has L states and L-1 actions.
+The plain layout has `observations (N, ...)` and `episode_lengths (n,)`. Optional arrays are `actions (N, ...)`,
+`rewards (N,)`, `log_probs (N,)`, `terminals (N,)` (flags of terminal steps), and those of `EPISODE_ARRAYS`. The state
+after the last action comes from `next_observations (N, ...)` or `final_observations (n, ...)`. If the file has neither,
+the last action is left out, so an episode of L rows has L states and L-1 actions.
 
-The layout of `imitation` has `obs (N+n, ...)`, `acts (N, ...)`, `indices (n-1,)`, `terminal (n,)` and `rews (N,)`. In
-`obs`, each episode has one more row for its last state. `indices` holds the first row in `acts` of each episode but the
-first one. `infos` is a pickle and is not read. Any other pickle is refused.
+The layout of `imitation` has `obs (N+n, ...)`, `acts (N, ...)` and `indices (n-1,)`, and may have `terminal (n,)` and
+`rews (N,)`. In `obs`, each episode has one more row for its last state. `indices` holds the rows in `acts` at which the
+second and all later episodes begin. `infos` is a pickle and is not read. If another array that is read is a pickle, the
+file is refused.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class NpzSource:
         memory: memory limit for all files of the set.
 
     Raises:
-        InputError: a file that is not npz, truncated, pickled, of another layout, or larger than the memory.
+        InputError: a truncated or pickled file, a file that is not npz or has another layout, or too much data for
+            `memory`.
     """
 
     def __init__(self, path: Path, memory: Memory) -> None:
@@ -69,7 +71,7 @@ class NpzSource:
         if missing:
             raise InputError(
                 f"{path}: no array {missing[0]!r} among {', '.join(sorted(self._names))[:200] or 'none'}; expected "
-                "observations, actions and episode_lengths, or imitation's obs, acts and indices"
+                "observations and episode_lengths, or imitation's obs, acts and indices"
             )
         self._lengths = self._episode_lengths()
         states = {name: self._open(_array("observations", name)) for name in self._parts}
@@ -157,7 +159,7 @@ class NpzSource:
             if (lengths > rows).any() or lengths.sum() != rows:
                 raise InputError(
                     f"{self.path}: episode_lengths of shape {lengths.shape} sum to {lengths.sum()} for {rows} "
-                    "observations; expected one count for each episode that sum to all of them"
+                    "observations; expected one count for each episode, with this number as their sum"
                 )
         else:
             indices, rows = self._open("indices").whole(), len(self._open("actions"))
@@ -218,7 +220,8 @@ class NpzSource:
         expected = len(self._lengths) if kind == "final_observations" else self._rows
         if part.following is not None and len(part.following) != expected:
             raise InputError(
-                f"{self.path}: {len(part.following)} {following[kind]} for {expected} rows; expected one each"
+                f"{self.path}: {len(part.following)} {following[kind]} for {expected} "
+                f"{'episodes' if kind == 'final_observations' else 'rows'}; expected one each"
             )
         if len(states) != self._rows + (len(self._lengths) if self._imitation else 0):
             raise InputError(f"{self.path}: {len(states)} observations of {name!r}; expected {self._rows}")
@@ -267,7 +270,7 @@ class _Part:
     Args:
         path: path of the archive.
         observations: array with the rows of the part.
-        following: array with this part of the state after each row or after each episode, or None.
+        following: this part of the states that follow each row or each episode, as an array; or None.
         kind: "final_observations" if `following` has one state per episode, "next_observations" for one per row, or "".
         whole: whether the rows of `observations` include the last state of each episode.
     """
@@ -295,7 +298,8 @@ class _Part:
             allocate: function that returns the array.
 
         Raises:
-            InputError: `next_observations` that differ from the observations one row later, or invalid texts.
+            InputError: numbers in `next_observations` that differ from the observations one row later, or invalid
+                texts.
         """
         observations, following = self._observations, self.following
         final = self._whole or self.goes_on
@@ -325,7 +329,7 @@ class _Part:
             texts = [text.decode() if isinstance(text, bytes) else text for text in found]
             return pack(texts, allocate)
         except (UnicodeDecodeError, UnicodeEncodeError):
-            raise InputError(f"{where}: a text that is not Unicode; expected texts: write it again") from None
+            raise InputError(f"{where}: a text that is not Unicode; expected Unicode: write the file again") from None
 
 
 TEXTS = ("instructions", "tasks", "roles", "splits")
