@@ -14,7 +14,7 @@ from grace_irl.demos.label_rule import RuleChoice
 from grace_irl.errors import InputError
 from grace_irl.evaluate.separation import BEST_HERE
 from grace_irl.methods.grace import FitnessConfig
-from grace_irl.methods.separated import metrics_figures
+from grace_irl.methods.separated import episode_figures, episode_line, metrics_figures
 from grace_irl.runs.config import resolve, settings_of
 from grace_irl.runs.score import RoleScore
 from grace_irl.settings import Setting
@@ -67,7 +67,11 @@ def score(
         return
     out = console()
     tasks = list(found.tasks.items()) if len(found.tasks) > 1 else []
-    out.print(table_of(metrics_figures([*tasks, ("all", found.metrics)])))
+    rows = [*tasks, ("all", found.metrics)]
+    if (by_episode := episode_figures(rows)) is not None:
+        out.print(table_of(by_episode))
+        say(episode_line(found.metrics))
+    out.print(table_of(metrics_figures(rows)))
     if found.threshold_from == "file":
         say(f"accuracy: at the file's threshold, reward > {found.threshold:.6g}")
     else:

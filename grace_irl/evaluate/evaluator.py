@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.labels import Labelled, Problem
+from grace_irl.demos.trajectory import LabelRule
 from grace_irl.evaluate.calibration import Calibration, calibrate, upper_bound
 from grace_irl.evaluate.columns import Columns, columns, flatten, require_both_sides
 from grace_irl.evaluate.discriminator import Objective
+from grace_irl.evaluate.episodes import Episodes
 from grace_irl.evaluate.evaluation import EQUAL, Bar, Evaluation, shown
 from grace_irl.evaluate.log_pi import LogPi
 from grace_irl.evaluate.metrics import metrics_of, monotonicity, ranking, task_metrics
@@ -66,8 +68,8 @@ class DiscriminatorEvaluator:
         require_both_sides(problem.train)
         self._calibrated = calibrated
         cache = cache or MemoryCache()
-        self._train = _Split(problem.train, log_pi, sandbox, cache, limits)
-        self._held_out = _Split(problem.held_out, log_pi, sandbox, cache, limits)
+        self._train = _Split(problem.train, problem.rule, log_pi, sandbox, cache, limits)
+        self._held_out = _Split(problem.held_out, problem.rule, log_pi, sandbox, cache, limits)
 
     def close(self) -> None:
         """Remove the trajectories from the sandbox."""
@@ -127,8 +129,9 @@ class DiscriminatorEvaluator:
             if outcome.status != "ok":
                 return _invalid(outcome)
         ranked = ranking(values, rows.positive)
-        overall = metrics_of(rows, reached, ranked)
-        tasks = task_metrics(values, rows, fitted, ranked.threshold, overall)
+        episodes, of_tasks = train.episodes(takes_action)
+        overall = metrics_of(values, rows, reached, ranked, episodes)
+        tasks = task_metrics(values, rows, fitted, ranked.threshold, overall, of_tasks)
         found = Separation(
             overall,
             scale=fitted.scale,
@@ -177,8 +180,9 @@ class DiscriminatorEvaluator:
         fitted = Calibration(trained.scale, trained.offset)
         loss = Objective.of(values, rows).value(fitted.scale, fitted.offset)
         ranked = ranking(values, rows.positive, threshold)
-        whole = metrics_of(rows, loss, ranked)
-        found = task_metrics(values, rows, fitted, ranked.threshold, whole)
+        episodes, of_tasks = held_out.episodes(program.takes_action)
+        whole = metrics_of(values, rows, loss, ranked, episodes)
+        found = task_metrics(values, rows, fitted, ranked.threshold, whole, of_tasks)
         pairs = {name: (metrics, found.get(name)) for name, (metrics, _) in trained.tasks.items()}
         return replace(trained, held_out=whole, tasks=pairs).evaluation()
 
@@ -190,12 +194,20 @@ class _Split:
     """
 
     def __init__(
-        self, items: Sequence[Labelled], pi: LogPi, sandbox: Sandbox, cache: RewardCache, limits: Limits
+        self,
+        items: Sequence[Labelled],
+        rule: LabelRule,
+        pi: LogPi,
+        sandbox: Sandbox,
+        cache: RewardCache,
+        limits: Limits,
     ) -> None:
         self.items = tuple(items)
+        self._rule = rule
         self.source = RewardSource([item.trajectory for item in items], sandbox, cache, limits)
         self._log_pi = pi
         self._columns: dict[bool, Columns | None] = {}
+        self._episodes: dict[bool, tuple[Episodes, dict[str, Episodes]]] = {}
         self._lock = threading.Lock()
         length = {item.trajectory.digest: len(item.trajectory.states) for item in items}
         # Digests are hashes. So sorting by digest mixes expert and negative trajectories, with one order for all runs.
@@ -213,6 +225,15 @@ class _Split:
             if takes_action not in self._columns:
                 self._columns[takes_action] = columns(self.items, self._log_pi, takes_action=takes_action)
             return self._columns[takes_action]
+
+    def episodes(self, takes_action: bool) -> tuple[Episodes, dict[str, Episodes]]:
+        """All episodes, and those of each task, computed once for rewards of states and once for transitions."""
+        with self._lock:
+            if takes_action not in self._episodes:
+                everything = Episodes.of(self.items, self._rule, takes_action=takes_action)
+                of_tasks = Episodes.by_task(self.items, self._rule, takes_action=takes_action)
+                self._episodes[takes_action] = everything, of_tasks
+            return self._episodes[takes_action]
 
     def sample(self, states: int) -> list[str]:
         """Digests of a mixed sample of trajectories with at least `states` states, or of all trajectories."""

@@ -5,7 +5,7 @@ In this module, `experts` stands for the positive states.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from scipy.stats import kendalltau
 from grace_irl.evaluate.calibration import Calibration
 from grace_irl.evaluate.columns import Columns
 from grace_irl.evaluate.discriminator import fitness
+from grace_irl.evaluate.episodes import Episodes
 from grace_irl.evaluate.separation import Metrics
 
 CHUNK = 65_536  # values per chunk, to avoid large temporary arrays
@@ -94,8 +95,8 @@ def _auc(experts: Floats, negatives: Floats) -> float:
 Floats = NDArray[np.float64]
 
 
-def metrics_of(rows: Columns, fitness: float, ranked: Ranking) -> Metrics:
-    """Metrics over all rows, from a known fitness and ranking."""
+def metrics_of(values: Floats, rows: Columns, fitness: float, ranked: Ranking, episodes: Episodes) -> Metrics:
+    """Metrics of rewards `(n,)` whose fitness and ranking are known."""
     experts = int(rows.positive.sum())
     return Metrics(
         fitness=fitness,
@@ -104,11 +105,17 @@ def metrics_of(rows: Columns, fitness: float, ranked: Ranking) -> Metrics:
         separated=ranked.separated,
         experts=experts,
         negatives=len(rows.positive) - experts,
+        episodes=episodes.metrics(values, ranked.threshold),
     )
 
 
 def task_metrics(
-    values: Floats, rows: Columns, fitted: Calibration, threshold: float, whole: Metrics
+    values: Floats,
+    rows: Columns,
+    fitted: Calibration,
+    threshold: float,
+    whole: Metrics,
+    episodes: Mapping[str, Episodes],
 ) -> dict[str, Metrics]:
     """Metrics of each task that has both positive and negative states.
 
@@ -118,6 +125,7 @@ def task_metrics(
         fitted: the calibration, one for all tasks.
         threshold: the threshold on the reward, one for all tasks.
         whole: metrics over all tasks. If there is only one task, these are its metrics, too.
+        episodes: the episodes of each task.
     """
     if len(rows.tasks) == 1:
         return {rows.tasks[0]: whole}
@@ -127,7 +135,8 @@ def task_metrics(
         if part is not None:
             own = values[rows.row_mask(rows.task == number)]
             ranked = ranking(own, part.positive, threshold)
-            found[name] = metrics_of(part, fitness(own, part, fitted.scale, fitted.offset), ranked)
+            loss = fitness(own, part, fitted.scale, fitted.offset)
+            found[name] = metrics_of(own, part, loss, ranked, episodes[name])
     return found
 
 

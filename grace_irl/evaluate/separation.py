@@ -22,6 +22,52 @@ KEY = "separation"
 
 
 @dataclass(frozen=True)
+class Estimate:
+    """A number that was measured on some episodes, with its 95 % confidence interval.
+
+    Attributes:
+        value: the number.
+        low, high: ends of the interval.
+    """
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+@dataclass(frozen=True)
+class EpisodeMetrics:
+    """Metrics over episodes. A reward *pays* a state if the state's reward is above the threshold.
+
+    The threshold is the best one for the training data (`Separation.threshold`).
+
+    Attributes:
+        experts: number of episodes with a positive state.
+        negatives: number of episodes without one.
+        hit: share of the expert episodes in which a goal (a positive state) is paid.
+        early: share of the expert episodes in which a state before the first goal is paid.
+        false: share of the negative episodes in which any state is paid.
+        outranks: probability that an expert episode has a higher mean reward than a negative one. Ties count one half.
+        correlation: Spearman's rank correlation of an episode's sum of rewards with its true return.
+
+    The label rules "last" and "goal" have `hit`, `early` and `false`; rule "all" has `outranks`, and `correlation` if
+    the data hold the true rewards of all episodes. The other metrics are None, as are metrics of a set without experts
+    or without negatives.
+    """
+
+    experts: int
+    negatives: int
+    hit: Estimate | None = None
+    early: Estimate | None = None
+    false: Estimate | None = None
+    outranks: Estimate | None = None
+    correlation: Estimate | None = None
+
+
+@dataclass(frozen=True)
 class Metrics:
     """Metrics of how well rewards separate expert from negative states (docs/fitness.md, "Metrics").
 
@@ -38,6 +84,7 @@ class Metrics:
         separated: whether the smallest reward of a positive state exceeds the largest reward of a negative one.
         experts: number of positive states.
         negatives: number of negative states.
+        episodes: metrics over whole episodes; None in runs of older versions.
     """
 
     fitness: float
@@ -46,6 +93,7 @@ class Metrics:
     separated: bool
     experts: int
     negatives: int
+    episodes: EpisodeMetrics | None = None
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,62 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from grace_irl.evaluate.evaluation import Evaluation, shown
-from grace_irl.evaluate.separation import BEST_HERE, Metrics, Separation
+from grace_irl.evaluate.separation import BEST_HERE, EpisodeMetrics, Estimate, Metrics, Separation
 from grace_irl.methods.account import Account, Calibrated, Column, Figures
 
-HEAD = ("", "fitness", "auc", "accuracy", "separated", "positive", "negative")
+HEAD = ("by state", "fitness", "auc", "accuracy", "separated", "positive", "negative")
 
 
 def metrics_figures(rows: Sequence[tuple[str, Metrics | None]], title: str = "") -> Figures:
     """A table of metrics. A row is a name and its metrics; without metrics, its cells are "-"."""
     return Figures(HEAD, tuple(_row(name, metrics) for name, metrics in rows), title)
+
+
+def episode_figures(rows: Sequence[tuple[str, Metrics | None]], title: str = "") -> Figures | None:
+    """A table of metrics over episodes, with a row for each name; None if no row has such metrics."""
+    known = [(name, metrics.episodes) for name, metrics in rows if metrics is not None and metrics.episodes is not None]
+    if not known:
+        return None
+    ranked = any(episodes.outranks is not None for _, episodes in known)
+    names = ("outranks", "rank correlation") if ranked else ("hit", "early", "false")
+    return Figures(
+        ("by episode", *names, "experts", "negatives"),
+        tuple(
+            (name, *(_cell(each) for each in (_ranks if ranked else _shares)(episodes)), *_counts(episodes))
+            for name, episodes in known
+        ),
+        title,
+    )
+
+
+def episode_line(metrics: Metrics | None) -> str:
+    """A line that explains the columns of `episode_figures`; "" without metrics over episodes."""
+    episodes = metrics.episodes if metrics is not None else None
+    if episodes is None:
+        return ""
+    if episodes.outranks is not None:
+        ranks = "outranks: probability that an expert episode has a higher mean reward than a negative one"
+        return f"{ranks}; rank correlation: with true returns; [95 % interval over episodes]"
+    return (
+        "hit: experts paid at their goal; early: experts paid before it; false: negative episodes paid anywhere; "
+        "[95 % interval over episodes]"
+    )
+
+
+def _shares(episodes: EpisodeMetrics) -> tuple[Estimate | None, ...]:
+    return episodes.hit, episodes.early, episodes.false
+
+
+def _ranks(episodes: EpisodeMetrics) -> tuple[Estimate | None, ...]:
+    return episodes.outranks, episodes.correlation
+
+
+def _counts(episodes: EpisodeMetrics) -> tuple[str, str]:
+    return str(episodes.experts), str(episodes.negatives)
+
+
+def _cell(estimate: Estimate | None) -> str:
+    return "-" if estimate is None else f"{estimate.value:.3f} [{estimate.low:.2f}, {estimate.high:.2f}]"
 
 
 def accuracy_line(threshold: float | None) -> str:
@@ -57,23 +104,23 @@ class SeparationAccount(Account):
         if found is None:
             return "No valid reward was found."
         if found.held_out is None:
-            return f"On its training data, the reward {_parts(found.train)}. Nothing was held out to test it on."
-        return f"On held-out data, which no proposer saw, the reward {_parts(found.held_out)}."
+            return f"On its training data, {_judged(found.train)}. Nothing was held out to test it on."
+        return f"On held-out data, which no proposer saw, {_judged(found.held_out)}."
 
     def figures(self, evaluation: Evaluation) -> list[Figures]:
         """See `Account`. The first table is over all tasks. With several tasks, one table per task follows."""
         found = Separation.of(evaluation)
         if found is None:
             return []
-        tables = [metrics_figures([("train", found.train), ("held out", found.held_out)])]
-        for name, (train, held_out) in found.tasks.items() if len(found.tasks) > 1 else ():
-            tables.append(metrics_figures([(f"{name}, train", train), (f"{name}, held out", held_out)]))
-        return tables
+        by_episode = figures_by_episode(found)
+        return [*([by_episode] if by_episode else []), *map(metrics_figures, _sides(found))]
 
     def remarks(self, evaluation: Evaluation) -> list[str]:
         """See `Account`."""
         found = Separation.of(evaluation)
-        return [] if found is None else [accuracy_line(found.threshold)]
+        if found is None:
+            return []
+        return [line for line in (episode_line(found.train), accuracy_line(found.threshold)) if line]
 
     def details(self, evaluation: Evaluation) -> list[str]:
         """See `Account`."""
@@ -111,6 +158,7 @@ class SeparationAccount(Account):
         known = found.threshold is not None
         return [
             ("fitness", told),
+            *_paid(found),
             ("train", _said(found.train)),
             ("held out", _said(found.held_out, "" if known else f" ({BEST_HERE})")),
             ("monotonicity", _rising(found.monotonicity)),
@@ -132,6 +180,19 @@ class SeparationAccount(Account):
         return None if found is None else Calibrated(found.scale, found.offset, found.threshold)
 
 
+def figures_by_episode(found: Separation, title: str = "") -> Figures | None:
+    """The table of metrics over episodes, over all tasks and for each; None for a run of an older version."""
+    return episode_figures([row for rows in _sides(found) for row in rows], title)
+
+
+def _sides(found: Separation) -> list[list[tuple[str, Metrics | None]]]:
+    """Names and metrics on training and held-out data: over all tasks, and for each of several tasks."""
+    sides: list[list[tuple[str, Metrics | None]]] = [[("train", found.train), ("held out", found.held_out)]]
+    for name, (train, held_out) in found.tasks.items() if len(found.tasks) > 1 else ():
+        sides.append([(f"{name}, train", train), (f"{name}, held out", held_out)])
+    return sides
+
+
 def _row(name: str, metrics: Metrics | None) -> tuple[str, ...]:
     if metrics is None:
         return (name, *["-"] * (len(HEAD) - 1))
@@ -144,6 +205,25 @@ def _row(name: str, metrics: Metrics | None) -> tuple[str, ...]:
         str(metrics.experts),
         str(metrics.negatives),
     )
+
+
+def _judged(metrics: Metrics) -> str:
+    """A clause on the quality of a reward by episode, if known, and by state."""
+    episodes = metrics.episodes
+    if episodes is None:
+        return f"the reward {_parts(metrics)}"
+    experts = f"{episodes.experts} expert episode{'' if episodes.experts == 1 else 's'}"
+    negatives = f"{episodes.negatives} negative one{'' if episodes.negatives == 1 else 's'}"
+    if episodes.outranks is not None:
+        more = f"an expert episode outranks a negative one with probability {_cell(episodes.outranks)}"
+        return f"{more} by its mean reward ({experts}, {negatives}). By state, the reward {_parts(metrics)}"
+    if episodes.hit is None or episodes.early is None:
+        return f"the reward {_parts(metrics)}"
+    hit, early = (round(each.value * episodes.experts) for each in (episodes.hit, episodes.early))
+    told = f"the reward pays {hit} of {experts} at the goal and {early} before it"
+    if episodes.false is not None:
+        told += f", and {round(episodes.false.value * episodes.negatives)} of {negatives}"
+    return f"{told}. By state, it {_parts(metrics)}"
 
 
 def _parts(metrics: Metrics) -> str:
@@ -164,6 +244,31 @@ def _parts(metrics: Metrics) -> str:
 def states(count: int, name: str) -> str:
     """A number of states as text, such as "1 positive state"."""
     return f"{count:,} {name} state{'' if count == 1 else 's'}"
+
+
+def _paid(found: Separation) -> list[tuple[str, str]]:
+    """Pairs of name and text with the metrics over episodes, on training and held-out data."""
+    sides = [("train", found.train.episodes), ("held-out", found.held_out.episodes if found.held_out else None)]
+    known = [(side, episodes) for side, episodes in sides if episodes is not None]
+    lines = []
+    for name, role, told in (
+        ("hit", "experts", "expert episodes paid at the goal"),
+        ("early", "experts", "expert episodes paid before the goal"),
+        ("false", "negatives", "negative episodes paid anywhere"),
+    ):
+        cells = [
+            f"{round(share.value * getattr(episodes, role))} of {getattr(episodes, role)} {side}"
+            for side, episodes in known
+            if (share := getattr(episodes, name)) is not None
+        ]
+        lines += [(name, f"{', '.join(cells)} {told}")] if cells else []
+    for name, title, told in (
+        ("outranks", "outranks", "an expert episode has a higher mean reward than a negative one"),
+        ("correlation", "correlation", "Spearman, sums of rewards against true returns of episodes"),
+    ):
+        cells = [f"{_cell(rank)} {side}" for side, episodes in known if (rank := getattr(episodes, name)) is not None]
+        lines += [(title, f"{', '.join(cells)} ({told})")] if cells else []
+    return lines
 
 
 def _rising(tau: float | None) -> str:

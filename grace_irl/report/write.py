@@ -16,6 +16,7 @@ from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.separation import Separation
 from grace_irl.methods.registry import method
+from grace_irl.methods.separated import episode_line, figures_by_episode
 from grace_irl.report import data as datas
 from grace_irl.report import plots
 from grace_irl.report.account import account
@@ -143,6 +144,8 @@ def _rendered(store: Store, config: Config, data: datas.Data, expansion: Expansi
         best=best,
         told=told,
         separation=separation,
+        by_episode=figures_by_episode(separation, "How the reward pays whole episodes") if separation else None,
+        episode_line=episode_line(separation.train) if separation else "",
         verdict=told.verdict(evaluation) if evaluation else "No valid reward was found.",
         log_pi=flat(config).get("fitness.log_pi", ""),
         warnings=_warnings(best, separation, evidence),

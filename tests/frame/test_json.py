@@ -38,7 +38,7 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, An
 
 
 def test_fit_and_score(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    metrics = {"fitness", "auc", "accuracy", "separated", "experts", "negatives"}
+    metrics = {"fitness", "auc", "accuracy", "separated", "experts", "negatives", "episodes"}
     fitted = printed(capsys, "fit", "--demos", str(DEMOS), "--out", str(tmp_path / "run"), "--workers", "1")
     assert not set(fitted) - named("fit")
     assert set(fitted["train"]) == metrics

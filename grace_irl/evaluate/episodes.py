@@ -1,0 +1,161 @@
+"""Metrics of a reward over whole episodes, with 95 % confidence intervals over episodes.
+
+Metrics over states hide how often a reward fails: a few wrong states among thousands hardly change an accuracy, but may
+lie in every episode.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.stats import binomtest, rankdata
+
+from grace_irl.demos.labels import Labelled
+from grace_irl.demos.trajectory import LabelRule
+from grace_irl.evaluate.separation import EpisodeMetrics, Estimate
+
+Floats = NDArray[np.float64]
+Marks = NDArray[np.bool_]
+
+Z = 1.959963984540054
+"""The 0.975 quantile of the standard normal distribution."""
+
+
+@dataclass(frozen=True, eq=False)
+class Episodes:
+    """Labels of n rows, grouped by m episodes. A row is a state or, for rewards of transitions, a transition.
+
+    Attributes:
+        rule: the label rule.
+        starts: `(m,)` first row of each episode.
+        positive: `(n,)` True for positive rows.
+        before: `(n,)` True for rows of expert episodes before the first positive row.
+        expert: `(m,)` True for episodes with a positive row.
+        returns: `(m,)` true returns, or None if an episode lacks true rewards.
+    """
+
+    rule: LabelRule
+    starts: NDArray[np.int64]
+    positive: Marks
+    before: Marks
+    expert: Marks
+    returns: Floats | None
+
+    @classmethod
+    def of(cls, items: Sequence[Labelled], rule: LabelRule, *, takes_action: bool) -> Episodes:
+        """The episodes of labelled trajectories. Trajectories without a row are left out.
+
+        The rows are those of `grace_irl.evaluate.columns.columns`.
+        """
+        first = 1 if takes_action else 0
+        marks = [item.positive[first:] for item in items]
+        kept = [n for n, each in enumerate(marks) if len(each)]
+        marks = [marks[n] for n in kept]
+        lengths = np.array([len(each) for each in marks], dtype=np.int64)
+        goals = [int(each.argmax()) if each.any() else 0 for each in marks]
+        before = [np.arange(len(each)) < goal for each, goal in zip(marks, goals, strict=True)]
+        rewards = [items[n].trajectory.rewards for n in kept]
+        known = [float(each.sum()) for each in rewards if each is not None]
+        return cls(
+            rule,
+            np.cumsum(lengths) - lengths,
+            np.concatenate([*marks, np.zeros(0, np.bool_)]),
+            np.concatenate([*before, np.zeros(0, np.bool_)]),
+            np.array([bool(each.any()) for each in marks], dtype=np.bool_),
+            np.array(known) if len(known) == len(rewards) else None,
+        )
+
+    @classmethod
+    def by_task(cls, items: Sequence[Labelled], rule: LabelRule, *, takes_action: bool) -> dict[str, Episodes]:
+        """The episodes of each task."""
+        tasks = dict.fromkeys(item.task for item in items)
+        return {
+            name: cls.of([item for item in items if item.task == name], rule, takes_action=takes_action)
+            for name in tasks
+        }
+
+    def metrics(self, values: Floats, threshold: float) -> EpisodeMetrics:
+        """Measure rewards `(n,)` at a threshold."""
+        experts = int(self.expert.sum())
+        negatives = len(self.expert) - experts
+        found = EpisodeMetrics(experts, negatives)
+        if not len(self.expert):
+            return found
+        if self.rule == "all":
+            return EpisodeMetrics(
+                experts, negatives, outranks=self._outranks(values), correlation=self._correlation(values)
+            )
+        paid = values > threshold
+        hit, early = (self._any(paid & rows)[self.expert] for rows in (self.positive, self.before))
+        false = self._any(paid)[~self.expert]
+        return EpisodeMetrics(experts, negatives, *(share(int(each.sum()), len(each)) for each in (hit, early, false)))
+
+    def _any(self, rows: Marks) -> Marks:
+        """For each episode, whether one of its rows is marked, `(m,)`."""
+        found: Marks = np.logical_or.reduceat(rows, self.starts)
+        return found
+
+    def _outranks(self, values: Floats) -> Estimate | None:
+        lengths = np.diff([*self.starts, len(values)])
+        means = np.add.reduceat(values, self.starts) / lengths
+        experts, negatives = means[self.expert], np.sort(means[~self.expert])
+        if not len(experts) or not len(negatives):
+            return None
+        wins = np.searchsorted(negatives, experts, "left") + np.searchsorted(negatives, experts, "right")
+        return outranking(float(wins.sum()) / (2 * len(experts) * len(negatives)), len(experts), len(negatives))
+
+    def _correlation(self, values: Floats) -> Estimate | None:
+        if self.returns is None or len(self.returns) < 3:
+            return None
+        ours, true = rankdata(np.add.reduceat(values, self.starts)), rankdata(self.returns)
+        if np.ptp(ours) == 0 or np.ptp(true) == 0:
+            return None
+        return correlated(float(np.corrcoef(ours, true)[0, 1]), len(true))
+
+
+@lru_cache(maxsize=4096)
+def share(count: int, of: int) -> Estimate | None:
+    """The share `count / of` with Wilson's score interval; None if `of` is 0."""
+    if not of:
+        return None
+    interval = binomtest(count, of).proportion_ci(method="wilson")
+    return Estimate(count / of, float(interval.low), float(interval.high))
+
+
+@lru_cache(maxsize=4096)
+def outranking(value: float, experts: int, negatives: int) -> Estimate:
+    """A probability of outranking (AUC) with the interval of method 5 of Newcombe (2006, Statistics in Medicine 25).
+
+    The interval is the set of probabilities from which `value` is at most `Z` standard errors away. The standard error
+    is that of Hanley and McNeil (1982), with both sample sizes replaced by their mean.
+    """
+    more = (experts + negatives) / 2 - 1
+
+    def beyond(p: float) -> float:
+        variance = p * (1 - p) * (1 + more * ((1 - p) / (2 - p) + p / (1 + p))) / (experts * negatives)
+        return (p - value) ** 2 - Z * Z * variance
+
+    edge = 1e-9  # the variance is 0 at the ends, where `beyond` may have further roots
+    low = 0.0 if value <= edge else brentq(beyond, 0.0, min(value, 1 - edge))
+    high = 1.0 if value >= 1 - edge else brentq(beyond, max(value, edge), 1.0)
+    return Estimate(value, float(low), float(high))
+
+
+def correlated(value: float, episodes: int) -> Estimate:
+    """Spearman's rank correlation with the interval of Bonett and Wright (2000), on the scale of Fisher's z.
+
+    At ±1, where z is infinite, the interval is computed halfway to the next possible correlation.
+    """
+    if episodes <= 3:
+        return Estimate(value, -1.0, 1.0)
+    most = 1 - 6 / (episodes * (episodes * episodes - 1))
+    inner = min(max(value, -most), most)
+    reach = Z * math.sqrt((1 + inner * inner / 2) / (episodes - 3))
+    low, high = math.tanh(math.atanh(inner) - reach), math.tanh(math.atanh(inner) + reach)
+    return Estimate(value, min(low, value), max(high, value))
