@@ -1,0 +1,98 @@
+"""Fulfilment of other instructions: whether a stored episode of BabyAI does what another text says, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grace_irl.demos.trajectory import Trajectory
+from grace_irl.states.grid import GRID
+
+
+@dataclass(frozen=True)
+class Fulfilment:
+    """The moment at which an episode fulfils an instruction.
+
+    Attributes:
+        at: index of the first state at which the instruction is fulfilled; None if the episode never fulfils it.
+    """
+
+    at: int | None
+
+    def by(self, state: int) -> bool:
+        """Whether the instruction is fulfilled at or before the state with this index."""
+        return self.at is not None and self.at <= state
+
+
+def fulfilments(trajectory: Trajectory, instructions: Sequence[str]) -> list[Fulfilment | None]:
+    """Decide for each instruction when the episode fulfils it. The episode is replayed once for all instructions.
+
+    The world comes from the first state alone: MiniGrid decodes it, and a bare environment replays the actions. The
+    trajectory's own instruction, its rewards and its origin play no part, and no environment is made by a name.
+
+    The verifiers of BabyAI decide (`Instr.verify`), as in the environment: "open" and "pick up" count only when the
+    agent opens or picks up, and "go to" as soon as the agent faces the object, in the first state too. An instruction
+    that names an object which is not in the world is never fulfilled.
+
+    Args:
+        trajectory: an episode with states of the view "minigrid-full", and with its actions.
+        instructions: texts of BabyAI, or of our own levels (`grace_irl.rl.levels`).
+
+    Returns:
+        One result for each instruction, in order. None means doubtful: the text is not in the grammar, or it has no
+        clear meaning in this world (`grace_irl.rl.instructions.parse`). All results are None if MiniGrid is not
+        installed, if actions are missing, if the states are of another kind, view or code, or if the replay does not
+        give exactly the stored states.
+    """
+    doubtful: list[Fulfilment | None] = [None] * len(instructions)
+    if not GRID.recognises(trajectory.states):
+        return doubtful
+    try:
+        from grace_irl.rl.replay import ReplayedLevel, actions_of
+    except ImportError:
+        return doubtful
+    states: Any = trajectory.states
+    actions = actions_of(trajectory.actions, trajectory.num_steps)
+    if actions is None:
+        return doubtful
+    try:
+        level = ReplayedLevel(states[0])
+    except ValueError:
+        return doubtful
+    found = _verified(level, states, actions, instructions)
+    return doubtful if found is None else [found.get(text) for text in instructions]
+
+
+def fulfilled(trajectory: Trajectory, instruction: str, until: int) -> bool | None:
+    """Whether the episode fulfils an instruction at or before the state with index `until`; None if that is doubtful.
+
+    For several instructions, `fulfilments` replays the episode only once.
+    """
+    (found,) = fulfilments(trajectory, [instruction])
+    return None if found is None else found.by(until)
+
+
+def _verified(level: Any, states: Any, actions: Sequence[Any], texts: Sequence[str]) -> dict[str, Fulfilment] | None:
+    """Results by text, without doubtful texts; None if the level does not go through the stored states."""
+    from grace_irl.rl.instructions import parse
+    from grace_irl.rl.views import encode_grid
+
+    tasks: dict[str, Any] = {text: task for text in dict.fromkeys(texts) if (task := parse(text, level)) is not None}
+    found = dict.fromkeys(tasks, Fulfilment(None))
+    for index, action in enumerate([level.actions.done, *actions]):  # the first action stands for state 0 alone
+        if index:
+            level.step(action)
+        if not np.array_equal(encode_grid(level), states[index]):
+            return None
+        for text, task in list(tasks.items()):
+            if action == level.actions.drop:
+                level.update_objs_poss(task)
+            status = task.verify(action)
+            if status == "success":
+                found[text] = Fulfilment(index)
+            if status != "continue":
+                del tasks[text]
+    return found

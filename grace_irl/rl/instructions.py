@@ -1,0 +1,172 @@
+"""Parser of instructions of BabyAI and of our own levels. This module requires MiniGrid."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from minigrid.core.constants import COLOR_NAMES
+from minigrid.core.world_object import WorldObj
+from minigrid.envs.babyai.core.roomgrid_level import RejectSampling
+from minigrid.envs.babyai.core.verifier import (
+    OBJ_TYPES,
+    ActionInstr,
+    AfterInstr,
+    AndInstr,
+    BeforeInstr,
+    GoToInstr,
+    Instr,
+    ObjDesc,
+    OpenInstr,
+    PickupInstr,
+    PutNextInstr,
+    SeqInstr,
+)
+
+from grace_irl.rl.levels import LEFT, RIGHT, OpenMatchingInstr, PlaceBetweenInstr, SortColorsInstr, cell_of
+
+THEN, AFTER, AND = ", then ", " after you ", " and "
+LOCATIONS = {" on your left": "left", " on your right": "right", " in front of you": "front", " behind you": "behind"}
+_COLOR, _TYPE = "|".join(COLOR_NAMES), "|".join(OBJ_TYPES)
+_THING = rf"(?:the|a)(?: (?:{_COLOR}))? (?:{_TYPE}|object)(?:{'|'.join(LOCATIONS)})?"
+_PARTS = re.compile(rf"(?:the|a)(?: ({_COLOR}))? ({_TYPE}|object)({'|'.join(LOCATIONS)})?")
+_ACTION = re.compile(rf"(go to|pick up|open) ({_THING})")
+_PUT_NEXT = re.compile(rf"put ({_THING}) next to ({_THING})")
+_NAMED = rf"the ({_COLOR}) ({_TYPE})"
+_PLACE_BETWEEN = re.compile(rf"put {_NAMED} between {_NAMED} and {_NAMED}")
+
+
+class NeverInstr(ActionInstr):
+    """A task that nothing fulfils, because it names an object that is not in the world."""
+
+    def surface(self, env: Any) -> str:  # noqa: ARG002
+        """The empty text."""
+        return ""
+
+    def verify_action(self, action: Any) -> str:  # noqa: ARG002
+        """Return "continue"."""
+        return "continue"
+
+
+def parse(text: str, level: Any) -> Instr | None:
+    """The instruction with this text, for a level; None if the text is no instruction, or has no clear meaning there.
+
+    The grammar is that of `Instr.surface` in BabyAI, and that of the missions of our own levels. Articles are ignored,
+    as BabyAI's verifier ignores them: any ball fulfils "go to the ball" and "go to a ball". Actions are not strict,
+    because the text does not tell strict actions from others.
+
+    The meaning is not clear if the level would not give the instruction: a door to open is open from the start, an
+    object lies in its place from the start, or several objects fit where our own levels have one.
+
+    Args:
+        text: the instruction.
+        level: a level of BabyAI in the state in which its episode begins. It is not changed, except that an instruction
+            of SortColors sets its attribute `balls`.
+    """
+    task = _parsed(text, level)
+    return task if task is not None and _is_open(task, level) else None
+
+
+def actions_in(task: Any) -> Iterator[Any]:
+    """The single actions of an instruction, in the order of its text."""
+    if isinstance(task, SeqInstr):
+        yield from actions_in(task.instr_a)
+        yield from actions_in(task.instr_b)
+    else:
+        yield task
+
+
+def _is_open(task: Instr, level: Any) -> bool:
+    """Whether there is something to do for each action, as in the instructions that a level gives."""
+    try:
+        level.validate_instrs(task)
+    except RejectSampling:
+        return False
+    task.reset_verifier(level)
+    return not any(_is_done(action, level) for action in actions_in(task))
+
+
+def _is_done(action: Any, level: Any) -> bool:
+    if isinstance(action, OpenInstr):
+        return any(door.is_open for door in action.desc.obj_set)
+    if isinstance(action, PlaceBetweenInstr):
+        return cell_of(action.moved.cur_pos) in action.cells()
+    return isinstance(action, SortColorsInstr) and all(map(level.in_its_room, level.balls))
+
+
+def _parsed(text: str, level: Any) -> Instr | None:
+    if match := _PLACE_BETWEEN.fullmatch(text):
+        return _place_between(match.groups(), level)
+    if text == OpenMatchingInstr("red").surface(level):
+        return _open_matching(level)
+    if text == SortColorsInstr().surface(level):
+        return _sort_colors(level)
+    for separator, sequence in ((THEN, BeforeInstr), (AFTER, AfterInstr)):
+        if separator in text:
+            one, _, other = text.partition(separator)
+            parts = _clause(one), _clause(other)
+            return sequence(*parts) if None not in parts else None
+    return _clause(text)
+
+
+def _clause(text: str) -> Instr | None:
+    """One action, or two actions joined by "and"."""
+    if AND not in text:
+        return _action(text)
+    one, _, other = text.partition(AND)
+    parts = _action(one), _action(other)
+    return AndInstr(*parts) if None not in parts else None
+
+
+def _action(text: str) -> Instr | None:
+    if match := _PUT_NEXT.fullmatch(text):
+        moved, fixed = map(_description, match.groups())
+        return PutNextInstr(moved, fixed) if moved.type != "door" else None
+    match = _ACTION.fullmatch(text)
+    if match is None:
+        return None
+    verb, thing = match[1], _description(match[2])
+    if verb == "go to":
+        return GoToInstr(thing)
+    if verb == "open":
+        return OpenInstr(thing) if thing.type == "door" else None
+    return PickupInstr(thing) if thing.type != "door" else None
+
+
+def _description(text: str) -> ObjDesc:
+    match = _PARTS.fullmatch(text)
+    assert match is not None  # `_THING` has the same form
+    color, kind, location = match.groups()
+    return ObjDesc(None if kind == "object" else kind, color, LOCATIONS.get(location))
+
+
+def _place_between(words: tuple[str, ...], level: Any) -> Instr | None:
+    found = [_things(level, kind, color) for color, kind in zip(words[::2], words[1::2], strict=True)]
+    if not all(found):
+        return NeverInstr()
+    if max(map(len, found)) > 1:
+        return None
+    (moved,), (one,), (other,) = found
+    return PlaceBetweenInstr(moved, (one, other)) if len({id(moved), id(one), id(other)}) == 3 else None
+
+
+def _open_matching(level: Any) -> Instr | None:
+    colors = {key.color for key in _things(level, "key")}
+    if not colors:
+        return NeverInstr()
+    return OpenMatchingInstr(colors.pop()) if len(colors) == 1 else None
+
+
+def _sort_colors(level: Any) -> Instr | None:
+    red, blue = (_things(level, "ball", color) for color in ("red", "blue"))
+    if not (red and blue):
+        return NeverInstr()
+    if len(red) + len(blue) > 2 or (level.num_cols, level.num_rows) != (2, 1):
+        return None
+    level.balls = {red[0]: RIGHT, blue[0]: LEFT}
+    return SortColorsInstr()
+
+
+def _things(level: Any, kind: str, color: str | None = None) -> list[WorldObj]:
+    return [cell for cell in level.grid.grid if cell is not None and cell.type == kind and color in (None, cell.color)]
