@@ -2,10 +2,10 @@
 
 PlaceBetween, OpenMatchingDoor and SortColors, each fitted by the synthesiser to 8 expert and 8 random trajectories
 (misses: unseen), and to these with 8 near misses among the negatives (misses: shown), on plain data and on a scrambled
-copy. Near misses are scripted (`babyai/near_misses.py`): the object dropped beside, an anchor moved so that the object
-lies between, a wrong door opened, one ball sorted, both balls dropped in the rooms where they were. Held out are 100
-experts, 100 random episodes and 100 near misses, which choose nothing; no draw is chosen from others. A fit ends after
-a number of programs, so that its result does not depend on how busy the machine is.
+copy. Near misses are scripted (`grace_irl/rl/level_deviations.py`): the object dropped beside, an anchor moved so that
+the object lies between, a wrong door opened, one ball sorted, both balls dropped in the rooms where they were. Held out
+are 100 experts, 100 random episodes and 100 near misses, which choose nothing; no draw is chosen from others. A fit
+ends after a number of programs, so that its result does not depend on how busy the machine is.
 
     python benchmarks/new_levels_recovery.py                                   # 36 fits, a minute or more each
     python benchmarks/new_levels_recovery.py --levels SortColors --draws 1 --source
@@ -28,7 +28,6 @@ from pathlib import Path
 
 import numpy as np
 from babyai.by_episode import Verdict, verdict
-from babyai.near_misses import MISSES, near_misses
 
 import grace_irl
 from grace_irl.atomic import write_atomically
@@ -37,8 +36,11 @@ from grace_irl.demos.scramble import ScrambleMap
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import GraceError
 from grace_irl.rl.collect import collect
+from grace_irl.rl.level_deviations import SCRIPTS
 
 TRAIN, HELD_OUT = 8, 100
+MISSES = {level.__name__: tuple(scripts) for level, scripts in SCRIPTS.items()}
+"""Kinds of near misses of each level."""
 SEEN = {"unseen": False, "shown": True}
 Data = Mapping[str, Demonstrations]
 """Episodes by kind: "expert", "random", and each near miss of the level."""
@@ -112,11 +114,13 @@ def episodes(level: str, seed: int, part: str, folder: Path) -> Data:
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
             start = first + 125_000 * place
+            name = f"BabyAI-{level}-v0"
             if kind in MISSES[level]:
-                save(near_misses(level, kind, count // len(MISSES[level]), start), path)
+                wanted = count // len(MISSES[level])
+                save(collect(name, "bot", wanted, "negative", start, near_miss=kind), path)
             else:
                 policy, role = ("bot", "expert") if kind == "expert" else ("random", "negative")
-                save(collect(f"BabyAI-{level}-v0", policy, count, role, seed=start), path)
+                save(collect(name, policy, count, role, seed=start), path)
         found[kind] = load([path])
     return found
 

@@ -1,1 +1,1 @@
-"""Material for the benchmarks of our own BabyAI levels: near misses, and a reward judged by episode."""
+"""Material for the benchmark of our own BabyAI levels: a reward judged by episode."""

@@ -33,6 +33,9 @@ def collect(
     keep_successes: Annotated[
         bool, typer.Option("--keep-successes", help="Keep negatives that reach the goal.")
     ] = False,
+    near_miss: Annotated[
+        bool, typer.Option("--near-miss", help="Let the bot do another task of the same world (BabyAI negatives).")
+    ] = False,
     task: Annotated[str | None, typer.Option(help="Task name; by default the environment's id.")] = None,
     kind: Kind = None,
     format_: Annotated[str | None, typer.Option("--format", help=f"{', '.join(get_args(Format))}.")] = None,
@@ -80,6 +83,7 @@ def collect(
             seed,
             max_steps=max_steps,
             keep_successes=keep_successes,
+            near_miss=near_miss,
             task=task,
             kind=kind or "",
             tally=tally,

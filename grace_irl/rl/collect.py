@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,16 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, Role, Traj
 from grace_irl.errors import GraceError, InputError
 from grace_irl.rewards.view import StateView
 from grace_irl.rl.environments import make, quiet
-from grace_irl.rl.policies import ActingPolicy, PolicyFailureError, make_policy
+from grace_irl.rl.near_miss import NO_OTHER_TASK, OUT_OF_TIME, RIGHT_TASK_DONE, NearMissPolicy
+from grace_irl.rl.policies import ActingPolicy, PolicyDoneError, PolicyFailureError, make_policy
 
 PATIENCE = 10
 """Collection fails if more than PATIENCE * (1 + number of kept episodes) episodes failed or were left out. The policy
 is then not good enough for this environment."""
+
+WORLDS = 100
+"""Collection of near misses also fails if more than WORLDS * (1 + number of kept episodes) worlds have no other task.
+Such a world costs no episode."""
 
 
 @dataclass
@@ -28,7 +33,8 @@ class EpisodeTally:
     Attributes:
         kept: episodes in the resulting set of demonstrations.
         dropped_successes: negative episodes left out because they reached the goal.
-        failures: episodes left out because the policy failed or an expert missed the goal, by reason.
+        failures: episodes left out because the policy failed, an expert missed the goal, or a near miss was none
+            (`grace_irl.rl.near_miss`), by reason.
     """
 
     kept: int = 0
@@ -58,6 +64,7 @@ def collect(
     *,
     max_steps: int | None = None,
     keep_successes: bool = False,
+    near_miss: bool | str = False,
     task: str | None = None,
     kind: str = "",
     alarm_s: float = 5.0,
@@ -69,6 +76,15 @@ def collect(
     If the environment has a goal, an expert's episode that misses the goal is left out. A negative episode that reaches
     the goal is left out too, because it would be a false negative.
 
+    In a near miss (`near_miss`), BabyAI's bot does another task of the same world, such as going to another object. The
+    instruction and the rewards are those of the right task, so all rewards are 0. An episode in which the right task
+    gets done is left out.
+
+    A near miss stops when the other task is done. It is then `truncated` and not `terminated`, because the environment
+    did not end it. So the label rule that follows from endings stays "last" (`grace_irl.demos.label_rule`), and readers
+    without rewards do not take the episode for a success. If the environment itself ends the episode with a failure,
+    such as at a wrong door in BabyAI-OpenMatchingDoor-v0, the episode is `terminated`, as it would be for any policy.
+
     Args:
         env_id: Gymnasium id.
         policy: "bot", "random", or a checkpoint's path.
@@ -77,6 +93,8 @@ def collect(
         seed: seed from which the seeds of all episodes are drawn. The same seed gives the same set.
         max_steps: time limit of an episode in steps; None keeps the environment's own limit.
         keep_successes: whether to keep negative episodes that reached the goal.
+        near_miss: whether the bot does another task than the instruction says. The name of a deviation, for example
+            "other order", is the only one to draw.
         task: task name; the environment's id by default.
         kind: name of the states' kind, if the observation space fits several kinds, for example "grid" or "image".
             With "", the values of the states decide.
@@ -85,31 +103,37 @@ def collect(
         progress: callback with the number of trajectories kept so far.
 
     Raises:
-        InputError: an argument is invalid.
-        GraceError: too many episodes failed or were left out (`PATIENCE`).
+        InputError: an argument is invalid, or the level has no near misses.
+        GraceError: too many episodes failed or were left out (`PATIENCE`, `WORLDS`).
     """
+    if near_miss:
+        _require_near_miss(policy, role, keep_successes=keep_successes)
     if episodes < 1:
         raise InputError(f"--episodes {episodes}; expected at least 1")
     if seed < 0:
         raise InputError(f"--seed {seed}; expected 0 or more")
     count = EpisodeTally() if tally is None else tally
-    actor = make_policy(policy, env_id, alarm_s=alarm_s)
+    actor: ActingPolicy
+    if near_miss:
+        actor = NearMissPolicy(env_id, near_miss if isinstance(near_miss, str) else "", alarm_s)
+    else:
+        actor = make_policy(policy, env_id, alarm_s=alarm_s)
     environment, view = make(env_id, max_steps=max_steps, kind=kind)
     try:
         seeds = np.random.default_rng(seed)
         kept: list[Demonstration] = []
         while len(kept) < episodes:
-            lost = count.failures.total() + count.dropped_successes
-            if lost > PATIENCE * (1 + len(kept)):
-                raise GraceError(
-                    f"{env_id}: {len(kept)} of {episodes} episodes after {lost} that do not serve "
-                    f"({'; '.join(count.lines())}); expected a level within the policy's reach"
-                )
+            _check_losses(count, len(kept), episodes, env_id)
             try:
                 trajectory, success = rollout(environment, view, actor, int(seeds.integers(2**31 - 1)))
             except PolicyFailureError as error:
                 count.failures[str(error)] += 1
                 continue
+            if isinstance(actor, NearMissPolicy):
+                if success or (trajectory.truncated and not actor.done):
+                    count.failures[RIGHT_TASK_DONE if success else OUT_OF_TIME] += 1
+                    continue
+                trajectory = replace(trajectory, source=f"{trajectory.source}, near miss, {actor.deed}")
             if role == "negative" and success and not keep_successes:
                 count.dropped_successes += 1
                 continue
@@ -129,8 +153,43 @@ def collect(
     return Demonstrations(metadata, tuple(kept), choice=choice)
 
 
+def _check_losses(count: EpisodeTally, kept: int, episodes: int, env_id: str) -> None:
+    """Check that not too many episodes were left out.
+
+    Raises:
+        InputError: no world has another task for a near miss.
+        GraceError: too many episodes were left out for other reasons.
+    """
+    lost, poor = count.failures.total() + count.dropped_successes, count.failures[NO_OTHER_TASK]
+    if lost - poor <= PATIENCE * (1 + kept) and poor <= WORLDS * (1 + kept):
+        return
+    if lost == poor and not kept:
+        raise InputError(
+            f"{env_id}: no near misses, because none of {poor} worlds has another task of the form of its instruction; "
+            "expected a level with other objects to choose from, for --near-miss"
+        )
+    raise GraceError(
+        f"{env_id}: {kept} of {episodes} episodes after {lost} that do not serve "
+        f"({'; '.join(count.lines())}); expected a level within the policy's reach"
+    )
+
+
+def _require_near_miss(policy: str, role: Role, *, keep_successes: bool) -> None:
+    """Check that settings suit near misses.
+
+    Raises:
+        InputError: another role than negative, another policy than the bot, or successes are to be kept.
+    """
+    if role != "negative":
+        raise InputError(f"--near-miss with --role {role}; expected --role negative: the bot does another task")
+    if policy != "bot":
+        raise InputError(f"--near-miss with --policy {policy}; expected --policy bot, which can do another task")
+    if keep_successes:
+        raise InputError("--near-miss with --keep-successes; expected one of them: a near miss never reaches the goal")
+
+
 def rollout(environment: Any, view: StateView, policy: ActingPolicy, seed: int) -> tuple[Trajectory, bool]:
-    """Play one episode to its end.
+    """Play one episode to its end, or until the policy is done.
 
     Returns:
         The trajectory with its final state, and whether it reached the goal.
@@ -148,7 +207,11 @@ def rollout(environment: Any, view: StateView, policy: ActingPolicy, seed: int) 
     log_probs: list[float | None] = []
     terminated = truncated = False
     while not (terminated or truncated):
-        action, log_prob = policy.act(states[-1])
+        try:
+            action, log_prob = policy.act(states[-1])
+        except PolicyDoneError:
+            truncated = True
+            break
         observation, reward, terminated, truncated, _ = environment.step(action)
         states.append(view.state(environment, observation))
         actions.append(action)

@@ -23,6 +23,10 @@ class PolicyFailureError(GraceError):
     """The policy could not continue this episode. Another episode may succeed."""
 
 
+class PolicyDoneError(GraceError):
+    """The policy has done all that it was to do in this episode, and the environment has not ended it."""
+
+
 class ActingPolicy(Protocol):
     """A policy that acts in one environment."""
 
@@ -35,6 +39,7 @@ class ActingPolicy(Protocol):
 
         Raises:
             PolicyFailureError: the policy is stuck in this episode.
+            PolicyDoneError: the episode is to end here.
         """
         ...
 

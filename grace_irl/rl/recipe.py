@@ -33,6 +33,7 @@ class FileRecipe:
         seed: seed from which the seeds of all episodes are drawn.
         max_steps: time limit of an episode in steps; 0 keeps the environment's own limit.
         keep_successes: whether to keep negative episodes that reached the goal.
+        near_miss: whether the bot does another task of the same world (`grace_irl.rl.near_miss`).
     """
 
     out: str
@@ -43,6 +44,7 @@ class FileRecipe:
     seed: int = 0
     max_steps: int = 0
     keep_successes: bool = False
+    near_miss: bool = False
 
 
 def read_recipe(path: str | Path) -> tuple[FileRecipe, ...]:
@@ -84,6 +86,7 @@ def run_recipe(path: str | Path, *, force: bool = False) -> Iterator[tuple[Path,
             recipe.seed,
             max_steps=recipe.max_steps or None,
             keep_successes=recipe.keep_successes,
+            near_miss=recipe.near_miss,
             tally=tally,
         )
         out = folder / recipe.out

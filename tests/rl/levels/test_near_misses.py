@@ -1,4 +1,4 @@
-"""Near misses of our own levels (`benchmarks/babyai`): what they do, and how a reward is judged on them."""
+"""Near misses of our own levels: what they do, and how a reward is judged on them (`benchmarks/babyai`)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("minigrid")
 
+from grace_irl.rl.collect import collect
 from grace_irl.rl.levels import Cell, between, cell_of
 from tests.demos.equality import assert_same
 
@@ -29,13 +30,6 @@ def benchmarks() -> Iterator[None]:
     sys.path.remove(BENCHMARKS)
 
 
-@pytest.fixture(scope="module")
-def modules() -> tuple[Any, Any]:
-    from babyai import by_episode, near_misses
-
-    return near_misses, by_episode
-
-
 def things(trajectory: Any) -> list[tuple[Cell | None, ...]]:
     """Where the object and the two others are, in each state: None where an object is carried."""
     moved, _, ends = trajectory.extra_info.removeprefix("put ").partition(" between ")
@@ -51,32 +45,32 @@ def where(state: Any, kind: int, color: int) -> Cell | None:
     return cell_of(cells[0]) if len(cells) else None
 
 
-def episodes(modules: Any, level: str, kind: str) -> list[Any]:
-    found = modules[0].near_misses(level, kind, EPISODES, seed=3)
+def episodes(level: str, kind: str) -> list[Any]:
+    found = collect(f"BabyAI-{level}-v0", "bot", EPISODES, "negative", 3, near_miss=kind)
     assert len(found) == EPISODES
     assert all(item.role == "negative" and not item.trajectory.rewards.any() for item in found)
     assert len({item.trajectory.digest for item in found}) > EPISODES / 2
     return [item.trajectory for item in found]
 
 
-def test_an_object_dropped_beside_lies_next_to_an_end_and_not_between(modules: Any) -> None:
-    for trajectory in episodes(modules, "PlaceBetween", "beside"):
+def test_an_object_dropped_beside_lies_next_to_an_end_and_not_between() -> None:
+    for trajectory in episodes("PlaceBetween", "beside"):
         *_, before, (there, one, other) = things(trajectory)
         assert before[0] is None
         assert 1 in {abs(there[0] - x) + abs(there[1] - y) for x, y in (one, other)}
         assert there not in between(one, other)
 
 
-def test_a_moved_anchor_has_the_object_between(modules: Any) -> None:
-    for trajectory in episodes(modules, "PlaceBetween", "anchor"):
+def test_a_moved_anchor_has_the_object_between() -> None:
+    for trajectory in episodes("PlaceBetween", "anchor"):
         first, *_, before, (there, one, other) = things(trajectory)
         assert None in before[1:]
         assert there == first[0]
         assert there in between(one, other)
 
 
-def test_a_wrong_door_is_of_another_colour_than_the_key(modules: Any) -> None:
-    for trajectory in episodes(modules, "OpenMatchingDoor", "wrong door"):
+def test_a_wrong_door_is_of_another_colour_than_the_key() -> None:
+    for trajectory in episodes("OpenMatchingDoor", "wrong door"):
         last = trajectory.states[-1]
         ((color,),) = last[(last[..., 0] == DOOR) & (last[..., 2] == 0)][:, 1:2]
         assert where(last, KEY, color) is None
@@ -91,26 +85,27 @@ def rooms(trajectory: Any) -> list[tuple[bool | None, bool | None]]:
     return [(red, blue) for red, blue in found]
 
 
-def test_one_ball_has_changed_rooms_at_the_end(modules: Any) -> None:
-    ends = {rooms(trajectory)[-1] for trajectory in episodes(modules, "SortColors", "one ball")}
+def test_one_ball_has_changed_rooms_at_the_end() -> None:
+    ends = {rooms(trajectory)[-1] for trajectory in episodes("SortColors", "one ball")}
     assert ends == {(True, True), (False, False)}
 
 
-def test_balls_that_are_moved_about_stay_in_their_rooms(modules: Any) -> None:
-    for trajectory in episodes(modules, "SortColors", "same rooms"):
+def test_balls_that_are_moved_about_stay_in_their_rooms() -> None:
+    for trajectory in episodes("SortColors", "same rooms"):
         assert set(rooms(trajectory)) == {(False, True), (None, True), (False, None)}
         *_, before, last = trajectory.states
         assert where(before, BALL, COLORS.index("blue")) is None
         assert where(last, BALL, COLORS.index("blue")) is not None
 
 
-def test_the_same_seed_gives_the_same_near_misses(modules: Any) -> None:
-    one, two = (modules[0].near_misses("PlaceBetween", "beside", 3, seed=9) for _ in range(2))
+def test_the_same_seed_gives_the_same_near_misses() -> None:
+    one, two = (collect("BabyAI-PlaceBetween-v0", "bot", 3, "negative", 9, near_miss="beside") for _ in range(2))
     assert_same(one, two)
 
 
-def test_a_reward_is_judged_by_episode(modules: Any) -> None:
-    _, by_episode = modules
+def test_a_reward_is_judged_by_episode() -> None:
+    from babyai import by_episode
+
     experts = [np.array(values) for values in ([0.0, 1.0], [0.8, 0.2, 0.9], [0.0, 0.3])]
     negatives = {"near": [np.array([0.0, 0.7]), np.array([0.1])], "random": [np.array([0.5, 0.6, 0.2])] * 2}
     found = by_episode.verdict(experts, negatives, 0.5)

@@ -1,0 +1,97 @@
+"""Deviations from the tasks of our own levels: scripts of episodes that nearly do what the mission says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from grace_irl.rl.levels import (
+    Cell,
+    NoWayError,
+    OpenMatchingDoor,
+    PlaceBetween,
+    SortColors,
+    between,
+    cell_of,
+    step_towards,
+)
+
+Script = Callable[[Any, np.random.Generator], Iterator[Any]]
+"""A function from a level (unwrapped, reset) and a generator to the actions of one episode. It raises `NoWayError` if
+this room does not allow the deviation."""
+
+
+def dropped_beside(level: Any, rng: np.random.Generator) -> Iterator[Any]:
+    """Drop the object next to one of the two others, and not between them."""
+    instruction = level.instrs
+    start, ends = cell_of(instruction.moved.cur_pos), [cell_of(end.cur_pos) for end in instruction.ends]
+    yield from _acted(level, start, level.actions.pickup)
+    near = {cell for x, y in ends for cell in ((x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1))}
+    cells = [cell for cell in _free(level) if cell in near.difference(instruction.cells(), [start])]
+    yield from _acted(level, _one(cells, rng), level.actions.drop)
+
+
+def anchor_moved(level: Any, rng: np.random.Generator) -> Iterator[Any]:
+    """Drop one of the two others in such a cell that the object lies between them."""
+    instruction = level.instrs
+    moved, stays = (instruction.ends[i] for i in rng.permutation(2))
+    start, there, other = (cell_of(thing.cur_pos) for thing in (moved, instruction.moved, stays))
+    if not any(there in between(cell, other) for cell in (*_free(level), start, cell_of(level.agent_pos))):
+        raise NoWayError("no cell on the object's other side")
+    yield from _acted(level, start, level.actions.pickup)
+    cells = [cell for cell in _free(level) if there in between(cell, other)]
+    yield from _acted(level, _one(cells, rng), level.actions.drop)
+
+
+def wrong_door_opened(level: Any, rng: np.random.Generator) -> Iterator[Any]:
+    """Open a door of another colour, which ends the episode."""
+    (right,) = level.instrs.desc.obj_set
+    doors = [cell_of(door.cur_pos) for door in level.get_room(1, 1).doors if door is not right]
+    yield from _acted(level, _one(doors, rng), level.actions.toggle)
+
+
+def one_ball_sorted(level: Any, rng: np.random.Generator) -> Iterator[Any]:
+    """Drop one ball in its room, and leave the other one where it is."""
+    ball = list(level.balls)[rng.integers(2)]
+    yield from _acted(level, cell_of(ball.cur_pos), level.actions.pickup)
+    while level.carrying is not None:
+        yield level.plan()
+
+
+def balls_moved_about(level: Any, rng: np.random.Generator) -> Iterator[Any]:
+    """Drop both balls, in the order of the mission, each in the room where it was."""
+    for ball in level.balls:
+        start = cell_of(ball.cur_pos)
+        yield from _acted(level, start, level.actions.pickup)
+        room = level.room_from_pos(*start)
+        cells = [cell for cell in _free(level) if room.pos_inside(*cell) and cell != start]
+        yield from _acted(level, _one(cells, rng), level.actions.drop)
+
+
+SCRIPTS: dict[type, dict[str, Script]] = {
+    PlaceBetween: {"beside": dropped_beside, "anchor": anchor_moved},
+    OpenMatchingDoor: {"wrong door": wrong_door_opened},
+    SortColors: {"one ball": one_ball_sorted, "same rooms": balls_moved_about},
+}
+"""The scripts of each level, by the name of the deviation."""
+
+
+def _acted(level: Any, target: Cell, action: Any) -> Iterator[Any]:
+    """The actions with which the agent faces a cell, and then `action`."""
+    while (step := step_towards(level, target)) is not None:
+        yield step
+    yield action
+
+
+def _free(level: Any) -> list[Cell]:
+    """Cells in which the agent can drop something, except for its own."""
+    cells = [(x, y) for x in range(level.grid.width) for y in range(level.grid.height)]
+    return [cell for cell in cells if level.grid.get(*cell) is None and cell != cell_of(level.agent_pos)]
+
+
+def _one(cells: list[Cell], rng: np.random.Generator) -> Cell:
+    if not cells:
+        raise NoWayError("no such cell")
+    return cells[int(rng.integers(len(cells)))]

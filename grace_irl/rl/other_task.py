@@ -1,0 +1,144 @@
+"""Other tasks of a BabyAI world: instructions of the same form as the level's own, with another meaning."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+from minigrid.envs.babyai.core.roomgrid_level import RejectSampling
+from minigrid.envs.babyai.core.verifier import (
+    LOC_NAMES,
+    OBJ_TYPES,
+    AndInstr,
+    GoToInstr,
+    Instr,
+    ObjDesc,
+    OpenInstr,
+    PickupInstr,
+    PutNextInstr,
+    SeqInstr,
+)
+
+from grace_irl.rl.instructions import actions_in
+
+ON_ONE_OBJECT = (GoToInstr, OpenInstr, PickupInstr)
+"""Instructions with one description, `desc`."""
+
+
+DEVIATIONS = ("similar object", "other object", "exchanged", "other moved", "other fixed", "other order", "other part")
+"""Names of the ways in which another task differs from the right one."""
+
+
+def other_tasks(level: Any) -> dict[str, list[Instr]]:
+    """Instructions of the same form as the level's own, about things of the same world, with another meaning.
+
+    - go to, open, pick up: another description with the same parts (type, colour, location). It matches no object that
+      the right description matches. "similar object": it shares a part with the right one; "other object": none.
+    - put next to: "exchanged": both objects in the other's role; "other moved" and "other fixed": one of them replaced.
+    - sequences: "other order": the two parts of "then" or "after" in the other order; "other part": one action
+      replaced by another task of its form.
+
+    Args:
+        level: a BabyAI environment, unwrapped and just reset.
+
+    Returns:
+        The instructions by the name of the deviation; {} if the world has none. None of them is strict.
+    """
+    found: dict[str, list[Instr]] = {}
+    for name, task in _others(level.instrs, level):
+        if _is_valid(task, level):
+            found.setdefault(name, []).append(task)
+    return found
+
+
+def _others(right: Any, level: Any) -> Iterator[tuple[str, Instr]]:
+    """Other tasks of the form of `right`, each with the name of its deviation."""
+    if isinstance(right, PutNextInstr):
+        yield from _other_pairs(right, level)
+    elif isinstance(right, SeqInstr):
+        yield from _other_sequences(right, level)
+    elif isinstance(right, ON_ONE_OBJECT):
+        for description in _other_descriptions(right.desc, level):
+            if isinstance(right, OpenInstr) != (description.type == "door") and not isinstance(right, GoToInstr):
+                continue
+            name = "similar object" if _shares_a_part(right.desc, description) else "other object"
+            yield name, type(right)(description)
+
+
+def _other_pairs(right: PutNextInstr, level: Any) -> Iterator[tuple[str, Instr]]:
+    if right.desc_fixed.type != "door":
+        yield "exchanged", PutNextInstr(_copied(right.desc_fixed), _copied(right.desc_move))
+    for moved in _other_descriptions(right.desc_move, level):
+        if moved.type != "door":
+            yield "other moved", PutNextInstr(moved, _copied(right.desc_fixed))
+    for fixed in _other_descriptions(right.desc_fixed, level):
+        yield "other fixed", PutNextInstr(_copied(right.desc_move), fixed)
+
+
+def _other_sequences(right: SeqInstr, level: Any) -> Iterator[tuple[str, Instr]]:
+    one, two = right.instr_a, right.instr_b
+    alike = any(_is_alike(*pair) for pair in itertools.product(actions_in(one), actions_in(two)))
+    if not isinstance(right, AndInstr) and not alike:
+        yield "other order", type(right)(_copy_of(two), _copy_of(one))
+    for _, other in _others(one, level):
+        yield "other part", type(right)(other, _copy_of(two))
+    for _, other in _others(two, level):
+        yield "other part", type(right)(_copy_of(one), other)
+
+
+def _other_descriptions(right: ObjDesc, level: Any) -> Iterator[ObjDesc]:
+    """Descriptions with the same parts as `right` that match things of the world, but none that `right` matches."""
+    things = [cell for cell in level.grid.grid if cell is not None and cell.type in OBJ_TYPES]
+    types = sorted({thing.type for thing in things}) if right.type else [None]
+    colors = sorted({thing.color for thing in things}) if right.color else [None]
+    for parts in itertools.product(types, colors, LOC_NAMES if right.loc else [None]):
+        other = ObjDesc(*parts)
+        matches, _ = other.find_matching_objs(level)
+        if matches and not any(match is thing for match in matches for thing in right.obj_set):
+            yield other
+
+
+def _shares_a_part(one: ObjDesc, other: ObjDesc) -> bool:
+    pairs = ((one.type, other.type), (one.color, other.color), (one.loc, other.loc))
+    return any(a is not None and a == b for a, b in pairs)
+
+
+def _is_valid(task: Any, level: Any) -> bool:
+    """Whether the level may give this instruction: its objects lie in the grid, and suit its actions."""
+    try:
+        level.validate_instrs(task)
+    except RejectSampling:
+        return False
+    task.reset_verifier(level)
+    for action in actions_in(task):
+        if not all(description.obj_set for description in _descriptions(action)):
+            return False  # the agent carries the object from the start
+        if isinstance(action, PickupInstr) and any(thing.type == "door" for thing in action.desc.obj_set):
+            return False
+    return True
+
+
+def _descriptions(action: Any) -> list[ObjDesc]:
+    return [getattr(action, name) for name in ("desc", "desc_move", "desc_fixed") if hasattr(action, name)]
+
+
+def _is_alike(one: Any, other: Any) -> bool:
+    """Whether one deed may fulfil both actions: they are of one form, and their descriptions share objects."""
+    if type(one) is not type(other):
+        return False
+    pairs = zip(_descriptions(one), _descriptions(other), strict=True)
+    return all(any(thing is match for thing in a.obj_set for match in b.obj_set) for a, b in pairs)
+
+
+def _copy_of(task: Any) -> Any:
+    """A copy of an instruction, not strict, that remembers nothing of an episode."""
+    if isinstance(task, SeqInstr):
+        return type(task)(_copy_of(task.instr_a), _copy_of(task.instr_b))
+    if isinstance(task, PutNextInstr):
+        return PutNextInstr(_copied(task.desc_move), _copied(task.desc_fixed))
+    return type(task)(_copied(task.desc))
+
+
+def _copied(description: ObjDesc) -> ObjDesc:
+    return ObjDesc(description.type, description.color, description.loc)
