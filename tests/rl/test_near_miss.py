@@ -26,7 +26,7 @@ from tests.rl.babyai import ALONE, OTHERS, OWN, id_of
 
 DOOR, OPEN = 4, 0
 COLORS = ("red", "green", "blue", "purple", "yellow", "grey")
-FORMS = ("PutNextLocal", "GoToSeq", "MiniBossLevel", "OpenDoorsOrderN4", "SynthLoc")
+FORMS = ("PutNextLocal", "GoToSeq", "MiniBossLevel", "OpenDoorsOrderN4", "SynthLoc", "MoveTwoAcrossS8N9")
 """Levels with other forms of instructions than the public levels."""
 
 
