@@ -98,6 +98,12 @@ class Term:
                 out = np.minimum(np.abs(numbers - within) / spreads, FAR).sum(axis=1)
         return np.asarray(out, dtype=np.float64)
 
+    @property
+    def rounding(self) -> float:
+        """Maximum change of the term, roughly, if each of its numbers is rounded to float32."""
+        ends = np.abs(np.array(self.ranges)).max(axis=1)
+        return float((EPSILON * ends / np.array(self.spreads)).sum())
+
     def name(self, names: Sequence[str]) -> str:
         """A short name of the term, such as "speed above 1.25" or "height times speed"."""
         if self.shape == "outside":
@@ -125,10 +131,24 @@ def shown(value: float, unit: float, digits: int) -> str:
 
 HINGES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 """Quantiles of the experts' values that become thresholds of the shapes "above" and "below"."""
+EPSILON = float(np.finfo(np.float32).eps)
+"""Maximum relative difference between a number and its neighbour in float32."""
+RESOLUTION = 256
+"""Least ratio of the standard deviation of a number, or of a term, to its change by one rounding to float32. At this
+ratio a relative change of all states by 1e-7 moves rewards by about 0.7 % of their standard deviation."""
 
 
-def vocabulary(experts: NDArray[Any], everything: NDArray[Any], max_pairs: int, max_watched: int = 0) -> list[Term]:
+def vocabulary(
+    experts: NDArray[Any],
+    everything: NDArray[Any],
+    max_pairs: int,
+    max_watched: int = 0,
+    conditions: NDArray[np.bool_] | None = None,
+) -> list[Term]:
     """Build the candidate terms for states that are given by their n numbers.
+
+    Numbers and terms that vary so little that rounding to float32 would move the reward are left out, and so are
+    thresholds that close together.
 
     Args:
         experts: (N, n) numbers of the experts' states.
@@ -136,34 +156,47 @@ def vocabulary(experts: NDArray[Any], everything: NDArray[Any], max_pairs: int, 
         max_pairs: how many of the n numbers are combined in pairs, at most: those with the largest effect size.
         max_watched: how many of the n numbers the term "outside" reads, at most. It is the first term of the result.
             With 0 there is no such term.
+        conditions: (n,) whether each number is read only in a pair with a number that is not a condition; None for
+            none of them.
     """
-    centre, spread = experts.mean(axis=0), experts.std(axis=0)
-    overall = everything.std(axis=0)
-    varied = spread > 1e-6 * np.maximum(overall, 1e-12)
-    spread = np.where(varied, spread, overall)
+    rounding, grain = (RESOLUTION * EPSILON * np.abs(rows).max(axis=0) for rows in (everything, experts))
+    centre, spread, overall = experts.mean(axis=0), experts.std(axis=0), everything.std(axis=0)
+    quantiles = np.quantile(experts, RANGE, axis=0)
+    varied = (spread > 1e-6 * np.maximum(overall, 1e-12)) & (np.ptp(quantiles, axis=0) > grain)
+    spread = np.where(varied, np.maximum(spread, grain), np.maximum(spread, overall))
     # A number that is constant for experts gets a wide range, because any difference from the constant may matter.
-    quantiles = np.where(varied, np.quantile(experts, RANGE, axis=0), [[-np.inf], [np.inf]])
+    quantiles = np.where(varied, quantiles, [[-np.inf], [np.inf]])
     ranges = np.clip(quantiles, centre - FAR * spread, centre + FAR * spread).T.tolist()
-    # Numbers that vary only by rounding errors are left out.
-    usable = [i for i in range(experts.shape[1]) if overall[i] > 1e-12 * np.abs(everything[:, i]).max()]
+    usable = [i for i in range(experts.shape[1]) if overall[i] > rounding[i]]
     by_effect = sorted(usable, key=lambda i: -_effect(experts[:, i], everything[:, i]))
+    own = np.ones(experts.shape[1], dtype=np.bool_) if conditions is None else ~conditions
 
     def term(shape: Shape, *fields: int, threshold: float = 0.0) -> Term:
         chosen = list(fields)
         middles, units = tuple(centre[chosen].tolist()), tuple(spread[chosen].tolist())
         return Term(shape, fields, middles, units, tuple((ranges[i][0], ranges[i][1]) for i in fields), threshold)
 
-    watched = sorted(by_effect[:max_watched])
-    terms = [term("outside", *watched)] if watched else []
+    watched = sorted([i for i in by_effect if own[i]][:max_watched])
+    terms = []
     for i in usable:
-        terms += [term(shape, i, threshold=float(centre[i])) for shape in ("minus", "off")]
-        for threshold in np.unique(np.quantile(experts[:, i], HINGES)).tolist():
-            terms += [term(shape, i, threshold=threshold) for shape in ("above", "below")]
-    leading = by_effect[:max_pairs]
-    for a, i in enumerate(leading):
-        for j in leading[a + 1 :]:
+        if own[i]:
+            terms += [term(shape, i, threshold=float(centre[i])) for shape in ("minus", "off")]
+            for threshold in _apart(np.quantile(experts[:, i], HINGES), grain[i]):
+                terms += [term(shape, i, threshold=threshold) for shape in ("above", "below")]
+    for i, j in combinations(by_effect[:max_pairs], 2):
+        if own[i] or own[j]:
             terms += [term(shape, min(i, j), max(i, j)) for shape in PAIRS]
-    return terms
+    terms = [one for one in terms if one.value(everything).std() > RESOLUTION * one.rounding]
+    return [term("outside", *watched), *terms] if watched else terms
+
+
+def _apart(values: NDArray[Any], gap: float) -> list[float]:
+    """The different values, in ascending order, without those that are within `gap` of the one before."""
+    kept: list[float] = []
+    for value in np.unique(values).tolist():
+        if not kept or value - kept[-1] > gap:
+            kept.append(value)
+    return kept
 
 
 def _effect(experts: NDArray[Any], everything: NDArray[Any]) -> float:
