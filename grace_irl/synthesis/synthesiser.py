@@ -26,7 +26,7 @@ from grace_irl.synthesis.grid.sketcher import GridSketcher
 from grace_irl.synthesis.reshaper import Reshaper
 from grace_irl.synthesis.screen.sketcher import UiSketcher
 from grace_irl.synthesis.vector.additive import AdditiveSketcher
-from grace_irl.synthesis.vector.terms import MOST_NUMBERS, GridNumbers, RecordNumbers, VectorNumbers
+from grace_irl.synthesis.vector.numbers import MOST_NUMBERS, GridNumbers, RecordNumbers, VectorNumbers
 
 
 class Sketcher(Protocol):

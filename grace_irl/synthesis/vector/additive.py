@@ -1,10 +1,10 @@
 """Additive rewards, weighted sums of terms: the choice of terms and weights, and the program of such a reward.
 
-Terms are simple functions of numbers of the state (`terms`). They are chosen one at a time, each to raise the
-likelihood of a logistic regression that separates positive from negative states. Both classes have the same weight. Let
-D be the predicted probability that a state is positive. Up to a factor, the log-likelihood is the mean of log D over
-positive states plus the mean of log(1 - D) over negative states. This sum is the fitness of the reward (GRACE, eq. 4.1)
-if log pi, the policy's term, is 0.
+Terms are simple functions (`terms`) of numbers of the state (`numbers`). They are chosen one at a time, each to raise
+the likelihood of a logistic regression that separates positive from negative states. Both classes have the same weight.
+Let D be the predicted probability that a state is positive. Up to a factor, the log-likelihood is the mean of log D
+over positive states plus the mean of log(1 - D) over negative states. This sum is the fitness of the reward (GRACE, eq.
+4.1) if log pi, the policy's term, is 0.
 """
 
 from __future__ import annotations
@@ -20,17 +20,8 @@ from scipy.special import expit, log_expit
 from grace_irl.demos.fields import fixed_fields, source_fields
 from grace_irl.demos.labels import Labelled
 from grace_irl.propose.templates import written
-from grace_irl.synthesis.vector.terms import (
-    FAR,
-    FORMULAS,
-    WIDTH,
-    Numbers,
-    Shape,
-    Term,
-    broken,
-    shown,
-    vocabulary,
-)
+from grace_irl.synthesis.vector.numbers import WIDTH, Numbers, broken
+from grace_irl.synthesis.vector.terms import FAR, FORMULAS, Shape, Term, shown, vocabulary
 from grace_irl.text import packed, quoted
 
 
@@ -222,8 +213,8 @@ class AdditiveSketcher:
     Args:
         items: the labelled training demonstrations.
         numbers: the numbers that terms read.
-        conditions: whether numbers that are constant within every episode are conditions, which are read only in pairs
-            with numbers that change, and constants in which the experts' simulator differs are not read.
+        conditions: whether numbers that are constant within every episode are conditions: read only in pairs with
+            numbers that change, or not at all if all experts have one constant and all negatives another.
     """
 
     def __init__(self, items: Sequence[Labelled], numbers: Numbers, *, conditions: bool = True) -> None:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from grace_irl.programs.check import read
 from grace_irl.synthesis.vector.additive import Additive, TermTable, write_source
-from grace_irl.synthesis.vector.terms import FORMULAS, Shape, Term, VectorNumbers, vocabulary
+from grace_irl.synthesis.vector.numbers import VectorNumbers
+from grace_irl.synthesis.vector.terms import FORMULAS, Shape, Term, vocabulary
 from tests.synthesis.worlds import rewards
 
 NAMES = VectorNumbers(("height", "speed", "angle"))
