@@ -26,7 +26,7 @@ from grace_irl.synthesis.grid.sketcher import GridSketcher
 from grace_irl.synthesis.reshaper import Reshaper
 from grace_irl.synthesis.screen.sketcher import UiSketcher
 from grace_irl.synthesis.vector.additive import AdditiveSketcher
-from grace_irl.synthesis.vector.terms import MOST_NUMBERS, GridNumbers, RecordNumbers, VectorNumbers
+from grace_irl.synthesis.vector.numbers import MOST_NUMBERS, GridNumbers, RecordNumbers, VectorNumbers
 
 
 class Sketcher(Protocol):
@@ -195,14 +195,15 @@ def _grids(problem: Problem, seed: int) -> Sketcher:
     """The sketcher for grids: it writes programs that wait for an event at the goal, such as a door that opens.
 
     If every expert state is positive, or if no event happens in goal states, the sketcher writes additive rewards
-    instead. The terms of such a reward are distances and numbers of cells with a code.
+    instead. The terms of such a reward are distances and numbers of cells with a code. A number of cells that is
+    constant within episodes has terms, because how a grid is laid out is what such rewards read.
     """
     if problem.rule != "all":
         happenings = GridSketcher(problem.train, seed)
         if happenings.possible:
             return happenings
     stacks = [item.trajectory.states for item in problem.train]
-    return AdditiveSketcher(problem.train, GridNumbers.of(stacks, perceive(stacks).agent))
+    return AdditiveSketcher(problem.train, GridNumbers.of(stacks, perceive(stacks).agent), conditions=False)
 
 
 def _screens(problem: Problem, seed: int) -> Sketcher:

@@ -1,10 +1,10 @@
 """Additive rewards, weighted sums of terms: the choice of terms and weights, and the program of such a reward.
 
-Terms are simple functions of numbers of the state (`terms`). They are chosen one at a time, each to raise the
-likelihood of a logistic regression that separates positive from negative states. Both classes have the same weight. Let
-D be the predicted probability that a state is positive. Up to a factor, the log-likelihood is the mean of log D over
-positive states plus the mean of log(1 - D) over negative states. This sum is the fitness of the reward (GRACE, eq. 4.1)
-if log pi, the policy's term, is 0.
+Terms are simple functions (`terms`) of numbers of the state (`numbers`). They are chosen one at a time, each to raise
+the likelihood of a logistic regression that separates positive from negative states. Both classes have the same weight.
+Let D be the predicted probability that a state is positive. Up to a factor, the log-likelihood is the mean of log D
+over positive states plus the mean of log(1 - D) over negative states. This sum is the fitness of the reward (GRACE, eq.
+4.1) if log pi, the policy's term, is 0.
 """
 
 from __future__ import annotations
@@ -17,19 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
+from grace_irl.demos.fields import fixed_fields, source_fields
 from grace_irl.demos.labels import Labelled
 from grace_irl.propose.templates import written
-from grace_irl.synthesis.vector.terms import (
-    FAR,
-    FORMULAS,
-    WIDTH,
-    Numbers,
-    Shape,
-    Term,
-    broken,
-    shown,
-    vocabulary,
-)
+from grace_irl.synthesis.vector.numbers import WIDTH, Numbers, broken
+from grace_irl.synthesis.vector.terms import FAR, FORMULAS, Shape, Term, shown, vocabulary
 from grace_irl.text import packed, quoted
 
 
@@ -216,15 +208,28 @@ sample of its states is used."""
 
 
 class AdditiveSketcher:
-    """Sketcher for additive rewards. Its sketch of a program is a JSON list of indices into the candidate terms."""
+    """Sketcher for additive rewards. Its sketch of a program is a JSON list of indices into the candidate terms.
 
-    def __init__(self, items: Sequence[Labelled], numbers: Numbers) -> None:
+    Args:
+        items: the labelled training demonstrations.
+        numbers: the numbers that terms read.
+        conditions: whether numbers that are constant within every episode are conditions: read only in pairs with
+            numbers that change, or not at all if all experts have one constant and all negatives another.
+    """
+
+    def __init__(self, items: Sequence[Labelled], numbers: Numbers, *, conditions: bool = True) -> None:
         self.numbers = numbers
         positive = np.concatenate([item.positive for item in items])
         kept = np.sort(np.concatenate([_spread(np.flatnonzero(positive)), _spread(np.flatnonzero(~positive))]))
-        values = _rows([numbers.values(item.trajectory.states) for item in items], kept)
-        experts = values[positive[kept]]
-        self._table = TermTable(vocabulary(experts, values, MAX_PAIRED, MAX_WATCHED), values, positive[kept])
+        episodes = [numbers.values(item.trajectory.states) for item in items]
+        values, fixed = _rows(episodes, kept), None
+        if conditions:
+            expert = [item.demonstration.role == "expert" for item in items]
+            fixed = fixed_fields(episodes, expert)
+            # In pairs, too, such a constant tells the two sides apart. A number that is always 0 has no terms.
+            values[:, source_fields(episodes, expert)] = 0.0
+        terms = vocabulary(values[positive[kept]], values, MAX_PAIRED, MAX_WATCHED, fixed)
+        self._table = TermTable(terms, values, positive[kept])
 
     @property
     def _always(self) -> list[int]:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grace_irl.synthesis.grid.scene import perceive
-from grace_irl.synthesis.vector.terms import LONGEST, GridNumbers, Numbers, VectorNumbers
+from grace_irl.synthesis.vector.numbers import LONGEST, GridNumbers, Numbers, VectorNumbers
 from tests.synthesis.worlds import AGENT, FLOOR, KINDS, random_play
 
 
