@@ -75,8 +75,9 @@ BOXES = (
 )
 BAND = (
     ("cli/", "commands", 40, 32),
-    ("work/", "jobs in processes of their own", 256, 54),
-    ("testing/", "suites for parts of others", 602, 72),
+    ("work/", "jobs in processes of their own", 190, 54),
+    ("audit/", "doubts about a reward", 474, 50),
+    ("testing/", "suites for others' parts", 668, 72),
 )
 """Rooms beside the way of the data: name, purpose, place, width of the name."""
 

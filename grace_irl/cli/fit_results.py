@@ -85,6 +85,10 @@ def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
         say(f"{tried}, {run.seconds:.1f} s of search; ended by {run.reason}")
         if run.rounds:
             out.print(rounds_table(run.rounds))
+        if run.audit is not None and run.audit.contrast is not None:
+            say(run.audit.contrast.line)
+        for warning in run.warnings:
+            say(warning.line)
         say(f"reward: {run.reward_path}")
         if run.favourite is not None:
             say(f"policy: {run.folder / run.favourite.policy} (of these, the reward likes it best)")
@@ -109,6 +113,8 @@ def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
                 "label": run.label.rule if run.label else "",
                 "label_reason": run.label.reason if run.label else "",
                 "notes": run.notes,
+                "contrast": run.audit and run.audit.contrast,
+                "warnings": run.warnings,
                 "reason": run.reason,
                 "rounds": run.rounds,
             }

@@ -18,6 +18,7 @@ from grace_irl.methods.account import Account
 from grace_irl.methods.registry import method
 from grace_irl.programs.library import Usage
 from grace_irl.propose.goals import GoalAnswer
+from grace_irl.runs.auditing import stored_audit
 from grace_irl.runs.budget import Prices, Spending, kinds, spending
 from grace_irl.runs.expand.expansion import is_expansion
 from grace_irl.runs.folder import RunPaths
@@ -116,7 +117,7 @@ def _show_run(
     verdicts = Counter(row.fate.verdict for row in rows)
     failures = [entry for entry in told.values() if entry.failure]
     events = store.events()
-    spent, reused = spending(store, prices), reuse(store)
+    spent, reused, audit = spending(store, prices), reuse(store), stored_audit(store)
     if as_json:
         print_json(
             {
@@ -130,6 +131,8 @@ def _show_run(
                 "label": store.meta("label"),
                 "label_reason": store.meta("label_reason"),
                 "goals": goals_found(store.goals()),
+                "contrast": audit and audit.contrast,
+                "warnings": audit.warnings if audit else (),
                 "generations": [_generation_object(each, account) for each in generations],
                 "fates": [_fate_object(row) for row in rows],
                 "failures": [{"index": entry.index, "failure": entry.failure} for entry in failures],
@@ -149,6 +152,8 @@ def _show_run(
         say(f"label rule {store.meta('label')}: {reason}")
     if found := goals_found(store.goals()):
         say(goals_line(found, RunPaths(run).goals))
+    for warning in audit.warnings if audit else ():
+        say(warning.line)
     out.print(_generations_table(generations, account))
     if reused.shared:
         out.print(_library_table(reused, top))

@@ -98,8 +98,9 @@ def fixed_fields(episodes: Episodes, expert: Sequence[bool]) -> NDArray[np.bool_
 def clock_fields(episodes: Episodes) -> NDArray[np.bool_]:
     """Whether each field changes by equal steps within every episode, all up or all down.
 
-    Steps of different episodes may differ in size, as those of the elapsed share of an episode do. Episodes of one
-    state say nothing about this. If no episode has three states, the answer is False for every field.
+    The steps have one size in all episodes, as those of a counter, or all episodes begin at one value and end at one
+    value, as an elapsed share does. A thing that moves evenly is no clock: it begins or moves differently in different
+    episodes. Episodes of one state say nothing about this. If no episode has three states, no field is a clock.
     """
     width = episodes[0].shape[1]
     told = [episode for episode in episodes if len(episode) > 1]
@@ -113,7 +114,14 @@ def clock_fields(episodes: Episodes) -> NDArray[np.bool_]:
         noise = np.clip(ROUNDING * np.abs(episode).max(axis=0), EVEN * mean, mean / 2)
         clock &= np.ptp(steps, axis=0) <= noise
         signs.append(np.sign(steps.mean(axis=0)))
-    return np.asarray(clock & (np.abs(np.sum(signs, axis=0)) == len(told)))
+    sizes, starts, ends = (
+        np.stack(each)
+        for each in zip(*((np.diff(one, axis=0).mean(axis=0), one[0], one[-1]) for one in told), strict=True)
+    )
+    width_of = np.abs(ends - starts).max(axis=0)
+    counts = np.ptp(sizes, axis=0) <= np.maximum(EVEN, ROUNDING * np.abs(ends).max(axis=0)) * np.abs(sizes).max(axis=0)
+    shares = (np.ptp(starts, axis=0) <= EVEN * width_of) & (np.ptp(ends, axis=0) <= EVEN * width_of)
+    return np.asarray(clock & (np.abs(np.sum(signs, axis=0)) == len(told)) & (counts | shares))
 
 
 def source_fields(episodes: Episodes, expert: Sequence[bool]) -> NDArray[np.bool_]:

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.stats import binomtest, rankdata
+from scipy.stats import rankdata
 
 from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import LabelRule
@@ -94,7 +94,7 @@ class Episodes:
         paid = values > threshold
         hit, early = (self._any(paid & rows)[self.expert] for rows in (self.positive, self.before))
         false = self._any(paid)[~self.expert]
-        return EpisodeMetrics(experts, negatives, *(share(int(each.sum()), len(each)) for each in (hit, early, false)))
+        return EpisodeMetrics(experts, negatives, *(_share(each) for each in (hit, early, false)))
 
     def _any(self, rows: Marks) -> Marks:
         """For each episode, whether one of its rows is marked, `(m,)`."""
@@ -119,13 +119,18 @@ class Episodes:
         return correlated(float(np.corrcoef(ours, true)[0, 1]), len(true))
 
 
-@lru_cache(maxsize=4096)
-def share(count: int, of: int) -> Estimate | None:
-    """The share `count / of` with Wilson's score interval; None if `of` is 0."""
+def share(value: float, of: int) -> Estimate | None:
+    """A share of `of` episodes with Wilson's score interval; None if `of` is 0.
+
+    The share may be a mean of shares between 0 and 1, one per episode. Then the interval is a little too wide, because
+    such a mean varies less than a share of episodes that are right or wrong.
+    """
     if not of:
         return None
-    interval = binomtest(count, of).proportion_ci(method="wilson")
-    return Estimate(count / of, float(interval.low), float(interval.high))
+    weight = Z * Z / of
+    middle = (value + weight / 2) / (1 + weight)
+    half = math.sqrt(weight * value * (1 - value) + weight * weight / 4) / (1 + weight)
+    return Estimate(value, max(middle - half, 0.0), min(middle + half, 1.0))
 
 
 @lru_cache(maxsize=4096)
@@ -159,3 +164,8 @@ def correlated(value: float, episodes: int) -> Estimate:
     reach = Z * math.sqrt((1 + inner * inner / 2) / (episodes - 3))
     low, high = math.tanh(math.atanh(inner) - reach), math.tanh(math.atanh(inner) + reach)
     return Estimate(value, min(low, value), max(high, value))
+
+
+def _share(episodes: Marks) -> Estimate | None:
+    """The share of marked episodes, with its interval."""
+    return share(float(episodes.mean()), len(episodes)) if len(episodes) else None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from grace_irl.audit.warning import Audit
 from grace_irl.evaluate.separation import BEST_HERE, Separation
 from grace_irl.methods.separated import states
 from grace_irl.report.evidence import EvidencePanel
@@ -16,8 +17,26 @@ FEW = 5  # number of positive held-out states below which there is a warning
 SHARED = 3  # `_counts` decides only if at least this many steps occur in two or more trajectories
 
 
-def warnings(separation: Separation, evidence: EvidencePanel) -> list[str]:
-    """Warnings for the reader, most important first."""
+def warnings(separation: Separation, evidence: EvidencePanel, audit: Audit | None = None) -> list[str]:
+    """Warnings for the reader, most important first.
+
+    Args:
+        separation: metrics of the best program.
+        evidence: its rewards.
+        audit: its audit; None for runs of older versions, and for runs that have not ended.
+    """
+    found = [f"{_sentence(each.found)} {_sentence(each.advice)}" for each in audit.warnings] if audit else []
+    found += _of_metrics(separation, evidence, audited=audit is not None)
+    found += _flat(separation, evidence, audited=audit is not None)
+    return found
+
+
+def _sentence(clause: str) -> str:
+    return f"{clause[:1].upper()}{clause[1:]}."
+
+
+def _of_metrics(separation: Separation, evidence: EvidencePanel, *, audited: bool) -> list[str]:
+    """Warnings about metrics. An audit has warnings about held-out data of its own."""
     train, held_out = separation.train, separation.held_out
     found = []
     if held_out is not None and separation.threshold is None:
@@ -25,14 +44,16 @@ def warnings(separation: Separation, evidence: EvidencePanel) -> list[str]:
             "An older version made this run: its accuracy on held-out data is too good, because it is at the "
             f"{BEST_HERE}."
         )
-    if held_out is None:
+    if audited:
+        pass
+    elif held_out is None:
         found.append("No data was held out: the figures say how well the reward fits, not how well it carries over.")
     elif train.accuracy - held_out.accuracy > GAP:
         found.append(
             f"Accuracy falls from {train.accuracy:.4f} on training data to {held_out.accuracy:.4f} on held-out data: "
             "the reward has learnt what is peculiar to the demonstrations that it was fitted to."
         )
-    if held_out is not None and held_out.experts < FEW:
+    if held_out is not None and held_out.experts < FEW and not audited:
         found.append(f"Only {states(held_out.experts, 'positive')} held out: the accuracy on them says little.")
     if not train.separated:
         few, many = evidence.mistakes
@@ -43,16 +64,15 @@ def warnings(separation: Separation, evidence: EvidencePanel) -> list[str]:
         )
     elif held_out is not None and not held_out.separated:
         found.append("Training states are separated, held-out ones are not.")
-    found += _flat(separation, evidence)
     return found
 
 
-def _flat(separation: Separation, evidence: EvidencePanel) -> list[str]:
+def _flat(separation: Separation, evidence: EvidencePanel, *, audited: bool) -> list[str]:
     """Warnings about rewards that do not depend on the state, or that are no better than chance on a task."""
     if evidence.groups and min(g.least for g in evidence.groups) == max(g.most for g in evidence.groups):
         return ["The reward is the same for every state."]
     found = []
-    if _counts(evidence):
+    if not audited and _counts(evidence):
         found.append(
             "The reward depends only on the step of the episode, not on what a state contains: it can tell experts "
             "only by the length of their episodes."

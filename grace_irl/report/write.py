@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
+from grace_irl.audit.warning import Audit
 from grace_irl.config import Config
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import GraceError, InputError
@@ -26,6 +27,7 @@ from grace_irl.report.gallery import Gallery
 from grace_irl.report.page import digits, highlighted, render
 from grace_irl.report.plots import Plot
 from grace_irl.report.verdict import cautions, warnings
+from grace_irl.runs.auditing import stored_audit
 from grace_irl.runs.config import flat
 from grace_irl.runs.expand.expansion import is_expansion, rounds_of
 from grace_irl.runs.expand.round import Round, became
@@ -138,7 +140,7 @@ def _rendered(store: Store, config: Config, data: datas.Data, expansion: Expansi
     evaluation = best.evaluation if best else None
     separation, chosen = Separation.of(evaluation), method(config.method)
     told = chosen.account
-    steps, generations = plots.steps(store), history(store)
+    steps, generations, audit = plots.steps(store), history(store), stored_audit(store)
     return render(
         account=account(store, config, data.metadata.environment if data.metadata else ""),
         best=best,
@@ -148,7 +150,8 @@ def _rendered(store: Store, config: Config, data: datas.Data, expansion: Expansi
         episode_line=episode_line(separation.train) if separation else "",
         verdict=told.verdict(evaluation) if evaluation else "No valid reward was found.",
         log_pi=flat(config).get("fitness.log_pi", ""),
-        warnings=_warnings(best, separation, evidence),
+        warnings=_warnings(best, separation, evidence, audit),
+        contrast=audit.contrast.line if audit and audit.contrast else "",
         panels=chosen.panels(evaluation, [each.evaluation for each in records.values()]),
         source=highlighted(best.program.source) if best else "",
         evidence=evidence,
@@ -168,7 +171,9 @@ def _rendered(store: Store, config: Config, data: datas.Data, expansion: Expansi
     )
 
 
-def _warnings(best: Record | None, separation: Separation | None, evidence: EvidencePanel) -> list[str]:
+def _warnings(
+    best: Record | None, separation: Separation | None, evidence: EvidencePanel, audit: Audit | None
+) -> list[str]:
     if best is None:
         return ["There is no valid program: see below why candidates failed."]
-    return [] if separation is None else warnings(separation, evidence)
+    return [] if separation is None else warnings(separation, evidence, audit)

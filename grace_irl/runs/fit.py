@@ -23,6 +23,7 @@ from grace_irl.propose.protocol import Proposer
 from grace_irl.runs import acting, proposers
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs.acting import authorised, plain_acting
+from grace_irl.runs.auditing import audited, store_audit
 from grace_irl.runs.budget import Budget, Prices
 from grace_irl.runs.config import flat, located, resolve, to_toml
 from grace_irl.runs.effects import changed, require_effect
@@ -265,6 +266,9 @@ def _work(
     try:
         reason = run_to_end(engine.run())
         best = engine.finish()
+        audit = audited(bench, best) if best is not None else None
+        if audit is not None:
+            store_audit(store, audit)
     except KeyboardInterrupt:
         found = engine.interrupt()
         store.add_event("interrupted", f"after {engine.progress.calls} proposals")
@@ -293,6 +297,7 @@ def _work(
         method=config.method,
         label=labelling.choice,
         notes=tuple(detail for _, kind, detail in store.events() if kind == "note"),
+        audit=audit,
     )
 
 

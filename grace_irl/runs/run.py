@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from grace_irl.audit.warning import Audit, RewardWarning
 from grace_irl.config import Config
 from grace_irl.contents import require_no_links, require_own_file
 from grace_irl.demos.label_rule import RuleChoice
@@ -102,6 +103,7 @@ class Run:
         favourite: the round of the expansion with the best policy, judged without the environment's own reward.
         label: the label rule, which selects the positive expert states, and the reason for its choice.
         notes: messages shown to the user during the run.
+        audit: the audit of the best program; None if the method does not separate expert from negative states.
     """
 
     folder: Path
@@ -120,6 +122,12 @@ class Run:
     favourite: Round | None = None
     label: RuleChoice | None = None
     notes: tuple[str, ...] = ()
+    audit: Audit | None = None
+
+    @property
+    def warnings(self) -> tuple[RewardWarning, ...]:
+        """Signs that the best program may be wrong, most important first (docs/warnings.md)."""
+        return self.audit.warnings if self.audit is not None else ()
 
     @property
     def report_path(self) -> Path:

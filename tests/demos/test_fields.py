@@ -132,3 +132,9 @@ def test_a_constant_of_a_side_needs_a_second_episode() -> None:
 
 def test_the_label_rule_has_no_influence(walks: list[NDArray[np.float64]]) -> None:
     assert find_cues(labelled(walks, 3, "all"), NAMES) == find_cues(labelled(walks, 3, "last"), NAMES)
+
+
+def test_a_thing_that_moves_evenly_is_no_clock() -> None:
+    rng = np.random.default_rng(0)
+    moves = [np.linspace(rng.uniform(0, 0.3), 1, int(rng.integers(8, 15)))[:, None] for _ in range(10)]
+    assert clock_fields(moves).tolist() == [False]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import binomtest, norm
 
 import grace_irl
 from grace_irl.cli import main
@@ -97,16 +97,10 @@ def test_experts_alone_have_no_false_episodes() -> None:
 
 
 def test_shares_have_wilsons_interval() -> None:
-    def ends(count: int, of: int) -> tuple[float, float]:
-        z = norm.ppf(0.975)
-        p = count / of
-        middle, half = p + z * z / (2 * of), z * np.sqrt(p * (1 - p) / of + z * z / (4 * of * of))
-        return (middle - half) / (1 + z * z / of), (middle + half) / (1 + z * z / of)
-
     for count, of in ((8, 8), (0, 8), (3, 10), (59, 60)):
-        found = share(count, of)
+        found, expected = share(count / of, of), binomtest(count, of).proportion_ci(method="wilson")
         assert found is not None
-        assert (found.low, found.high) == pytest.approx(ends(count, of))
+        assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
 
 
 def test_the_interval_of_outranking_covers_about_95_percent_of_draws() -> None:

@@ -32,6 +32,7 @@ ORDER: tuple[tuple[str, str], ...] = (
     ("programs", "sources, and what a program gets of a state"),
     ("sandbox", "runs programs over trajectories"),
     ("evaluate", "scores programs by what the sandbox gives"),
+    ("audit", "experiments with a scored program"),
     ("search", "chooses among evaluations"),
     ("rewards", "uses of a program; no policy is needed"),
     ("propose", "writes programs for requests of a search"),

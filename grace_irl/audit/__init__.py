@@ -1,0 +1,1 @@
+"""Examines a recovered reward: experiments on changed demonstrations, and warnings with advice."""

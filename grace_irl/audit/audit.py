@@ -1,0 +1,25 @@
+"""The audit of a reward: where it may be wrong, as warnings with advice.
+
+The audit looks at the demonstrations, at the reward's figures and at its source. It also runs the program on changed
+copies of the demonstrations: with other instructions (`grace_irl.audit.contrast`) and with shuffled states
+(`grace_irl.audit.shuffling`). True rewards of the environment have no part in it.
+"""
+
+from __future__ import annotations
+
+from grace_irl.audit import cues, data, instructions, quality
+from grace_irl.audit.subject import Subject
+from grace_irl.audit.warning import Audit
+
+
+def audit(subject: Subject) -> Audit:
+    """Examine a reward."""
+    found, of_instructions = instructions.examine(subject)
+    warnings = (
+        *quality.of_figures(subject),
+        *cues.of_cues(subject),
+        *of_instructions,
+        *quality.of_source(subject),
+        *data.of_data(subject),
+    )
+    return Audit(warnings, found)

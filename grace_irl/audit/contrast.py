@@ -1,0 +1,204 @@
+"""Contrast: whether a reward follows the instruction, measured by exchanging the instructions of expert episodes.
+
+An expert's goal should no longer be paid if the episode gets the instruction of another expert. This holds only if the
+episode does not fulfil the other instruction as well. A simulator can tell; without one, the exchange is doubtful.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.labels import Labelled
+from grace_irl.demos.trajectory import Trajectory
+from grace_irl.evaluate.episodes import share
+from grace_irl.evaluate.separation import Estimate
+
+RunProgram = Callable[[Sequence[Trajectory]], Sequence[NDArray[np.float64]]]
+"""A function from trajectories to the rewards of a program along each, `(T+1,)`."""
+
+Judge = Callable[[Trajectory, Sequence[str], int], Sequence[bool | None]]
+"""A function that says of each instruction whether an episode fulfils it at a state or before; None if it cannot tell.
+
+Its arguments are the episode, the instructions and the index of the state."""
+
+MOST_INSTRUCTIONS = 12
+"""Maximum number of other instructions that an episode gets."""
+MOST_STATES = 10_000
+"""Maximum number of states on which a program runs for the swaps of one kind. Episodes beyond it are left out."""
+EXCHANGED = 5
+"""Maximum number of other words that replace a word."""
+
+
+@dataclass(frozen=True)
+class Swap:
+    """An expert episode with another instruction.
+
+    Attributes:
+        item: the episode, with its own instruction.
+        instruction: the other instruction.
+        fulfilled: whether the episode fulfils the other instruction, too; None if this is doubtful.
+        paid: whether the reward pays a goal of the episode under the other instruction.
+    """
+
+    item: Labelled
+    instruction: str
+    fulfilled: bool | None
+    paid: bool
+
+    @property
+    def word(self) -> str:
+        """The first word of the episode's own instruction that the other instruction lacks at its place."""
+        pairs = zip(self.item.trajectory.extra_info.split(), self.instruction.split(), strict=False)
+        return next((own for own, other in pairs if own != other), "")
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """The result of giving expert episodes the instructions of other experts.
+
+    Attributes:
+        unpaid: share of the swaps under which an expert's goal is no longer paid, as the mean over experts; None if no
+            swap counts. A swap counts if a simulator says that the episode does not fulfil the other instruction.
+        experts: number of expert episodes with a swap that counts.
+        swaps: number of swaps that count.
+        doubtful: number of swaps of which no simulator says whether they count.
+        doubtful_paid: number of doubtful swaps under which the goal is still paid.
+        ignored: words that can be replaced by others without effect: in all their swaps the goal is still paid.
+    """
+
+    unpaid: Estimate | None
+    experts: int
+    swaps: int
+    doubtful: int
+    doubtful_paid: int
+    ignored: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """The contrast as one line for the terminal."""
+        left = f"{self.doubtful} doubtful swaps" if self.doubtful != 1 else "1 doubtful swap"
+        if self.unpaid is None:
+            still = f" (under {self.doubtful_paid} of them the goal is still paid)" if self.doubtful else ""
+            return f"contrast: unknown; {left} of instructions, which no simulator can judge{still}"
+        return (
+            f"contrast: {self.unpaid} of the goals are no longer paid under another expert's instruction "
+            f"({self.experts} experts, {self.swaps} swaps; {left} left out)"
+        )
+
+
+def by_instruction(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]]:
+    """For each task and instruction of an expert, instructions of the task's other experts.
+
+    If there are many, `MOST_INSTRUCTIONS` are drawn evenly from the sorted ones.
+    """
+    by_task: dict[str, set[str]] = {}
+    for item in items:
+        if item.demonstration.role == "expert":
+            by_task.setdefault(item.task, set()).add(item.trajectory.extra_info)
+    found = {}
+    for task, texts in by_task.items():
+        ordered = sorted(texts)
+        for place, own in enumerate(ordered):
+            rest = ordered[place + 1 :] + ordered[:place]  # from the own text on, so that all are drawn equally often
+            step = -(-len(rest) // MOST_INSTRUCTIONS) or 1
+            found[task, own] = rest[::step]
+    return found
+
+
+def by_word(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]]:
+    """For each task and instruction of an expert, copies of the instruction with one word exchanged.
+
+    A word is exchanged for words that other instructions of the task have at its place, after the same word or before
+    the same word. Each word is exchanged for at most `EXCHANGED` others.
+    """
+    by_task: dict[str, set[tuple[str, ...]]] = {}
+    for item in items:
+        by_task.setdefault(item.task, set()).add(tuple(item.trajectory.extra_info.split()))
+    found = {}
+    for task, texts in by_task.items():
+        peers: dict[tuple[str, str], set[str]] = {}
+        for words in texts:
+            for before, word, after in _windows(words):
+                peers.setdefault(("after " + before, ""), set()).add(word)
+                peers.setdefault(("", "before " + after), set()).add(word)
+        for words in texts:
+            made = []
+            for place, (before, word, after) in enumerate(_windows(words)):
+                same = peers["after " + before, ""] & peers["", "before " + after]
+                others = sorted(same - {word})[:EXCHANGED]
+                made += [" ".join((*words[:place], other, *words[place + 1 :])) for other in others]
+            found[task, " ".join(words)] = made
+    return found
+
+
+def _windows(words: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
+    """Each word with the word before it and the word after it; "" at the ends."""
+    return zip(("", *words[:-1]), words, (*words[1:], ""), strict=True)
+
+
+def swaps(
+    experts: Sequence[Labelled],
+    instructions: dict[tuple[str, str], list[str]],
+    threshold: float,
+    run: RunProgram,
+    judge: Judge | None,
+) -> list[Swap]:
+    """Give expert episodes other instructions, and see which goals are still paid.
+
+    Args:
+        experts: expert episodes whose goals are paid under their own instruction.
+        instructions: the other instructions by task and own instruction (`by_instruction`, `by_word`).
+        threshold: reward above which a state is paid.
+        run: function that runs the program.
+        judge: function that says which other instructions an episode fulfils; None without a simulator.
+    """
+    chosen: list[tuple[Labelled, list[str]]] = []
+    states = 0
+    for item in experts:
+        given = instructions.get((item.task, item.trajectory.extra_info), [])
+        states += len(given) * len(item.trajectory.states)
+        if given and (not chosen or states <= MOST_STATES):
+            chosen.append((item, given))
+    made = [(item, text) for item, given in chosen for text in given]
+    if not made:
+        return []
+    rewards = run([replace(item.trajectory, extra_info=text) for item, text in made])
+    fulfilled: list[bool | None] = []
+    for item, given in chosen:
+        goal = int(np.flatnonzero(item.positive)[-1])
+        fulfilled += judge(item.trajectory, given, goal) if judge is not None else [None] * len(given)
+    return [
+        Swap(item, text, said, bool((values[item.positive] > threshold).any()))
+        for (item, text), said, values in zip(made, fulfilled, rewards, strict=True)
+    ]
+
+
+def contrast(exchanged: Sequence[Swap], words: Sequence[Swap]) -> Contrast:
+    """Summarise swaps.
+
+    Args:
+        exchanged: swaps of whole instructions.
+        words: swaps of single words.
+    """
+    by_expert: dict[Labelled, list[bool]] = {}
+    for swap in exchanged:
+        if swap.fulfilled is False:
+            by_expert.setdefault(swap.item, []).append(not swap.paid)
+    doubtful = [swap for swap in exchanged if swap.fulfilled is None]
+    mean = float(np.mean([np.mean(each) for each in by_expert.values()])) if by_expert else 0.0
+    of_word: dict[str, list[bool]] = {}
+    for swap in words:
+        if swap.fulfilled is not True:
+            of_word.setdefault(swap.word, []).append(swap.paid)
+    return Contrast(
+        unpaid=share(mean, len(by_expert)),
+        experts=len(by_expert),
+        swaps=sum(map(len, by_expert.values())),
+        doubtful=len(doubtful),
+        doubtful_paid=sum(swap.paid for swap in doubtful),
+        ignored=tuple(sorted(word for word, paid in of_word.items() if len(paid) > 1 and all(paid))),
+    )

@@ -1,0 +1,79 @@
+"""Warnings about cues: properties other than behaviour by which a reward tells experts from negatives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from grace_irl.audit.shuffling import balanced, explains, shuffled
+from grace_irl.audit.subject import ProgramFailedError, Subject
+from grace_irl.audit.warning import RewardWarning
+from grace_irl.demos.fields import NAMES, find_cues
+from grace_irl.demos.labels import Labelled, Problem
+
+MOST_STATES = 10_000
+"""Maximum number of states that are shuffled. Episodes beyond it are left out."""
+NAMED = 8
+"""Maximum number of features that a warning names."""
+
+
+def of_cues(subject: Subject) -> Iterator[RewardWarning]:
+    """A warning about the first cue that explains the reward, if there is one."""
+    items = _sample(subject.problem)
+    real = balanced([subject.values(item) for item in items], items, subject.threshold)
+    cues = find_cues(items, subject.problem.metadata.fields)
+    first, fields = items[0].trajectory, subject.problem.metadata.fields
+    features = NAMES[first.kind](first.states, fields) if first.kind in NAMES else []
+    fixed = (*cues.sources, *cues.fixed)
+    asked = (("time", ()), ("constants", cues.sources), ("constant-field", fixed), ("clock", cues.clocks))
+    for seed, (code, names) in enumerate(asked):
+        if code != "time" and not names:
+            continue
+        kept = [number for number, name in enumerate(features) if name in names]
+        try:
+            values = subject.run(shuffled(items, seed, kept))
+        except ProgramFailedError:
+            continue
+        if explains(real, balanced(values, items, subject.threshold)):
+            yield _warning(code, ", ".join(names[:NAMED]) + (", …" if len(names) > NAMED else ""))
+            return
+
+
+def _warning(code: str, named: str) -> RewardWarning:
+    said = {
+        "time": (
+            "by the step, the length or the instruction of an episode, and not by what states show",
+            "bring negative episodes of the same lengths and with the same instructions",
+        ),
+        "clock": (
+            f"by the clock in {named}, and not by what else states show",
+            "leave the clock out of the states, or bring negative episodes of the same lengths",
+        ),
+        "constants": (
+            f"by {named}: one constant in all experts, and another one in all negatives",
+            "collect both sides in the same simulator with the same settings, or leave these numbers out",
+        ),
+        "constant-field": (
+            f"by {named}, which never changes within an episode",
+            "bring negative episodes with the same values, such as the same goals, or leave these numbers out",
+        ),
+    }
+    found, advice = said[code]
+    code = "time" if code == "clock" else code
+    return RewardWarning(code, f"the reward tells experts from negatives {found}", advice)
+
+
+def _sample(problem: Problem) -> list[Labelled]:
+    """Training episodes with and without positive states in turn.
+
+    They have at most `MOST_STATES` states, not counting the first two episodes. Without negative trajectories, all
+    episodes have positive states.
+    """
+    sides = [[item for item in problem.train if item.positive.any() == positive] for positive in (True, False)]
+    chosen: list[Labelled] = []
+    states = 0
+    for place in range(max(map(len, sides))):
+        for side in sides:
+            if place < len(side) and (place == 0 or states + len(side[place].positive) <= MOST_STATES):
+                chosen.append(side[place])
+                states += len(side[place].positive)
+    return chosen

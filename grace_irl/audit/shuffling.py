@@ -1,0 +1,83 @@
+"""Cues: properties by which a reward can tell experts from negatives without looking at behaviour.
+
+An experiment finds them. It shuffles the states of all episodes, so that nothing but the cue keeps its place. A reward
+that classifies the shuffled states nearly as well as the real ones needs nothing but the cue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.labels import Labelled
+from grace_irl.demos.trajectory import Trajectory
+
+KEPT = 0.8
+"""A cue explains a reward if the shuffled states keep at least this share of its accuracy above chance."""
+TOLD = 0.6
+"""Minimum balanced accuracy of a reward on the real states. Below it, there is nothing to explain."""
+
+
+def explains(real: float, shuffled: float) -> bool:
+    """Whether a cue explains a reward, from its balanced accuracies on real and on shuffled states."""
+    return real >= TOLD and shuffled - 0.5 >= KEPT * (real - 0.5)
+
+
+def balanced(values: Sequence[NDArray[np.float64]], items: Sequence[Labelled], threshold: float) -> float:
+    """Balanced accuracy of rewards at a threshold. Rewards that are NaN, of first states, do not count.
+
+    Args:
+        values: rewards `(T+1,)` of each trajectory.
+        items: the labelled trajectories. They have positive and negative states.
+        threshold: reward above which a state is classified as positive.
+    """
+    rewards, positive = np.concatenate(values), np.concatenate([item.positive for item in items])
+    known = ~np.isnan(rewards)
+    above = rewards[known] > threshold
+    return float((above[positive[known]].mean() + (~above[~positive[known]]).mean()) / 2)
+
+
+def shuffled(items: Sequence[Labelled], seed: int, kept: Sequence[int] = ()) -> list[Trajectory]:
+    """Copies of the trajectories whose states are drawn without replacement from all states of the set.
+
+    Lengths, actions and instructions stay. Only states of one shape are exchanged.
+
+    Args:
+        items: labelled trajectories of one kind.
+        seed: seed of the draw.
+        kept: numbers of the features of a vector or record that stay in their place.
+    """
+    rng = np.random.default_rng(seed)
+    groups: dict[Hashable, list[int]] = {}
+    for place, item in enumerate(items):
+        groups.setdefault(item.trajectory.state_kind.signature(item.trajectory.states), []).append(place)
+    made: dict[int, Trajectory] = {}
+    for places in groups.values():
+        trajectories = [items[place].trajectory for place in places]
+        kind = trajectories[0].state_kind
+        stored = [kind.parts(each.states) for each in trajectories]
+        lengths = [len(each.states) for each in trajectories]
+        order = rng.permutation(sum(lengths))
+        pooled = {name: np.concatenate([parts[name] for parts in stored]) for name in stored[0]}
+        mixed = {name: array[order] for name, array in pooled.items()}
+        _restore(mixed, pooled, kept)
+        for place, each, stop, length in zip(places, trajectories, np.cumsum(lengths), lengths, strict=True):
+            own = {name: array[stop - length : stop] for name, array in mixed.items()}
+            made[place] = replace(each, states=kind.whole(own), screenshots=())
+    return [made[place] for place in range(len(items))]
+
+
+def _restore(mixed: dict[str, NDArray[Any]], pooled: dict[str, NDArray[Any]], features: Sequence[int]) -> None:
+    """Put these features of the mixed states back in place. Features are counted over all parts that hold numbers."""
+    first = 0
+    for name, array in mixed.items():
+        if not len(features) or array.dtype.kind in "SUO":
+            continue
+        width = int(np.prod(array.shape[1:], dtype=np.int64))
+        columns = [number - first for number in features if first <= number < first + width]
+        array.reshape(len(array), width)[:, columns] = pooled[name].reshape(len(array), width)[:, columns]
+        first += width

@@ -1,0 +1,71 @@
+"""The subject of an audit: a program with its data, its metrics and a way to run it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.audit.contrast import Judge, RunProgram
+from grace_irl.demos.labels import Labelled, Problem
+from grace_irl.evaluate.separation import Metrics, Separation
+from grace_irl.programs.program import Program
+
+
+class ProgramFailedError(Exception):
+    """A program failed on a changed trajectory."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A program under audit.
+
+    Attributes:
+        problem: labelled demonstrations. There are positive and negative states for training.
+        program: the program.
+        separation: its metrics. They have a threshold.
+        rewards: rewards of the program along all trajectories of the problem, `(T+1,)`, by digest.
+        run: function that runs the program on changed trajectories.
+        judge: function that says whether an episode fulfils an instruction; None without a simulator.
+
+    The function `run` raises `ProgramFailedError` if the program fails.
+    """
+
+    problem: Problem
+    program: Program
+    separation: Separation
+    rewards: Mapping[str, NDArray[np.float64]]
+    run: RunProgram
+    judge: Judge | None = None
+
+    @property
+    def threshold(self) -> float:
+        """Reward above which a state is paid."""
+        return self.separation.threshold or 0.0
+
+    @property
+    def tested(self) -> Metrics:
+        """Metrics on held-out data, or on training data if nothing is held out."""
+        return self.separation.held_out or self.separation.train
+
+    @property
+    def side(self) -> str:
+        """Name of the data of `tested`."""
+        return "held-out" if self.separation.held_out else "training"
+
+    def values(self, item: Labelled) -> NDArray[np.float64]:
+        """Rewards along a trajectory of the problem, `(T+1,)`."""
+        return self.rewards[item.trajectory.digest]
+
+    def pays(self, item: Labelled) -> bool:
+        """Whether the program pays a positive state of the trajectory."""
+        return bool((self.values(item)[item.positive] > self.threshold).any())
+
+    def paid_experts(self) -> list[Labelled]:
+        """Experts whose goal is paid: held-out ones, or training ones if no held-out expert is paid."""
+        for items in (self.problem.held_out, self.problem.train):
+            if found := [item for item in items if item.positive.any() and self.pays(item)]:
+                return found
+        return []

@@ -1,0 +1,41 @@
+"""Warnings about a reward, and the audit that holds them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grace_irl.audit.contrast import Contrast
+
+
+@dataclass(frozen=True)
+class RewardWarning:
+    """A sign that a reward may be wrong.
+
+    Attributes:
+        code: name of the sign, for example "few-episodes". docs/warnings.md lists all of them.
+        found: what was found, as a clause without a full stop.
+        advice: what the user can do, as a clause without a full stop.
+    """
+
+    code: str
+    found: str
+    advice: str
+
+    @property
+    def line(self) -> str:
+        """The warning as one line for the terminal."""
+        return f"warning ({self.code}): {self.found}; {self.advice}"
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The result of an audit.
+
+    Attributes:
+        warnings: the warnings, most important first.
+        contrast: whether the reward follows the instruction; None if that was not examined: with one instruction, with
+            label rule "all", or if no expert's goal is paid.
+    """
+
+    warnings: tuple[RewardWarning, ...] = ()
+    contrast: Contrast | None = None

@@ -1,0 +1,73 @@
+"""The audit at the end of a run: the best program, the run's demonstrations and its sandbox."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.audit.audit import audit
+from grace_irl.audit.contrast import Judge
+from grace_irl.audit.subject import ProgramFailedError, Subject
+from grace_irl.audit.warning import Audit
+from grace_irl.demos.trajectory import Trajectory
+from grace_irl.evaluate.rewards import MemoryCache, RewardSource
+from grace_irl.evaluate.separation import Separation
+from grace_irl.propose.material import Workbench
+from grace_irl.rl.fulfilled import fulfilments
+from grace_irl.runs.record import Record
+from grace_irl.runs.store import Store
+from grace_irl.toml import from_json
+
+KEY = "audit"
+"""Key of the audit in the table `meta` of run.db."""
+
+
+def audited(bench: Workbench, best: Record, judge: Judge | None = None) -> Audit | None:
+    """Audit the best program of a run.
+
+    The result is None if the method of the run does not separate expert from negative states.
+
+    Args:
+        bench: data and sandbox of the run.
+        best: the program, which ran on all data.
+        judge: function that says whether an episode fulfils an instruction; None for the simulator of BabyAI.
+    """
+    separation = Separation.of(best.evaluation)
+    if separation is None or separation.threshold is None:
+        return None
+    trajectories = [item.trajectory for item in bench.problem]
+
+    def run(changed: Sequence[Trajectory]) -> list[NDArray[np.float64]]:
+        source = RewardSource(changed, bench.sandbox, MemoryCache(), bench.limits)
+        try:
+            outcome, rewards = source.run(best.program, source.digests)
+        finally:
+            source.close()
+        if outcome.status != "ok":
+            raise ProgramFailedError(outcome.message)
+        return [rewards[each.digest] for each in changed]
+
+    known = bench.rewards.get(best.program.id, [each.digest for each in trajectories])
+    missing = [each for each in trajectories if each.digest not in known]
+    known |= dict(zip((each.digest for each in missing), run(missing), strict=True)) if missing else {}
+    return audit(Subject(bench.problem, best.program, separation, known, run, judge or in_simulator))
+
+
+def in_simulator(trajectory: Trajectory, instructions: Sequence[str], state: int) -> list[bool | None]:
+    """Say of each instruction whether an episode of BabyAI fulfils it at a state or before; see `Judge`."""
+    return [None if found is None else found.by(state) for found in fulfilments(trajectory, instructions)]
+
+
+def store_audit(store: Store, found: Audit) -> None:
+    """Store an audit with the run."""
+    store.set_meta(KEY, json.dumps(asdict(found)))
+
+
+def stored_audit(store: Store) -> Audit | None:
+    """The audit of a run; None without one, as in runs of older versions and in runs that have not ended."""
+    text = store.meta(KEY)
+    return from_json(Audit, text) if text else None

@@ -1,0 +1,228 @@
+"""Warnings of the audit: each sign is found where it is made, and a good reward has none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from grace_irl.demos.labels import label
+from grace_irl.demos.split import split
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
+from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
+from grace_irl.propose.material import Workbench
+from grace_irl.runs.auditing import audited
+from grace_irl.runs.record import Record
+from tests.audit.bench import codes, drawn, examined, warned
+from tests.fakes.in_process_sandbox import InProcessSandbox
+
+
+def reach(rng: np.random.Generator, role: Role) -> Trajectory:
+    """A point on a line: experts walk to 1 and end there, negatives stay below 0.9. Two more numbers are noise."""
+    length = int(rng.integers(8, 15))
+    end = 1.0 if role == "expert" else float(rng.uniform(0.3, 0.88))
+    places = np.append(np.sort(rng.uniform(0, min(end, 0.94), length - 1)), end)
+    return Trajectory(np.column_stack([places, rng.normal(size=(length, 2))]), np.zeros(length - 1))
+
+
+GOOD = "return float(state[0] > 0.95)"
+
+
+def test_a_good_reward_on_enough_episodes_has_no_warning() -> None:
+    assert codes(examined(drawn(reach), GOOD)) == set()
+
+
+def test_few_held_out_episodes_and_none() -> None:
+    found = warned(examined(drawn(reach, count=8), GOOD), "few-episodes")
+    assert "only 2 expert and 2 negative episodes are held out" in found.found
+    assert "--held-out" in found.advice
+    assert codes(examined(drawn(reach), GOOD, held_out=0.0)) == {"nothing-held-out"}
+
+
+def test_sides_that_do_not_differ() -> None:
+    alike = drawn(lambda rng, _: reach(rng, "expert"))
+    assert "no-difference" in codes(examined(alike, "return state[1]", "all"))
+    # The negatives end at the goal, too: by state that is hardly seen.
+    by_goal = examined(alike, GOOD)
+    assert "negative episodes nearly as often as experts: 100% of 6" in warned(by_goal, "no-difference").found
+
+
+def test_an_episode_on_both_sides() -> None:
+    items = drawn(reach).items
+    twice = Demonstration(items[0].trajectory, "negative")
+    found = examined(Demonstrations(Metadata("vector"), (*items, twice)), GOOD)
+    assert "1 negative episode is also among the experts" in warned(found, "no-difference").found
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "said"),
+    [
+        ("return float(state[0] > 0.95 and self.step > 11)", "misses", "at their goal"),
+        ("return float(state[0] > 0.5)", "early", "6 of 6 held-out experts before their goal"),
+        ("return float(state[0] > 0.95 or 0.6 < state[0] < 0.61)", "false", "negative episodes"),
+    ],
+)
+def test_wrong_episodes(body: str, code: str, said: str) -> None:
+    data = drawn(reach, count=60) if code == "false" else drawn(reach)
+    body = body.replace("0.6 < state[0] < 0.61", "0.6 < state[0] < 0.7") if code == "false" else body
+    assert said in warned(examined(data, body), code).found
+
+
+def test_a_reward_that_lists_its_training_states() -> None:
+    data = drawn(reach, count=200)
+    train = label(split(data, 0.25, 0), "last").train
+    listed = [tuple(map(float, item.trajectory.states[-1])) for item in train if item.positive.any()]
+    found = examined(data, f"return float(tuple(map(float, state)) in {listed!r})")
+    assert {"memorised", "held-out-below", "misses"} <= codes(found)
+    assert "constants for 150 positive training states" in warned(found, "memorised").found
+
+
+def test_the_step_as_the_cue() -> None:
+    def of_length(rng: np.random.Generator, role: Role) -> Trajectory:
+        length = 20 if role == "expert" else 12
+        return Trajectory(rng.normal(size=(length, 2)), np.zeros(length - 1))
+
+    found = warned(examined(drawn(of_length), "return float(self.step >= 19)"), "time")
+    assert "by the step, the length or the instruction" in found.found
+    assert "same lengths" in found.advice
+
+
+def test_a_clock_in_the_states_as_the_cue() -> None:
+    def clocked(rng: np.random.Generator, role: Role) -> Trajectory:
+        length = 20 if role == "expert" else 12
+        return Trajectory(np.column_stack([np.arange(length), rng.normal(size=length)]), np.zeros(length - 1))
+
+    found = warned(examined(drawn(clocked, fields=("t", "x")), "return state[0]"), "time")
+    assert "by the clock in t" in found.found
+
+
+def test_constants_of_two_simulators_as_the_cue() -> None:
+    def simulated(rng: np.random.Generator, role: Role) -> Trajectory:
+        length = int(rng.integers(8, 15))
+        gravity = np.full(length, 9.81 if role == "expert" else 9.8)
+        return Trajectory(np.column_stack([gravity, rng.normal(size=length)]), np.zeros(length - 1))
+
+    found = warned(examined(drawn(simulated, fields=("gravity", "x")), "return state[0]", "all"), "constants")
+    assert "by gravity: one constant in all experts" in found.found
+
+
+def goal_reaching(rng: np.random.Generator, role: Role) -> Trajectory:
+    """A point and its goal: experts' goals lie above 0.8, others' below, and only experts get there."""
+    length = 12
+    goal = rng.uniform(0.8, 1.0) if role == "expert" else rng.uniform(0.0, 0.7)
+    place = np.linspace(0, goal, length) if role == "expert" else rng.uniform(0, 1, size=length)
+    return Trajectory(np.column_stack([place, np.full(length, goal)]), np.zeros(length - 1))
+
+
+def test_a_field_that_is_constant_within_episodes_as_the_cue() -> None:
+    data = drawn(goal_reaching, fields=("x", "goal"))
+    found = examined(data, "return state[1]", "all")
+    assert "by goal, which never changes within an episode" in warned(found, "constant-field").found
+    assert "constant-field" not in codes(examined(data, "return -abs(state[0] - state[1])", "all"))
+
+
+def test_pixels() -> None:
+    def pictured(rng: np.random.Generator, role: Role) -> Trajectory:
+        states = rng.integers(0, 256, size=(6, 300)).astype(np.float64)
+        states[-1, 0] = 255 if role == "expert" else 0
+        return Trajectory(states, np.zeros(5))
+
+    assert "pixels" in codes(examined(drawn(pictured), "return float(state[0] == 255)"))
+
+
+COLOURS = ("red", "green", "blue", "grey")
+
+
+def visit(rng: np.random.Generator, role: Role) -> Trajectory:
+    """Four lamps: an expert lights the one that the text names, a negative lights none."""
+    colour, kind = int(rng.integers(4)), ("lamp", "light")[int(rng.integers(2))]
+    length = int(rng.integers(6, 12))
+    states = np.column_stack([np.zeros((length, 4)), rng.normal(size=length)])
+    if role == "expert":
+        states[-1, colour] = 1
+    return Trajectory(states, np.zeros(length - 1), extra_info=f"switch on the {COLOURS[colour]} {kind}")
+
+
+READS = f"return float(state[{COLOURS!r}.index(self.text.split()[3])])"
+IGNORES = "return float(state[:4].max())"
+
+
+def lit(trajectory: Trajectory, texts: object, state: int) -> list[bool | None]:
+    """A simulator: whether the lamp that each text names is lit."""
+    return [bool(trajectory.states[state][COLOURS.index(text.split()[3])]) for text in texts]  # type: ignore[attr-defined]
+
+
+def test_an_ignored_instruction_in_a_simulator() -> None:
+    good, bad = (examined(drawn(visit), body, judge=lit) for body in (READS, IGNORES))
+    assert good.contrast is not None
+    assert bad.contrast is not None
+    assert good.contrast.unpaid is not None
+    assert bad.contrast.unpaid is not None
+    assert (good.contrast.unpaid.value, bad.contrast.unpaid.value) == (1.0, 0.0)
+    assert good.contrast.doubtful == 0
+    # Swaps that name the same colour are fulfilled, too, and do not count.
+    assert good.contrast.swaps < good.contrast.experts * 7
+    assert "100% of the experts' goals" in warned(bad, "instruction-ignored").found
+    assert "--near-miss" in warned(bad, "instruction-ignored").advice
+    assert {"instruction-ignored", "negatives-far"} & codes(good) == set()
+
+
+def test_without_a_simulator_swaps_are_doubtful() -> None:
+    good, bad = (examined(drawn(visit), body) for body in (READS, IGNORES))
+    assert "instruction-untested" in codes(bad)
+    assert bad.contrast is not None
+    assert bad.contrast.unpaid is None
+    assert "contrast: unknown" in bad.contrast.line
+    assert bad.contrast.doubtful_paid == bad.contrast.doubtful > 0
+    # A few doubtful swaps of the good reward are paid, as they name the same colour, and are no sign.
+    assert good.contrast is not None
+    assert 0 < good.contrast.doubtful_paid < good.contrast.doubtful / 4
+
+
+def test_words_that_change_nothing_are_named() -> None:
+    found = warned(examined(drawn(visit), READS, judge=lambda _, texts, __: [False] * len(texts)), "words-ignored")
+    assert "'lamp', 'light' change nothing" in found.found
+    assert "'red'" in warned(examined(drawn(visit), IGNORES, judge=lit), "words-ignored").found
+
+
+def test_negatives_that_never_come_near() -> None:
+    found = examined(drawn(visit), READS)
+    assert "negatives-far" in codes(found)
+
+    def wrong(rng: np.random.Generator, role: Role) -> Trajectory:
+        made = visit(rng, "expert")
+        if role == "expert":
+            return made
+        others = [colour for colour in COLOURS if colour not in made.extra_info]
+        return Trajectory(made.states, made.actions, extra_info=f"switch on the {others[0]} lamp")
+
+    assert "negatives-far" not in codes(examined(drawn(wrong), READS))
+
+
+def test_one_instruction() -> None:
+    def same(rng: np.random.Generator, role: Role) -> Trajectory:
+        made = visit(rng, role)
+        return Trajectory(made.states, made.actions, extra_info="switch on any lamp")
+
+    found = examined(drawn(same), IGNORES)
+    assert "have the same instruction, 'switch on any lamp'" in warned(found, "one-instruction").found
+    assert found.contrast is None
+
+
+def test_a_program_that_fails_under_another_instruction() -> None:
+    """It knows each state only with the text that it came with."""
+    body = f"if state[:4].max() and not state[{COLOURS!r}.index(self.text.split()[3])]:\n    raise KeyError(1)\n{READS}"
+    found = examined(drawn(visit), body)
+    assert "fails" in codes(found)
+    assert found.contrast is None
+
+
+def test_rewards_of_transitions_are_audited() -> None:
+    method = "    def reward_fn(self, state, action, next_state):\n        return float(next_state[0] > 0.95)\n"
+    source = f"class Reward:\n{method}"
+    with InProcessSandbox() as sandbox:
+        best = sandbox.inspect(source).program(source)
+        problem = label(split(drawn(reach), 0.25, 0), "last")
+        found = DiscriminatorEvaluator(problem, sandbox).evaluate([best])[0]
+        audit = audited(Workbench(problem, sandbox), Record(best, found, 0))
+    assert audit is not None
+    assert audit.warnings == ()
