@@ -48,6 +48,11 @@ class DataConfig(Section):
         details="If neither the file nor the data mark a trajectory, a model names its goal states.",
     )
     held_out: float = setting(0.25, "Share of the trajectories to hold out, per task and role; 0: none.", ge=0, lt=1)
+    swaps: bool = setting(
+        False,
+        "Add each expert with another expert's instruction to the negatives, if a simulator calls it wrong.",
+        details="Only BabyAI's simulator is asked, about episodes stored as whole grids with their actions.",
+    )
     field_names: bool = setting(
         True,
         "Show the names of a vector's fields to whoever writes programs; a model may know them by heart.",

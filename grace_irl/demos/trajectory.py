@@ -150,6 +150,8 @@ class Demonstration:
         task: name of the task.
         split: side of the split. None if the source gives no side; `grace_irl.demos.split` then draws one.
         goals: 0-based indices of the states that reach the goal, for label rule "goal"; None if they are not marked.
+        swapped: whether the instruction is another expert's (`--swaps`). It may name things that the world lacks. Files
+            do not keep this mark.
     """
 
     trajectory: Trajectory
@@ -157,6 +159,7 @@ class Demonstration:
     task: str = "default"
     split: Split | None = None
     goals: tuple[int, ...] | None = None
+    swapped: bool = False
 
     def of_kind(self, kind: StateKind) -> Demonstration:
         """Declare the states to be of this kind. If the kind does not recognise them, nothing changes."""

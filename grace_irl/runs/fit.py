@@ -37,6 +37,7 @@ from grace_irl.runs.recording import require_recorded_data
 from grace_irl.runs.run import Best, Interrupted, Run
 from grace_irl.runs.schema import FORMAT
 from grace_irl.runs.store import Store
+from grace_irl.runs.swaps import swaps_line, with_swaps
 from grace_irl.sandbox.protocol import Limits, Sandbox
 from grace_irl.states.vector import VECTOR
 from grace_irl.version import __version__
@@ -136,8 +137,9 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
             note(labelling.choice.line)
             if labelling.demonstrations.choice is not None:
                 note(labelling.demonstrations.choice.line)
-        if left := untested(labelling.demonstrations):
-            note(left)
+        for line in (swaps_line(labelling.demonstrations), untested(labelling.demonstrations)):
+            if line:
+                note(line)
         if parts.proposer is None and (left := proposers.unread(config, problem)):
             note(left)
         return _work(folder, config, labelling, evaluator, sandbox, store, parts)
@@ -375,7 +377,8 @@ def _loaded(
     if reason:
         choice = replace(choice, reason=reason)
     require_roles_for(choice, demonstrations)
-    return split(with_rule(demonstrations, choice.rule), data.held_out, config.seed), choice
+    found = split(with_rule(demonstrations, choice.rule), data.held_out, config.seed)
+    return with_swaps(found, choice.rule) if data.swaps else found, choice
 
 
 def new_labelling(config: Config, demonstrations: Demonstrations | None = None, reason: str = "") -> Labelling:

@@ -1,0 +1,211 @@
+"""Rewards of BabyAI levels judged on near misses and by contrast: 17 public levels and 3 of our own.
+
+The synthesiser fits 8 experts and 8 negatives of a level: "random", 8 episodes of random actions; "near", 4 of them and
+4 near misses (`grace-irl collect --near-miss`; 8 random ones if the level has none); "swaps", those of "near" and each
+expert with the instruction of another one (`fit --swaps`). Each draw of the data is fitted as it is and with its codes
+and words renamed. Fresh episodes judge the reward at the threshold of its training data, and choose nothing:
+
+    hit       experts that are paid at their goal             early     experts that are paid before it
+    false     random episodes that are paid                   near      near misses that are paid
+    contrast  experts' goals that are no longer paid under another expert's instruction, if they do not fulfil it
+
+    python benchmarks/near_misses.py                                             # 20 levels, hours on one core
+    python benchmarks/near_misses.py --levels GoToLocalS8N7 --draws 1 --renamings 1
+
+`warned` counts the fits whose audit warned of something other than few or no held-out episodes. A fit is good if it has
+a hit rate and a contrast of at least 0.98 and 0.95, and pays at most 0.02 of all else. A fit ends after a number of
+programs, so that its result does not depend on how busy the machine is. The benchmark goes on where it was stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from babyai_recovery import LEVELS as PUBLIC
+
+import grace_irl
+from grace_irl.atomic import write_atomically
+from grace_irl.demos import load, save
+from grace_irl.demos.scramble import ScrambleMap
+from grace_irl.demos.trajectory import Demonstration, Demonstrations
+from grace_irl.errors import GraceError
+from grace_irl.rl.collect import collect
+from grace_irl.runs.swaps import with_swaps
+
+LEVELS = (*PUBLIC, "PlaceBetween", "OpenMatchingDoor", "SortColors")
+TRAIN, FRESH = 8, 60
+NEGATIVES = ("random", "near", "swaps")
+USUAL = {"few-episodes", "nothing-held-out"}
+"""Warnings that every fit of this benchmark has, because it holds nothing out."""
+Data = Mapping[str, Demonstrations]
+"""Episodes by kind: "expert", "random", "near" and "swap"; a kind that the level does not have is missing."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One fit.
+
+    Attributes:
+        level, draw, negatives, renaming: which fit; renaming 0 is the data as they are.
+        hit, early, false, near, contrast: shares of fresh episodes; None if the level has no such episodes, or if there
+            is no program.
+        warned: codes of the warnings, but for those in `USUAL`.
+        seconds: of the search.
+        program: the program; without one, why.
+    """
+
+    level: str
+    draw: int
+    negatives: str
+    renaming: int
+    hit: float | None
+    early: float | None
+    false: float | None
+    near: float | None
+    contrast: float | None
+    warned: tuple[str, ...]
+    seconds: float
+    program: str
+
+    @property
+    def good(self) -> bool:
+        """Whether all figures are as they should be."""
+        wrong = (self.early, self.false, self.near)
+        right = self.hit is not None and self.hit >= 0.98 and (self.contrast is None or self.contrast >= 0.95)
+        return right and all(each is None or each <= 0.02 for each in wrong)
+
+
+def episodes(level: str, draw: int, folder: Path) -> tuple[Data, Data]:
+    """Training and fresh episodes of a draw, collected once. Swaps are made of them each time."""
+    found: list[dict[str, Demonstrations]] = []
+    for part, count in (("train", TRAIN), ("fresh", FRESH)):
+        kinds = {}
+        for place, kind in enumerate(("expert", "random", "near")):
+            path = folder / f"{level}-{draw}" / f"{part}-{kind}.parquet"
+            start = 10_000_000 * (draw + 1) + 5_000_000 * (part == "fresh") + 1_000_000 * place
+            made = collected(level, kind, count, start, path)
+            if made is not None:
+                kinds[kind] = made
+        experts = replace(kinds["expert"], items=tuple(replace(one, split="train") for one in kinds["expert"]))
+        try:
+            swaps = with_swaps(experts, "last")
+            kinds["swap"] = swaps.select(role="negative")
+        except GraceError:  # one instruction
+            pass
+        found.append(kinds)
+    return found[0], found[1]
+
+
+def collected(level: str, kind: str, count: int, seed: int, path: Path) -> Demonstrations | None:
+    """Episodes of one kind; None if the level has no near misses."""
+    if not path.exists() and not path.with_suffix(".none").exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        name, policy = PUBLIC.get(level, f"BabyAI-{level}-v0"), "random" if kind == "random" else "bot"
+        role = "expert" if kind == "expert" else "negative"
+        try:
+            save(collect(name, policy, count, role, seed, near_miss=kind == "near"), path)
+        except GraceError as error:
+            if kind != "near":
+                raise
+            path.with_suffix(".none").write_text(str(error), encoding="utf-8")
+    return load([path]) if path.exists() else None
+
+
+def training(data: Data, negatives: str) -> Demonstrations:
+    """The experts and the negatives of a fit."""
+    near = list(data["near"])[: TRAIN // 2] if "near" in data and negatives != "random" else []
+    swaps = list(data["swap"]) if "swap" in data and negatives == "swaps" else []
+    chosen = (*data["expert"], *list(data["random"])[: TRAIN - len(near)], *near, *swaps)
+    return replace(data["expert"], items=chosen)
+
+
+def renamed(items: Sequence[Demonstration], table: ScrambleMap | None) -> list[Demonstration]:
+    return list(items) if table is None else list(map(table.apply, items))
+
+
+def judged(level: str, draw: int, negatives: str, renaming: int, options: argparse.Namespace) -> Row:
+    """Fits and judges; or reads what an earlier run found."""
+    folder = options.out / f"{level}-{draw}" / f"{negatives}-{renaming}-{options.max_calls}"
+    kept = folder / "row.json"
+    if kept.exists():
+        fields = json.loads(kept.read_text(encoding="utf-8"))
+        return Row(**fields | {"warned": tuple(fields["warned"])})
+    shutil.rmtree(folder, ignore_errors=True)
+    train, fresh = episodes(level, draw, options.data)
+    table = ScrambleMap.draw(renaming, train["expert"][0].trajectory) if renaming else None
+    data = training(train, negatives)
+    data = replace(data, items=tuple(renamed(list(data), table)))
+    row = Row(level, draw, negatives, renaming, *(None,) * 5, (), 0.0, "")
+    try:
+        run = grace_irl.fit(data, out=folder, held_out=0.0, seed=draw, max_calls=options.max_calls)
+    except GraceError as error:
+        row = replace(row, program=str(error))
+    else:
+        reward = grace_irl.load_reward(run.reward_path)
+        paid = {}
+        for kind, some in fresh.items():
+            values = reward.rewards([one.trajectory for one in renamed(list(some), table)])
+            paid[kind] = [one > run.best.separation.threshold for one in values]
+        row = replace(
+            row,
+            hit=float(np.mean([one[-1] for one in paid["expert"]])),
+            early=float(np.mean([one[:-1].any() for one in paid["expert"]])),
+            false=float(np.mean([one.any() for one in paid["random"]])),
+            near=float(np.mean([one.any() for one in paid["near"]])) if "near" in paid else None,
+            contrast=float(np.mean([not one[-1] for one in paid["swap"]])) if "swap" in paid else None,
+            warned=tuple(sorted({each.code for each in run.warnings} - USUAL)),
+            seconds=run.seconds,
+            program=run.best.source,
+        )
+    write_atomically(kept, json.dumps(asdict(row), indent=1))
+    return row
+
+
+def line(rows: Sequence[Row]) -> str:
+    """The means of some fits."""
+    cells = []
+    for name in ("hit", "early", "false", "near", "contrast"):
+        values = [value for row in rows if (value := getattr(row, name)) is not None]
+        cells.append(f"{np.mean(values):8.3f}" if values else f"{'-':>8}")
+    good, warned = (sum(each) for each in ([row.good for row in rows], [bool(row.warned) for row in rows]))
+    silent = sum(not row.good and not row.warned for row in rows)
+    seconds = float(np.mean([row.seconds for row in rows]))
+    return f"{' '.join(cells)} | {good:4} of {len(rows):3} {warned:7} {silent:7} {seconds:6.1f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--levels", default=",".join(LEVELS), help="comma-separated names")
+    parser.add_argument("--negatives", default=",".join(NEGATIVES), help="comma-separated sorts of training negatives")
+    parser.add_argument("--draws", type=int, default=5, help="of the data, from 0 on (default 5)")
+    parser.add_argument("--renamings", type=int, default=5, help="of each draw; the first is none (default 5)")
+    parser.add_argument("--max-calls", type=int, default=20, help="programs per fit (default 20)")
+    parser.add_argument("--data", type=Path, default=Path("out/near-misses/data"), help="where episodes are kept")
+    parser.add_argument("--out", type=Path, default=Path("out/near-misses/runs"), help="where runs are kept")
+    options = parser.parse_args()
+    print(
+        f"{'level':20} {'negatives':9} {'hit':>8} {'early':>8} {'false':>8} {'near':>8} {'contrast':>8} | good {'':6} "
+        f"{'warned':>7} {'silent':>7} {'s':>6}"
+    )
+    sorts: dict[str, list[Row]] = {}
+    for level in options.levels.split(","):
+        for negatives in options.negatives.split(","):
+            rows = [
+                judged(level, draw, negatives, renaming, options)
+                for draw in range(options.draws)
+                for renaming in range(options.renamings)
+            ]
+            sorts.setdefault(negatives, []).extend(rows)
+            print(f"{level:20} {negatives:9} {line(rows)}", flush=True)
+    for negatives, rows in sorts.items():
+        print(f"{'all':20} {negatives:9} {line(rows)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Swaps: expert episodes with the instruction of another expert, as negative demonstrations (`--swaps`).
+
+They show that a goal is one only under its own instruction. A swap is used if the simulator of BabyAI says that the
+episode does not fulfil the other instruction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule
+from grace_irl.errors import InputError
+from grace_irl.rl.fulfilled import fulfilments
+
+
+def with_swaps(demonstrations: Demonstrations, rule: LabelRule) -> Demonstrations:
+    """Add one swap for each expert that has one, with the expert's task and side of the split.
+
+    The other instruction comes from an expert of the same task and side, so held-out instructions stay held out.
+
+    Args:
+        demonstrations: the set, with a side of the split for each trajectory.
+        rule: the label rule.
+
+    Raises:
+        InputError: rule "all", or no swap.
+    """
+    if rule == "all":
+        raise InputError("--swaps: label rule all has no goals; expected last or goal: leave --swaps out")
+    made = [swap for group in _groups(demonstrations) for swap in _swaps(group)]
+    if not made:
+        raise InputError(
+            "--swaps: no expert episode has a swap; expected experts of BabyAI with different instructions, stored as "
+            "whole grids (view minigrid-full) with their actions: leave --swaps out"
+        )
+    return replace(demonstrations, items=(*demonstrations, *made))
+
+
+def swaps_line(demonstrations: Demonstrations) -> str:
+    """A line for the user about the swaps of a set; "" without any."""
+    experts = len(demonstrations.select(role="expert"))
+    swaps = sum(item.role == "negative" and item.trajectory.source.endswith(MARK) for item in demonstrations)
+    return f"swaps: {swaps} of {experts} experts, with another expert's instruction, are negatives" if swaps else ""
+
+
+MARK = ", with the instruction of another expert"
+"""End of a swap's source."""
+
+
+def _groups(demonstrations: Demonstrations) -> list[list[Demonstration]]:
+    """The experts of each task and side of the split."""
+    found: dict[tuple[str, str], list[Demonstration]] = {}
+    for item in demonstrations.select(role="expert"):
+        found.setdefault((item.task, item.side), []).append(item)
+    return list(found.values())
+
+
+def _swaps(experts: Sequence[Demonstration]) -> list[Demonstration]:
+    """The first swap of each expert that counts. The instructions are tried from the expert's own one on, sorted."""
+    texts = sorted({item.trajectory.extra_info for item in experts})
+    made = []
+    for item in experts:
+        own = texts.index(item.trajectory.extra_info)
+        others = texts[own + 1 :] + texts[:own]
+        judged = fulfilments(item.trajectory, others)
+        counting = (text for text, one in zip(others, judged, strict=True) if one is not None and one.at is None)
+        if (chosen := next(counting, None)) is not None:
+            source = f"{item.trajectory.source}, with the instruction of another expert"
+            trajectory = replace(item.trajectory, extra_info=chosen, rewards=None, source=source)
+            made.append(replace(item, trajectory=trajectory, role="negative", goals=None, swapped=True))
+    return made

@@ -1,0 +1,93 @@
+"""`--swaps`: expert episodes with the instruction of another expert join the negatives."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import grace_irl
+from grace_irl.cli import main
+from grace_irl.demos import load, save
+from grace_irl.demos.label_rule import with_rule
+from grace_irl.demos.split import split
+from grace_irl.demos.trajectory import Demonstrations
+from grace_irl.errors import InputError
+from grace_irl.rl.collect import collect
+from grace_irl.rl.fulfilled import fulfilled
+from grace_irl.runs.swaps import with_swaps
+from tests.fakes.data import vector_set
+
+pytest.importorskip("minigrid")
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def experts() -> Demonstrations:
+    return collect("BabyAI-GoToLocalS8N7-v0", "bot", 12, "expert", seed=5)
+
+
+@pytest.fixture(scope="module")
+def demos(experts: Demonstrations, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("demos")
+    save(experts, folder / "expert.parquet")
+    save(collect("BabyAI-GoToLocalS8N7-v0", "random", 12, "negative", seed=6), folder / "negative.parquet")
+    return folder
+
+
+def test_a_swap_has_an_instruction_that_its_episode_does_not_fulfil(experts: Demonstrations) -> None:
+    divided = split(with_rule(experts, "last"), 0.5, 0)
+    found = with_swaps(divided, "last")
+    swaps = [item for item in found if item.swapped]
+    assert len(swaps) > 6
+    by_states = {item.trajectory.states.tobytes(): item for item in divided}  # type: ignore[union-attr]
+    for swap in swaps:
+        own = by_states[swap.trajectory.states.tobytes()]  # type: ignore[union-attr]
+        assert swap.role == "negative"
+        assert swap.side == own.side
+        assert swap.trajectory.rewards is None
+        assert fulfilled(own.trajectory, own.trajectory.extra_info, own.trajectory.num_steps) is True
+        assert fulfilled(own.trajectory, swap.trajectory.extra_info, own.trajectory.num_steps) is False
+        # Held-out instructions stay held out.
+        others = {item.trajectory.extra_info for item in divided if item.side == own.side}
+        assert swap.trajectory.extra_info in others
+
+
+@pytest.mark.parametrize("rule", ["last", "goal"])
+def test_without_a_simulator_there_are_no_swaps(rule: str) -> None:
+    with pytest.raises(InputError, match="no expert episode has a swap; expected experts of BabyAI"):
+        with_swaps(split(vector_set(), 0.0, 0), rule)  # type: ignore[arg-type]
+
+
+def test_rule_all_has_no_swaps(experts: Demonstrations) -> None:
+    with pytest.raises(InputError, match="label rule all has no goals"):
+        with_swaps(experts, "all")
+
+
+def test_fit_with_swaps_resumes_and_replays(demos: Path, tmp_path: Path, capsys: Capture) -> None:
+    run = tmp_path / "run"
+    assert main(["fit", "--demos", str(demos), "--swaps", "--generations", "1", "--out", str(run), "--json"]) == 0
+    done = capsys.readouterr()
+    answer = json.loads(done.out.splitlines()[-1])
+    assert "experts, with another expert's instruction, are negatives" in " ".join(answer["notes"])
+    assert answer["train"]["episodes"]["negatives"] > answer["train"]["episodes"]["experts"]
+    assert main(["fit", "--resume", str(run), "--generations", "2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["train"] == answer["train"]
+    again = tmp_path / "again"
+    assert main(["fit", "--demos", str(demos), "--swaps", "--replay", str(run), "--out", str(again), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["program"] == answer["program"]
+
+
+def test_swaps_that_change_nothing_are_refused_in_one_line(tmp_path: Path, capsys: Capture) -> None:
+    save(vector_set(), tmp_path / "set.parquet")
+    asked = ["fit", "--demos", str(tmp_path / "set.parquet"), "--swaps", "--out", str(tmp_path / "run")]
+    assert main(asked) == 2
+    assert "--swaps: label rule all has no goals; expected last or goal" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+def test_python_takes_swaps(demos: Path, tmp_path: Path) -> None:
+    run = grace_irl.fit(load([demos]), swaps=True, generations=1, out=tmp_path / "run")
+    assert run.best.train.episodes is not None
+    assert run.best.train.episodes.negatives > 9
