@@ -19,6 +19,7 @@ from scipy.special import expit, log_expit
 
 from grace_irl.demos.fields import fixed_fields, source_fields
 from grace_irl.demos.labels import Labelled
+from grace_irl.errors import InputError
 from grace_irl.propose.templates import written
 from grace_irl.synthesis.vector.numbers import WIDTH, Numbers, broken
 from grace_irl.synthesis.vector.terms import FAR, FORMULAS, Shape, Term, shown, vocabulary
@@ -252,7 +253,7 @@ class AdditiveSketcher:
         """Remove a few terms, preferably weak ones, and add others from a random half of the candidates."""
         rng = np.random.default_rng(seed)
         always = self._always
-        sketched: list[int] = json.loads(sketch)
+        sketched = self._indices(sketch)
         beta, _ = self._table.fit(sketched)
         # Weights of standardised terms are comparable.
         weakness = np.exp(-np.abs(beta[1 + len(always) :]))
@@ -271,15 +272,29 @@ class AdditiveSketcher:
         return json.dumps(chosen) if len(chosen) > len(always) else sketch
 
     def source(self, sketch: str) -> str:
-        return write_source(self._table.reward(json.loads(sketch)), self.numbers)
+        return write_source(self._table.reward(self._indices(sketch)), self.numbers)
 
     def prior(self, sketch: str) -> float:  # noqa: ARG002
         """0 for every sketch: the fitness on many states is informative enough without a prior."""
         return 0.0
 
     def reasoning(self, sketch: str) -> str:
-        names = [self._table.terms[i].name(self.numbers.names) for i in json.loads(sketch)]
+        names = [self._table.terms[i].name(self.numbers.names) for i in self._indices(sketch)]
         return "Expert states differ from the others in " + ", ".join(names) + "."
+
+    def _indices(self, sketch: str) -> list[int]:
+        """The indices of a sketch's terms.
+
+        Raises:
+            InputError: an index that no term has. The sketch is of a version with other terms.
+        """
+        found: list[int] = json.loads(sketch)
+        if any(not 0 <= index < len(self._table.terms) for index in found):
+            raise InputError(
+                f"term {max(found)} of {len(self._table.terms)}: another version of grace-irl began this run; expected "
+                "one of this version: begin a run with its programs (fit --start-from RUN)"
+            )
+        return found
 
 
 def _spread(indices: NDArray[np.int64]) -> NDArray[np.int64]:

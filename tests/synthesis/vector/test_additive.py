@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,8 +12,13 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, log_expit
 
-from grace_irl.synthesis.vector.additive import MOST_OUTSIDE, RIDGE, Additive, TermTable
+from grace_irl.demos.labels import label
+from grace_irl.demos.split import split
+from grace_irl.errors import InputError
+from grace_irl.synthesis.vector.additive import MOST_OUTSIDE, RIDGE, Additive, AdditiveSketcher, TermTable
+from grace_irl.synthesis.vector.numbers import VectorNumbers
 from grace_irl.synthesis.vector.terms import Term, vocabulary
+from tests.fakes.data import vector_set
 
 
 def table(seed: int, count: int = 120, width: int = 4, gap: float = 1.0) -> TermTable:
@@ -159,3 +166,12 @@ def test_a_term_that_never_changes_weighs_nothing() -> None:
     )
     assert one.grow([]) == [1]
     assert one.fit([0, 1])[0][1] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_a_sketch_with_terms_of_another_version_is_refused_in_one_line() -> None:
+    problem = label(split(vector_set(), 0.0, 0), "all")
+    sketcher = AdditiveSketcher(problem.train, VectorNumbers.of((), 3))
+    good = sketcher.initial()[0]
+    assert "class Reward" in sketcher.source(good)
+    with pytest.raises(InputError, match="another version of grace-irl began this run"):
+        sketcher.mutate(json.dumps([*json.loads(good), 10_000]), 0)
