@@ -61,16 +61,16 @@ def _few(subject: Subject) -> Iterator[RewardWarning]:
 
 
 def _pictured(items: Sequence[Labelled]) -> bool:
-    """Whether states are many whole numbers from 0 to 255 with many different values."""
+    """Whether vectors or records are many whole numbers from 0 to 255 with many different values."""
+    kind = items[0].trajectory.state_kind
+    if not (kind.named_fields or kind.has_parts):
+        return False
     rows = []
     for item in items[:LOOKED_AT]:
-        numbers = item.trajectory.state_kind.numbers(item.trajectory.states)
-        if numbers is None:
+        numbers = kind.numbers(item.trajectory.states)
+        if numbers is None or numbers.shape[1] < PIXELS:
             return False
-        flat = numbers[len(numbers) // 2].reshape(-1)
-        if len(flat) < PIXELS:
-            return False
-        rows.append(flat)
+        rows.append(numbers[len(numbers) // 2])
     values = np.concatenate(rows)
     whole = bool((values == np.round(values)).all()) and values.min() >= 0 and values.max() <= 255
     return whole and len(np.unique(values)) >= SHADES

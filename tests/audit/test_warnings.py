@@ -226,3 +226,16 @@ def test_rewards_of_transitions_are_audited() -> None:
         audit = audited(Workbench(problem, sandbox), Record(best, found, 0))
     assert audit is not None
     assert audit.warnings == ()
+
+
+def test_declared_pictures_are_no_sign() -> None:
+    def pictured(rng: np.random.Generator, role: Role) -> Trajectory:
+        states = rng.integers(0, 256, size=(6, 16, 16, 3)).astype(np.uint8)
+        states[-1, 0, 0, 0] = 255 if role == "expert" else 0
+        return Trajectory(states, np.zeros(5), kind="image")
+
+    rng = np.random.default_rng(0)
+    roles: tuple[Role, ...] = ("expert", "negative")
+    items = tuple(Demonstration(pictured(rng, role), role) for role in roles for _ in range(24))
+    found = examined(Demonstrations(Metadata("image"), items), "return float(state[0, 0, 0] == 255 and self.step == 5)")
+    assert "pixels" not in codes(found)
