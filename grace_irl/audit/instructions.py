@@ -13,8 +13,10 @@ from grace_irl.audit.warning import RewardWarning
 from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Trajectory
 
-WRONG = 0.1
+WRONG = 0.05
 """Share of swaps under which a goal is still paid, above which there is a warning."""
+DOUBTFUL = 0.25
+"""The same for doubtful swaps. Some of them are fulfilled: instructions of people have several wordings."""
 NAMED = 8
 """Maximum number of words that a warning names."""
 
@@ -56,7 +58,7 @@ def _ignored(found: Contrast) -> Iterator[RewardWarning]:
     if found.unpaid is not None and found.unpaid.value < 1 - WRONG:
         still = f"{1 - found.unpaid.value:.0%} of the experts' goals are still paid under another expert's instruction"
         yield RewardWarning("instruction-ignored", f"{still}, although they do not fulfil it", NEAR_MISSES)
-    elif found.unpaid is None and found.doubtful_paid > WRONG * found.doubtful:
+    elif found.unpaid is None and found.doubtful_paid > DOUBTFUL * found.doubtful:
         still = f"in {found.doubtful_paid} of {found.doubtful} cases a goal is still paid under another instruction"
         yield RewardWarning(
             "instruction-untested", f"{still}, and no simulator tells whether it fulfils that one", NEAR_MISSES
