@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from grace_irl.demos.labels import Labelled
 from grace_irl.synthesis.grid.evidence import GridEvidence
 from grace_irl.synthesis.grid.learn import wander
-from grace_irl.synthesis.grid.lexicon import GridReading, Lexicon, Posterior
+from grace_irl.synthesis.grid.lexicon import Lexicon, Posterior
 from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Hypothesis, Meanings, Novel, summary
+from grace_irl.synthesis.grid.reading import GridReading
 from grace_irl.synthesis.grid.search import search, view
 from grace_irl.synthesis.grid.source import write_source
 
