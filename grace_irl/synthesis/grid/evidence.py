@@ -112,9 +112,10 @@ class GridEvidence:
         for stage in stages:
             for step in stage:
                 for columns in step:
-                    if columns not in known:
-                        known[columns] = self._reference(scene, columns)
-                    cost += known[columns]
+                    reference = known.get(columns)
+                    if reference is None:
+                        reference = known[columns] = self._reference(scene, columns)
+                    cost += reference
         return cost
 
     def matches(self, scene: int, columns: Columns) -> int:
@@ -150,8 +151,8 @@ class GridEvidence:
 
     def _hit(self, scene: int, step: tuple[Columns, ...]) -> int:
         """The set of states in which a step happens, regardless of other steps."""
-        known = self._hits[scene]
-        if step not in known:
+        states = self._hits[scene].get(step)
+        if states is None:
             thing, *neighbours = step
             rows = _all(self._happenings[scene], self._rows[scene], thing)
             # Each neighbour that the step describes must lie in one of the four cells next to the row's thing.
@@ -165,8 +166,8 @@ class GridEvidence:
             while rows:
                 states |= rows & every
                 rows >>= length
-            known[step] = states
-        return known[step]
+            self._hits[scene][step] = states
+        return states
 
     def _around(self, scene: int) -> list[tuple[int, list[int]]]:
         """The neighbours of each row: the things in the four cells next to the row's thing, in the row's state.

@@ -7,6 +7,7 @@ also has constants, which are filters that apply under every instruction. All co
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,11 +22,14 @@ COLD = 0.3  # temperature at the end of a walk
 STEPS_PER_CHOICE = 12
 """Number of steps of an annealed walk per pair of a word and a filter."""
 KICKS = 12
-"""Number of attempts to leave the reading at which a walk ends: a few random changes, then a descent."""
+"""Number of attempts to leave the reading at which a walk ends: a few changes, whatever they cost, then a descent. Each
+second one exchanges a constant for a meaning (`Walk.transfer`), if there are constants."""
 KICK = (2, 6)
 """Range of the number of random changes of a kick; the second number is excluded."""
 UNSEEN = 0.1
 """The rounds of a search end if the expected share of rounds that would end at a cost not seen before falls to this."""
+AGAIN = 6
+"""The rounds also end if this number of them ended at the lowest cost."""
 MOST_ROUNDS = 20
 """Maximum number of rounds of a search."""
 SAME = 1e-6  # costs that differ by less, in nats, are equal
@@ -66,13 +70,13 @@ class Seeker:
         self._events = events
         self._seed = seed
         self._ends: list[float] = []  # the cost at which each round ended
-        for number, reading in enumerate(known):
-            self._kicked(Walk(lexicon, reading), np.random.default_rng([seed, 1, number]))
+        for reading in known:
+            self._keep(*descend(lexicon, reading))
 
     def round(self) -> None:
         """Search once more, independently of the rounds before."""
         number = len(self._ends)
-        rng = np.random.default_rng([self._seed, 0, number])
+        rng = np.random.default_rng([self._seed, number])
         steps = STEPS_PER_CHOICE * max(20, len(self.lexicon.words)) * len(self.lexicon.features)
         walk = Walk(self.lexicon, GridReading({"event": self._events[number % len(self._events)]}))
         self._ends.append(self._kicked(Walk(self.lexicon, walk.run(steps, HOT, COLD, rng)), rng))
@@ -86,19 +90,21 @@ class Seeker:
         Args:
             effort: factor of the number of rounds that are needed.
         """
-        rounds = len(self._ends) / effort
-        costs = len({round(cost / SAME) for cost in self._ends})
-        return rounds >= MOST_ROUNDS or (rounds > 1 and costs * (costs + 1) <= UNSEEN * rounds * (rounds - 1))
+        rounds, ends = len(self._ends) / effort, Counter(round(cost / SAME) for cost in self._ends)
+        if rounds <= 1:
+            return False
+        unseen = len(ends) * (len(ends) + 1) / (rounds * (rounds - 1))
+        agree = ends[round(self.cost / SAME)] / effort
+        return unseen <= UNSEEN or agree >= AGAIN or rounds >= MOST_ROUNDS
 
-    def finish(self, effort: float = 1.0) -> Posterior:
-        """Search until the search is settled, and compute the probability of each meaning of a word.
-
-        Args:
-            effort: factor of the number of rounds.
-        """
-        lexicon = self.lexicon
+    def settle(self, effort: float = 1.0) -> None:
+        """Do rounds until the search is settled."""
         while not self.settled(effort):
             self.round()
+
+    def posterior(self) -> Posterior:
+        """Compute the probability of each meaning of a word. This can find a better reading."""
+        lexicon = self.lexicon
         costs: dict[str, dict[int, float]] = {}
         while len(costs) < len(lexicon.words):
             word = lexicon.words[len(costs)]
@@ -106,27 +112,37 @@ class Seeker:
             if found[0] < self.cost - SAME:
                 # Another meaning of this word led to the best reading so far, so all words are tried again.
                 (self.cost, self.reading), costs = found, {}
+        self.cost = lexicon.total(self.reading)  # without the rounding errors of a walk
         return Posterior(self.reading, self.cost, {word: _chances(costs[word]) for word in lexicon.words})
 
     def _kicked(self, walk: Walk, rng: np.random.Generator) -> float:
         """Descend from a reading, then kick it while that leads to readings of no higher cost. Return the cost."""
         walk.descend()
         cost, reading = walk.cost, walk.reading
-        for _ in range(KICKS):
-            walk.kick(int(rng.integers(*KICK)), rng)
+        for number in range(KICKS):
+            if number % 2 and len(reading.constants) > 1:
+                walk.transfer(rng)
+            else:
+                walk.kick(int(rng.integers(*KICK)), rng)
             walk.descend()
             if walk.cost <= cost + SAME:
                 cost, reading = walk.cost, walk.reading
             else:
                 walk = Walk(self.lexicon, reading)
+        self._keep(cost, reading)
+        return cost
+
+    def _keep(self, cost: float, reading: GridReading) -> None:
+        """Keep a reading if it is the best so far."""
         if cost < self.cost - SAME:
             self.cost, self.reading = cost, reading
-        return cost
 
 
 def learn(lexicon: Lexicon, events: Sequence[int], seed: int, known: Sequence[GridReading] = ()) -> Posterior:
     """Find the most likely reading, and the probability of each meaning of a word. For the arguments see `Seeker`."""
-    return Seeker(lexicon, events, seed, known).finish()
+    seeker = Seeker(lexicon, events, seed, known)
+    seeker.settle()
+    return seeker.posterior()
 
 
 def _chances(costs: dict[int, float]) -> dict[int, float]:

@@ -119,7 +119,7 @@ class Lexicon:
         """Cost in nats of the scenes with one instruction, given its index, its key and the indices of constants."""
         usual, whole = tuple(constants), (1 << self._size) - 1
         scenes = self._scenes[instruction]
-        stages = []
+        stages: list[tuple[tuple[Columns, ...], ...]] = []
         for stage in self._stages[scenes[0]]:
             steps = []
             for step in stage:

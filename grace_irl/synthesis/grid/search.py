@@ -24,7 +24,11 @@ from grace_irl.synthesis.grid.scene import Perception, look, perceive
 
 ARRANGEMENTS: tuple[Arrangement, ...] = ("then", "after", "both", "beside")
 """The relations that the parts on the left and right of a separator can have. `Plan` defines them."""
-FINALISTS = 2  # number of plans with one separator that get a full search
+FINALISTS = 2  # number of plans with one separator that may get a full search
+SCREEN = 8
+"""Number of rounds of the short searches that choose the finalists, if each plan gets at least one round."""
+REACH = 8.0
+"""In nats. A finalist whose cost is above the lowest cost so far by more than this gets no full search."""
 MAX_PEERS = 2
 """Maximum number of substitutes of a separator: words that occur between the same two words, for example "and" instead
 of "then". A noun has many more substitutes."""
@@ -149,30 +153,38 @@ def search(seen: PerceivedStates, seed: int, effort: float = 1.0) -> list[Learnt
         return Seeker(Lexicon(evidence, plan), events, seed, [one.posterior.best for one in found])
 
     def finish(one: Seeker) -> None:
-        found.append(LearntPlan(one.lexicon, one.finish(effort)))
+        found.append(LearntPlan(one.lexicon, one.posterior()))
 
-    finish(seeker(Plan()))
+    whole = seeker(Plan())
+    whole.settle(effort)
+    finish(whole)
     words = separators([scene.words for scene in evidence.scenes])
     # A separator saves at most the unexplained cost. So no separator is tried unless this cost is above its price.
     if found[0].unexplained > PLAN_PRICE:
         # Most of these words are no separators. So each plan with one word gets a short search. Only the best of these
         # plans get a full search.
-        for one in _screened([seeker(Plan(((word, one),))) for word in words for one in ARRANGEMENTS], effort):
+        finalists = _screened([seeker(Plan(((word, one),))) for word in words for one in ARRANGEMENTS], effort)
+        least = min([found[0].cost - PLAN_PRICE, *(one.cost for one in finalists)])
+        for one in finalists:
+            if one.cost <= least + REACH:
+                one.settle(effort)
             finish(one)
         # There are too many plans with several separators. So the search only tries changes of the best plans with one
         # separator.
-        for grown in dict.fromkeys(_grow(one, words) for one in found[1:]):
-            if grown not in [one.lexicon.plan for one in found]:
-                finish(seeker(grown))
+        for plan in dict.fromkeys(_grow(one, words) for one in found[1:]):
+            if plan not in [one.lexicon.plan for one in found]:
+                grown = seeker(plan)
+                grown.settle(effort)
+                finish(grown)
     return sorted(found, key=lambda one: one.cost)
 
 
 def _screened(seekers: Sequence[Seeker], effort: float) -> list[Seeker]:
-    """Choose `FINALISTS` of these searches by successive halving: all do a round, then the better half, and so on."""
+    """Choose `FINALISTS` of these searches by successive halving: all do rounds, then the better half, and so on."""
     left = list(seekers)
     while len(left) > FINALISTS:
         for one in left:
-            for _ in range(math.ceil(effort)):
+            for _ in range(math.ceil(effort * max(1, SCREEN // len(left)))):
                 one.round()
         left = sorted(left, key=lambda one: one.cost)[: max(FINALISTS, len(left) // 2)]
     return left

@@ -45,6 +45,7 @@ class Walk:
         # The number of words with each meaning; the last entry counts words without one.
         self._users = [self._meanings.count(column) for column in [*range(len(lexicon.features)), -1]]
         self._features = lexicon.prices.pack(reading.meanings)
+        self._named = lexicon.prices.of_features(self._features)
         self._keys = [0] * lexicon.count
         for shares, column in zip(self._shares, self._meanings, strict=True):
             for instruction, factor in shares:
@@ -78,7 +79,7 @@ class Walk:
             delta += (self._cost(i, keys[i] + more) if cost is None else cost) - costs[i]
         renamed = self._renamed(change.meanings)
         if renamed:
-            delta += prices.of_features(self._features + renamed) - prices.of_features(self._features)
+            delta += prices.of_features(self._features + renamed) - self._named
         delta += SYNONYM * self._synonyms(change.meanings)
         return delta
 
@@ -91,6 +92,7 @@ class Walk:
             self._costs = [self._cost(i, key) for i, key in enumerate(self._keys)]
             return
         self._features += self._renamed(change.meanings)
+        self._named = self.lexicon.prices.of_features(self._features)
         for i, more in self._moves(change.meanings):
             self._keys[i] += more
             self._costs[i] = self._cost(i, self._keys[i])
@@ -126,16 +128,38 @@ class Walk:
             if change := self._draw(kind, one, two):
                 self.make(change, self.weigh(change))
 
-    def descend(self, frozen: int = -1) -> None:
+    def transfer(self, rng: np.random.Generator) -> None:
+        """Remove a random constant, give its filter to a random word, and descend while this word keeps it.
+
+        A reading that holds under every instruction may hide a better one, in which words say the same. The single
+        changes that lead from one to the other raise the cost. The constant for the event stays.
+        """
+        features = sorted(feature for feature in self._constants if feature != "event")
+        if features and self._meanings:
+            feature, word = features[rng.integers(len(features))], int(rng.integers(len(self._meanings)))
+            column = self._constants[feature]
+            for change in (Change(constant=(feature, -1)), Change(((word, column),))):
+                self.make(change, self.weigh(change))
+            self.descend(word, steepest=True)
+
+    def descend(self, frozen: int = -1, *, steepest: bool = False) -> None:
         """Make single changes until none lowers the cost.
 
         Args:
             frozen: index of a word whose meaning does not change; the constants do not change either. -1: all may
                 change.
+            steepest: whether each change is the one that lowers the cost most, instead of the first that lowers it.
         """
         improved = True
         while improved:
             improved = False
+            if steepest:
+                weighed = [(self.weigh(change), change) for change in self._neighbours(frozen)]
+                delta, change = min(weighed, key=lambda one: one[0], default=(0.0, Change()))
+                if delta < -LEAST:
+                    self.make(change, delta)
+                    improved = True
+                continue
             for change in self._neighbours(frozen):
                 delta = self.weigh(change)
                 if delta < -LEAST:

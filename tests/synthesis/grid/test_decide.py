@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from grace_irl.synthesis.grid.evidence import GridEvidence
 from grace_irl.synthesis.grid.lexicon import Lexicon, Posterior
-from grace_irl.synthesis.grid.reading import GridReading
 from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Plan
+from grace_irl.synthesis.grid.reading import GridReading
 from grace_irl.synthesis.grid.scene import EVENTS, Scene
 from grace_irl.synthesis.grid.sketcher import (
     COINCIDENCE,
