@@ -79,6 +79,11 @@ class GridEvidence:
         fired = self._fired(scene, stages)
         return np.array([fired >> state & 1 for state in range(self.scenes[scene].length)], dtype=np.bool_)
 
+    def outcomes(self, scene: int, stages: Stages) -> tuple[int, int]:
+        """Numbers of positive states and of other states in which the event that the stages describe completes."""
+        fired, positive = self._fired(scene, stages), self._positive[scene]
+        return (fired & positive).bit_count(), (fired & ~positive).bit_count()
+
     def split_rows(
         self, scene: int, stages: Stages, positive: NDArray[np.bool_]
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
