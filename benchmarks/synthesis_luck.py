@@ -1,4 +1,4 @@
-"""How much the synthesiser's reading of instructions depends on luck, on BabyAI.
+"""Dependence of the synthesiser's reading of instructions on luck, on BabyAI.
 
 Each draw is 8 expert and 8 random trajectories of a level. The answer is the reading that the synthesiser finds with
 seed 0. Its cost (docs/synthesis.md) is compared with those of other searches on the same data:
