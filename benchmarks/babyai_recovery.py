@@ -57,22 +57,27 @@ class Row:
     programs: int
 
 
+PARTS = {"train": (TRAIN, 0), "test": (HELD_OUT, 500)}
+"""Episodes of each role and first seed, by part."""
+
+
+def collected(level: str, folder: Path, seed: int, part: str) -> Path:
+    """Folder with one part of the level's plain data; collected once."""
+    target, (episodes, offset) = folder / f"{level}-{seed}" / part, PARTS[part]
+    for role, policy in (("expert", "bot"), ("negative", "random")):
+        path = target / f"{role}.parquet"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            first = 1_000_000 * (seed + 1) + offset + (250_000 if role == "negative" else 0)
+            save(
+                collect(LEVELS.get(level, f"BabyAI-{level}-v0"), policy, episodes, role, seed=first, alarm_s=5.0), path
+            )
+    return target
+
+
 def data(level: str, folder: Path, seed: int) -> tuple[Path, Path]:
     """Folders with the level's training and held-out sets, plain; collected once."""
-    folders = []
-    for part, episodes, offset in (("train", TRAIN, 0), ("test", HELD_OUT, 500)):
-        target = folder / f"{level}-{seed}" / part
-        for role, policy in (("expert", "bot"), ("negative", "random")):
-            path = target / f"{role}.parquet"
-            if not path.exists():
-                path.parent.mkdir(parents=True, exist_ok=True)
-                first = 1_000_000 * (seed + 1) + offset + (250_000 if role == "negative" else 0)
-                save(
-                    collect(LEVELS.get(level, f"BabyAI-{level}-v0"), policy, episodes, role, seed=first, alarm_s=5.0),
-                    path,
-                )
-        folders.append(target)
-    return folders[0], folders[1]
+    return collected(level, folder, seed, "train"), collected(level, folder, seed, "test")
 
 
 def scrambled(train: Path, test: Path, seed: int) -> tuple[Path, Path]:

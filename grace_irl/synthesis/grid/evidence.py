@@ -13,6 +13,7 @@ is a condition on one feature of a thing, such as its colour code. There are thr
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -48,7 +49,9 @@ class GridEvidence:
 
     A scene is a trajectory with two tables. A row of the first table is one event of one thing in one state. A row of
     the second table is one thing in the first state. A set of rows or states is stored as an integer with one bit for
-    each element. Random walks through readings use these sets millions of times, so the sets must be fast.
+    each element. Walks through readings use these sets millions of times, so the sets must be fast. An event in state t
+    has bit t, or t plus a multiple of the number of states if other events happen in state t. So a few shifts turn a
+    set of events into the set of their states.
 
     Args:
         scenes: the trajectories.
@@ -62,18 +65,24 @@ class GridEvidence:
         self.index = {f: i for i, f in enumerate(self.filters)}
         static = np.array([f.feature in STATIC for f in self.filters])
         self._tables = [_table(scene.happenings, self.filters) for scene in self.scenes]
-        self._happenings = [_masks(table) for table in self._tables]
-        self._states = [[1 << state for state in scene.happenings.state.tolist()] for scene in self.scenes]
+        self._bits = [_bits(scene) for scene in self.scenes]
+        self._rows = [_mask(np.ones(len(bits), np.bool_), bits) for bits in self._bits]
+        self._happenings = [_masks(table, bits) for table, bits in zip(self._tables, self._bits, strict=True)]
         self._things = [_masks(_table(scene.things, self.filters) | ~static) for scene in self.scenes]
         self._positive = [_mask(positive) for positive in self.positives]
         self._near: dict[int, list[tuple[int, list[int]]]] = {}
         self._hits: list[dict[tuple[Columns, ...], int]] = [{} for _ in self.scenes]
-        self._costs: list[dict[Stages, float]] = [{} for _ in self.scenes]
+        self._references: list[dict[Columns, float]] = [{} for _ in self.scenes]
 
     def fired(self, scene: int, stages: Stages) -> NDArray[np.bool_]:
         """Whether the event that the stages describe completes in each state of a scene, (T+1,)."""
         fired = self._fired(scene, stages)
         return np.array([fired >> state & 1 for state in range(self.scenes[scene].length)], dtype=np.bool_)
+
+    def outcomes(self, scene: int, stages: Stages) -> tuple[int, int]:
+        """Numbers of positive states and of other states in which the event that the stages describe completes."""
+        fired, positive = self._fired(scene, stages), self._positive[scene]
+        return (fired & positive).bit_count(), (fired & ~positive).bit_count()
 
     def split_rows(
         self, scene: int, stages: Stages, positive: NDArray[np.bool_]
@@ -97,22 +106,26 @@ class GridEvidence:
 
     def cost(self, scene: int, stages: Stages) -> float:
         """Cost in nats of the outcomes and references in one scene, if its instruction has these stages."""
-        known = self._costs[scene]
-        if stages not in known:
-            known[stages] = self._cost(scene, stages)
-        return known[stages]
+        fired, positive = self._fired(scene, stages), self._positive[scene]
+        cost = 0.0
+        if missed := positive & ~fired:
+            # The cost depends on the missed share of the goal states, so that all trajectories have the same weight.
+            cost += MISSED * missed.bit_count() / positive.bit_count()
+        if wrong := fired & ~positive:
+            cost += WRONGLY_HIT + WRONG_STATE * min(wrong.bit_count(), 60)
+        known = self._references[scene]
+        for stage in stages:
+            for step in stage:
+                for columns in step:
+                    reference = known.get(columns)
+                    if reference is None:
+                        reference = known[columns] = self._reference(scene, columns)
+                    cost += reference
+        return cost
 
     def matches(self, scene: int, columns: Columns) -> int:
         """Number of things in the first state that pass these filters. Only filters on `STATIC` features are tested."""
-        return self._all(self._things[scene], len(self.scenes[scene].things), columns).bit_count()
-
-    def _cost(self, scene: int, stages: Stages) -> float:
-        fired, positive = self._fired(scene, stages), self._positive[scene]
-        wrong = (fired & ~positive).bit_count()
-        # The cost depends on the missed share of the goal states, so that all trajectories have the same weight.
-        cost = MISSED * (positive & ~fired).bit_count() / max(1, positive.bit_count())
-        cost += (WRONGLY_HIT + WRONG_STATE * min(wrong, 60)) * (wrong > 0)
-        return cost + sum(self._reference(scene, columns) for stage in stages for step in stage for columns in step)
+        return _all(self._things[scene], (1 << len(self.scenes[scene].things)) - 1, columns).bit_count()
 
     def _reference(self, scene: int, columns: Columns) -> float:
         """Cost of a description: log n if n things match, because each of them is meant with probability 1/n.
@@ -120,7 +133,7 @@ class GridEvidence:
         With a word for "one of several" the cost is log(n - 1), which favours this meaning if n is above 1.
         """
         matches = self.matches(scene, columns)
-        if any(self.filters[column] == SEVERAL for column in columns):
+        if self.index[SEVERAL] in columns:
             return math.log(matches - 1) if matches > 1 else NOT_SEVERAL if matches else ABSENT
         return math.log(matches) if matches else ABSENT
 
@@ -129,6 +142,8 @@ class GridEvidence:
         # Only the states in `since` count: those from the completion of the previous stage on. As sets, -1 contains all
         # states and 0 contains none.
         since, now = -1, 0
+        if len(stages) == len(stages[0]) == 1:
+            return self._hit(scene, stages[0][0])
         for stage in stages:
             done = [self._hit(scene, step) & since for step in stage]
             now = 0
@@ -141,37 +156,23 @@ class GridEvidence:
 
     def _hit(self, scene: int, step: tuple[Columns, ...]) -> int:
         """The set of states in which a step happens, regardless of other steps."""
-        known = self._hits[scene]
-        if step not in known:
+        states = self._hits[scene].get(step)
+        if states is None:
             thing, *neighbours = step
-            count = len(self._states[scene])
+            rows = _all(self._happenings[scene], self._rows[scene], thing)
             # Each neighbour that the step describes must lie in one of the four cells next to the row's thing.
-            rows = self._all(self._happenings[scene], count, thing)
             for columns in neighbours:
                 beside = 0
                 for there, masks in self._around(scene):
-                    beside |= there & self._all(masks, count, columns)
+                    beside |= _all(masks, there, columns)
                 rows &= beside
-            states = 0
+            length = self.scenes[scene].length
+            states, every = 0, (1 << length) - 1
             while rows:
-                lowest = rows & -rows
-                states |= self._states[scene][lowest.bit_length() - 1]
-                rows ^= lowest
-            known[step] = states
-        return known[step]
-
-    def _all(self, masks: Sequence[int], count: int, columns: Columns) -> int:
-        """The set of rows that pass all these filters.
-
-        Args:
-            masks: for each filter, the set of rows that pass it.
-            count: number of rows.
-            columns: indices of the filters.
-        """
-        rows = (1 << count) - 1
-        for column in columns:
-            rows &= masks[column]
-        return rows
+                states |= rows & every
+                rows >>= length
+            self._hits[scene][step] = states
+        return states
 
     def _around(self, scene: int) -> list[tuple[int, list[int]]]:
         """The neighbours of each row: the things in the four cells next to the row's thing, in the row's state.
@@ -191,7 +192,8 @@ class GridEvidence:
                 cells = np.where(inside[:, None], cells, 0)
                 at = (rows.state, cells[:, 0], cells[:, 1])
                 near = ThingRows(rows.state, rows.event, states[at], np.zeros_like(rows.sides), cells)
-                self._near[scene].append((_mask(objects[at] & inside), _masks(_table(near, self.filters) | silent)))
+                table, bits = _table(near, self.filters) | silent, self._bits[scene]
+                self._near[scene].append((_mask(objects[at] & inside, bits), _masks(table, bits)))
         return self._near[scene]
 
 
@@ -234,11 +236,32 @@ def _ever(done: int) -> int:
     return -(done & -done)
 
 
-def _mask(marks: NDArray[np.bool_]) -> int:
-    """The marked indices as a set: an integer with one bit for each index."""
+def _all(masks: Sequence[int], rows: int, columns: Columns) -> int:
+    """The set of those of these rows that pass all these filters, given the set of rows that pass each filter."""
+    for column in columns:
+        rows &= masks[column]
+    return rows
+
+
+def _bits(scene: Scene) -> NDArray[np.int64]:
+    """The bit of each event of a scene in a set of events: its state, plus a multiple of the number of states."""
+    earlier: Counter[int] = Counter()
+    bits = []
+    for state in scene.happenings.state.tolist():
+        bits.append(state + earlier[state] * scene.length)
+        earlier[state] += 1
+    return np.array(bits, dtype=np.int64)
+
+
+def _mask(marks: NDArray[np.bool_], bits: NDArray[np.int64] | None = None) -> int:
+    """The marked elements as a set: an integer with one bit for each of them, by default the bit of its index."""
+    if bits is not None:
+        marked = np.zeros(int(bits.max(initial=-1)) + 1, np.bool_)
+        marked[bits] = marks
+        marks = marked
     return int.from_bytes(np.packbits(marks, bitorder="little").tobytes(), "little")
 
 
-def _masks(table: NDArray[np.bool_]) -> list[int]:
+def _masks(table: NDArray[np.bool_], bits: NDArray[np.int64] | None = None) -> list[int]:
     """For each column of a table, the set of rows in which the column is True."""
-    return [_mask(column) for column in table.T]
+    return [_mask(column, bits) for column in table.T]

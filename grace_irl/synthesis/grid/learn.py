@@ -1,4 +1,4 @@
-"""Search for the most likely reading of the instructions by annealing, and compute probabilities of words' meanings.
+"""Search for the most likely reading of the instructions under one plan, and the probabilities of words' meanings.
 
 A reading gives meanings to words. A meaning is the index of a filter, a condition on one feature of a thing. A reading
 also has constants, which are filters that apply under every instruction. All costs are in nats.
@@ -6,119 +6,33 @@ also has constants, which are filters that apply under every instruction. All co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+import math
+from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 
-from grace_irl.synthesis.grid.lexicon import GridReading, Lexicon, Posterior
-from grace_irl.synthesis.grid.meaning import SEVERAL
-
-
-class Walk:
-    """A walk through readings. Each step changes a meaning or a constant, or exchanges the meanings of two words.
-
-    Attributes:
-        reading: the current reading.
-    """
-
-    def __init__(self, lexicon: Lexicon, reading: GridReading) -> None:
-        self.lexicon = lexicon
-        self.reading = reading
-        # Costs are stored by scene (trajectory): a changed word affects only scenes whose instruction contains it.
-        self._costs = [lexicon.scene_cost(reading, i) for i in lexicon.everywhere]
-        self._price = lexicon.price(reading)
-
-    @property
-    def cost(self) -> float:
-        """Cost of the current reading, in nats."""
-        return sum(self._costs) + self._price
-
-    def step(self, changed: GridReading, touched: Sequence[int], accept: Callable[[float], bool]) -> float | None:
-        """Make a change if `accept` allows it. Return the additional cost, or None if the change is rejected.
-
-        Args:
-            changed: the reading after the change.
-            touched: indices of the scenes whose cost may change.
-            accept: function from the additional cost to whether the change is made.
-        """
-        new = {i: self.lexicon.scene_cost(changed, i) for i in touched}
-        price = self.lexicon.price(changed)
-        delta = sum(c - self._costs[i] for i, c in new.items()) + price - self._price
-        if not accept(delta):
-            return None
-        self.reading, self._price = changed, price
-        for i, c in new.items():
-            self._costs[i] = c
-        return delta
-
-    def run(self, steps: int, start: float, end: float, rng: np.random.Generator) -> GridReading:
-        """Walk by Metropolis' rule while the temperature falls from `start` to `end`.
-
-        Returns:
-            The visited reading of lowest cost.
-        """
-        best = (self.cost, self.reading)
-        # Four random numbers per step are drawn in advance, so that a step's numbers depend only on the step's index.
-        for step, draw in enumerate(rng.random((steps, 4)).tolist()):
-            temperature = start * (end / start) ** (step / steps)
-            changed, touched = self._change(*draw[:3])
-            if changed is None:
-                continue
-            delta = self.step(changed, touched, partial(_metropolis, temperature, draw[3]))
-            if delta is not None and delta < 0 and self.cost < best[0] - 1e-9:
-                best = (self.cost, changed)
-        return best[1]
-
-    def _change(self, kind: float, one: float, two: float) -> tuple[GridReading | None, Sequence[int]]:
-        """Choose a change of the current reading by three random numbers in [0, 1).
-
-        Returns:
-            The changed reading and the indices of the scenes that the change affects; None and () for no change.
-        """
-        lexicon, reading = self.lexicon, self.reading
-        words, columns = lexicon.words, len(lexicon.features)
-        if kind < 0.15 or not words:
-            column = int(one * columns)
-            feature = lexicon.features[column]
-            taken = reading.constants.get(feature) == column
-            # The constant for the event is never removed. "One of several" is no constant, because every thing passes
-            # this filter.
-            if lexicon.evidence.filters[column] == SEVERAL or (taken and feature == "event"):
-                return None, ()
-            return reading.with_constant(feature, -1 if taken else column), lexicon.everywhere
-        word = words[int(one * len(words))]
-        meaning = reading.meanings.get(word, -1)
-        if kind < 0.3:
-            # Exchange the meanings of two words. Two single changes would pass through a costly reading in between.
-            other = words[int(two * len(words))]
-            theirs = reading.meanings.get(other, -1)
-            if meaning == theirs:
-                return None, ()
-            changed = reading.with_meaning(word, theirs).with_meaning(other, meaning)
-            return changed, sorted({*lexicon.where[word], *lexicon.where[other]})
-        # A quarter of the draws removes the meaning, because most words do not describe a thing.
-        drawn = int(two * (columns + columns // 3 + 1))
-        column = drawn if drawn < columns else -1
-        if column == meaning:
-            return None, ()
-        return reading.with_meaning(word, column), lexicon.where[word]
-
-
-def _metropolis(temperature: float, luck: float, delta: float) -> bool:
-    """Whether a walk makes a change with additional cost `delta`, given a random number `luck` in [0, 1).
-
-    At temperature 1 the walk visits readings in proportion to their probability.
-    """
-    return delta <= 0 or luck < np.exp(-delta / temperature)
-
+from grace_irl.synthesis.grid.lexicon import Lexicon, Posterior
+from grace_irl.synthesis.grid.reading import GridReading
+from grace_irl.synthesis.grid.walk import Walk
 
 HOT = 4.0
 """Temperature at the start of a walk."""
 COLD = 0.3  # temperature at the end of a walk
-CHAINS = 3  # number of walks of a search
-STEPS_PER_CHOICE = 36
-"""Number of steps of a walk per pair of a word and a filter."""
+STEPS_PER_CHOICE = 12
+"""Number of steps of an annealed walk per pair of a word and a filter."""
+KICKS = 12
+"""Number of attempts to leave the reading at which a walk ends: a few changes, whatever they cost, then a descent. Each
+second one exchanges a constant for a meaning (`Walk.transfer`), if there are constants."""
+KICK = (2, 6)
+"""Range of the number of random changes of a kick; the second number is excluded."""
+UNSEEN = 0.1
+"""The rounds of a search end if the expected share of rounds that would end at a cost not seen before falls to this."""
+AGAIN = 6
+"""The rounds also end if this number of them ended at the lowest cost."""
+MOST_ROUNDS = 20
+"""Maximum number of rounds of a search."""
+SAME = 1e-6  # costs that differ by less, in nats, are equal
 DOUBT = 1.5
 """Divisor of costs before they become probabilities. Costs are too large, as they add up correlated evidence."""
 PROFILE_MARGIN = 12.0
@@ -129,26 +43,106 @@ FREE_MARGIN = 4.0
 next, including the fixed one."""
 
 
-def learn(lexicon: Lexicon, events: Sequence[int], seed: int, known: Sequence[GridReading] = ()) -> Posterior:
-    """Find the most likely reading, and the probability of each meaning of a word.
+class Seeker:
+    """A search for the most likely reading under one plan, in independent rounds.
 
-    Args:
+    A round is an annealed walk, and kicks from the reading at which it ends. One round often ends at a reading that is
+    not the best. How many rounds a search needs depends on the data. If all rounds end at one cost, a few are enough.
+    If they end at many costs, a better reading is likely to exist, so the search goes on (`settled`).
+
+    Attributes:
         lexicon: the words and filters, and the cost of readings.
-        events: indices of the filters on events.
-        seed: seed of the walks.
-        known: more readings to start from, such as the best ones under other plans. A plan is a choice of the words at
-            which instructions are split.
+        cost: cost of the best reading so far, in nats.
+        reading: the best reading so far.
     """
-    starts = [anneal(lexicon, events, seed), *(descend(lexicon, one) for one in known)]
-    cost, reading = min(starts, key=lambda one: one[0])
-    costs: dict[str, dict[int, float]] = {}
-    while len(costs) < len(lexicon.words):
-        word = lexicon.words[len(costs)]
-        costs[word], found = _profile(lexicon, word, reading, cost)
-        if found[0] < cost - 1e-6:
-            # Another meaning of this word led to the best reading so far, so all words are tried again.
-            (cost, reading), costs = found, {}
-    return Posterior(reading, cost, {word: _chances(costs[word]) for word in lexicon.words})
+
+    def __init__(self, lexicon: Lexicon, events: Sequence[int], seed: int, known: Sequence[GridReading] = ()) -> None:
+        """Begin a search.
+
+        Args:
+            lexicon: the words and filters, and the cost of readings.
+            events: indices of the filters on events. A round starts from a reading with one of them and no meanings.
+            seed: seed of the rounds.
+            known: more readings to start from, such as the best ones under other plans.
+        """
+        self.lexicon = lexicon
+        self.cost, self.reading = math.inf, GridReading({"event": events[0]})
+        self._events = events
+        self._seed = seed
+        self._ends: list[float] = []  # the cost at which each round ended
+        for reading in known:
+            self._keep(*descend(lexicon, reading))
+
+    def round(self) -> None:
+        """Search once more, independently of the rounds before."""
+        number = len(self._ends)
+        rng = np.random.default_rng([self._seed, number])
+        steps = STEPS_PER_CHOICE * max(20, len(self.lexicon.words)) * len(self.lexicon.features)
+        walk = Walk(self.lexicon, GridReading({"event": self._events[number % len(self._events)]}))
+        self._ends.append(self._kicked(Walk(self.lexicon, walk.run(steps, HOT, COLD, rng)), rng))
+
+    def settled(self, effort: float = 1.0) -> bool:
+        """Whether more rounds are unlikely to find a better reading.
+
+        If n rounds ended at w different costs, the expected share of rounds that would end at another cost is
+        w (w + 1) / (n (n - 1)) (Boender and Rinnooy Kan, 1987).
+
+        Args:
+            effort: factor of the number of rounds that are needed.
+        """
+        rounds, ends = len(self._ends) / effort, Counter(round(cost / SAME) for cost in self._ends)
+        if rounds <= 1:
+            return False
+        unseen = len(ends) * (len(ends) + 1) / (rounds * (rounds - 1))
+        agree = ends[round(self.cost / SAME)] / effort
+        return unseen <= UNSEEN or agree >= AGAIN or rounds >= MOST_ROUNDS
+
+    def settle(self, effort: float = 1.0) -> None:
+        """Do rounds until the search is settled."""
+        while not self.settled(effort):
+            self.round()
+
+    def posterior(self) -> Posterior:
+        """Compute the probability of each meaning of a word. This can find a better reading."""
+        lexicon = self.lexicon
+        costs: dict[str, dict[int, float]] = {}
+        while len(costs) < len(lexicon.words):
+            word = lexicon.words[len(costs)]
+            costs[word], found = _profile(lexicon, word, self.reading, self.cost)
+            if found[0] < self.cost - SAME:
+                # Another meaning of this word led to the best reading so far, so all words are tried again.
+                (self.cost, self.reading), costs = found, {}
+        self.cost = lexicon.total(self.reading)  # without the rounding errors of a walk
+        return Posterior(self.reading, self.cost, {word: _chances(costs[word]) for word in lexicon.words})
+
+    def _kicked(self, walk: Walk, rng: np.random.Generator) -> float:
+        """Descend from a reading, then kick it while that leads to readings of no higher cost. Return the cost."""
+        walk.descend()
+        cost, reading = walk.cost, walk.reading
+        for number in range(KICKS):
+            if number % 2 and len(reading.constants) > 1:
+                walk.transfer(rng)
+            else:
+                walk.kick(int(rng.integers(*KICK)), rng)
+            walk.descend()
+            if walk.cost <= cost + SAME:
+                cost, reading = walk.cost, walk.reading
+            else:
+                walk = Walk(self.lexicon, reading)
+        self._keep(cost, reading)
+        return cost
+
+    def _keep(self, cost: float, reading: GridReading) -> None:
+        """Keep a reading if it is the best so far."""
+        if cost < self.cost - SAME:
+            self.cost, self.reading = cost, reading
+
+
+def learn(lexicon: Lexicon, events: Sequence[int], seed: int, known: Sequence[GridReading] = ()) -> Posterior:
+    """Find the most likely reading, and the probability of each meaning of a word. For the arguments see `Seeker`."""
+    seeker = Seeker(lexicon, events, seed, known)
+    seeker.settle()
+    return seeker.posterior()
 
 
 def _chances(costs: dict[int, float]) -> dict[int, float]:
@@ -157,27 +151,6 @@ def _chances(costs: dict[int, float]) -> dict[int, float]:
     weights = {column: float(np.exp((least - cost) / DOUBT)) for column, cost in costs.items()}
     total = sum(weights.values())
     return {column: weight / total for column, weight in weights.items()}
-
-
-def anneal(lexicon: Lexicon, events: Sequence[int], seed: int, effort: float = 1.0) -> tuple[float, GridReading]:
-    """Find a reading of low cost by several walks. Return its cost and the reading.
-
-    Args:
-        lexicon: the words and filters, and the cost of readings.
-        events: indices of the filters on events. A walk starts from a reading with one of them and no meanings.
-        seed: seed of the walks.
-        effort: factor of the number of steps.
-    """
-    rng = np.random.default_rng(seed)
-    steps = round(effort * STEPS_PER_CHOICE * max(20, len(lexicon.words)) * len(lexicon.features))
-    best: tuple[float, GridReading] | None = None
-    for chain in range(CHAINS):
-        walk = Walk(lexicon, GridReading({"event": events[chain % len(events)]}))
-        found = descend(lexicon, walk.run(steps, HOT, COLD, rng))
-        if best is None or found[0] < best[0] - 1e-9:
-            best = found
-    assert best is not None
-    return best
 
 
 def descend(lexicon: Lexicon, reading: GridReading, frozen: str | None = None) -> tuple[float, GridReading]:
@@ -189,12 +162,7 @@ def descend(lexicon: Lexicon, reading: GridReading, frozen: str | None = None) -
         frozen: a word whose meaning does not change; the constants do not change either. None: all may change.
     """
     walk = Walk(lexicon, reading)
-    # After each change that helps, all changes are tried again from the first one on.
-    while any(
-        walk.step(changed, touched, lambda delta: delta < -1e-9) is not None
-        for changed, touched in lexicon.neighbours(walk.reading, frozen)
-    ):
-        pass
+    walk.descend(-1 if frozen is None else lexicon.words.index(frozen))
     return walk.cost, walk.reading
 
 

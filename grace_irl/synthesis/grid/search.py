@@ -7,6 +7,7 @@ each.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,16 +16,19 @@ import numpy as np
 
 from grace_irl.demos.labels import Labelled
 from grace_irl.synthesis.grid.evidence import GridEvidence
-from grace_irl.synthesis.grid.learn import anneal, descend, learn
-from grace_irl.synthesis.grid.lexicon import GridReading, Lexicon, Posterior, find_phrases, split_words, substitutes
+from grace_irl.synthesis.grid.learn import Seeker, descend
+from grace_irl.synthesis.grid.lexicon import Lexicon, Posterior, find_phrases, split_words
 from grace_irl.synthesis.grid.meaning import Arrangement, Plan
+from grace_irl.synthesis.grid.reading import GridReading, substitutes
 from grace_irl.synthesis.grid.scene import Perception, look, perceive
 
 ARRANGEMENTS: tuple[Arrangement, ...] = ("then", "after", "both", "beside")
 """The relations that the parts on the left and right of a separator can have. `Plan` defines them."""
-SCREEN = 0.3
-"""Effort of the short search that decides whether a plan gets a full search, as a share of the full effort."""
-FINALISTS = 2  # number of plans with one separator that get a full search
+FINALISTS = 2  # number of plans with one separator that may get a full search
+SCREEN = 8
+"""Number of rounds of the short searches that choose the finalists, if each plan gets at least one round."""
+REACH = 8.0
+"""In nats. A finalist whose cost is above the lowest cost so far by more than this gets no full search."""
 MAX_PEERS = 2
 """Maximum number of substitutes of a separator: words that occur between the same two words, for example "and" instead
 of "then". A noun has many more substitutes."""
@@ -129,10 +133,15 @@ class LearntPlan:
         return self.posterior.cost - self.lexicon.price(self.posterior.best)
 
 
-def search(seen: PerceivedStates, seed: int) -> list[LearntPlan]:
+def search(seen: PerceivedStates, seed: int, effort: float = 1.0) -> list[LearntPlan]:
     """Find readings under each promising plan. The plan of lowest cost comes first.
 
     The result is [] if no event happens in a goal state.
+
+    Args:
+        seen: the trajectories.
+        seed: seed of the search.
+        effort: factor of the number of rounds of the searches for a reading (`Seeker`).
     """
     evidence, events = seen.evidence, seen.events
     if not events:
@@ -140,27 +149,45 @@ def search(seen: PerceivedStates, seed: int) -> list[LearntPlan]:
 
     found: list[LearntPlan] = []
 
-    def learnt(lexicon: Lexicon) -> LearntPlan:
-        return LearntPlan(lexicon, learn(lexicon, events, seed, [one.posterior.best for one in found]))
+    def seeker(plan: Plan) -> Seeker:
+        return Seeker(Lexicon(evidence, plan), events, seed, [one.posterior.best for one in found])
 
-    found.append(learnt(Lexicon(evidence, Plan())))
+    def finish(one: Seeker) -> None:
+        found.append(LearntPlan(one.lexicon, one.posterior()))
+
+    whole = seeker(Plan())
+    whole.settle(effort)
+    finish(whole)
     words = separators([scene.words for scene in evidence.scenes])
     # A separator saves at most the unexplained cost. So no separator is tried unless this cost is above its price.
     if found[0].unexplained > PLAN_PRICE:
         # Most of these words are no separators. So each plan with one word gets a short search. Only the best of these
         # plans get a full search.
-        screened: list[tuple[float, int, Lexicon]] = []
-        for plan in [Plan(((word, one),)) for word in words for one in ARRANGEMENTS]:
-            lexicon = Lexicon(evidence, plan)
-            screened.append((anneal(lexicon, events, seed, SCREEN)[0], len(screened), lexicon))
-        for _, _, lexicon in sorted(screened)[:FINALISTS]:
-            found.append(learnt(lexicon))
+        finalists = _screened([seeker(Plan(((word, one),))) for word in words for one in ARRANGEMENTS], effort)
+        least = min([found[0].cost - PLAN_PRICE, *(one.cost for one in finalists)])
+        for one in finalists:
+            if one.cost <= least + REACH:
+                one.settle(effort)
+            finish(one)
         # There are too many plans with several separators. So the search only tries changes of the best plans with one
         # separator.
-        for grown in dict.fromkeys(_grow(one, words) for one in found[1:]):
-            if grown not in [one.lexicon.plan for one in found]:
-                found.append(learnt(Lexicon(evidence, grown)))
+        for plan in dict.fromkeys(_grow(one, words) for one in found[1:]):
+            if plan not in [one.lexicon.plan for one in found]:
+                grown = seeker(plan)
+                grown.settle(effort)
+                finish(grown)
     return sorted(found, key=lambda one: one.cost)
+
+
+def _screened(seekers: Sequence[Seeker], effort: float) -> list[Seeker]:
+    """Choose `FINALISTS` of these searches by successive halving: all do rounds, then the better half, and so on."""
+    left = list(seekers)
+    while len(left) > FINALISTS:
+        for one in left:
+            for _ in range(math.ceil(effort * max(1, SCREEN // len(left)))):
+                one.round()
+        left = sorted(left, key=lambda one: one.cost)[: max(FINALISTS, len(left) // 2)]
+    return left
 
 
 def _grow(found: LearntPlan, words: Sequence[str]) -> Plan:

@@ -10,6 +10,7 @@ negative states earn reward. The second loss depends on how often the event occu
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -20,8 +21,9 @@ from numpy.typing import NDArray
 from grace_irl.demos.labels import Labelled
 from grace_irl.synthesis.grid.evidence import GridEvidence
 from grace_irl.synthesis.grid.learn import wander
-from grace_irl.synthesis.grid.lexicon import GridReading, Lexicon, Posterior
-from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Hypothesis, Meanings, Novel, summary
+from grace_irl.synthesis.grid.lexicon import Lexicon, Posterior
+from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Hypothesis, Meanings, Novel, Plan, summary
+from grace_irl.synthesis.grid.reading import GridReading
 from grace_irl.synthesis.grid.search import search, view
 from grace_irl.synthesis.grid.source import write_source
 
@@ -156,6 +158,32 @@ def safest(chances: Mapping[int, float], pressure: float, evidence: GridEvidence
     return best[1]
 
 
+def likelihood(lexicon: Lexicon, reading: GridReading) -> float:
+    """Mean log-likelihood of the labels given whether a reading's event completes, in nats; at most 0.
+
+    Positive and negative states have equal weight, as in the fitness of programs.
+    """
+    evidence = lexicon.evidence
+    outcomes = [evidence.outcomes(i, lexicon.stages(reading, i)) for i in range(len(evidence.scenes))]
+    goals = sum(int(positive.sum()) for positive in evidence.positives)
+    others = sum(len(positive) for positive in evidence.positives) - goals
+    hit = sum(goal for goal, _ in outcomes) / max(1, goals)
+    wrong = sum(other for _, other in outcomes) / max(1, others)
+    shares = ((hit, wrong), (1 - hit, 1 - wrong))
+    terms = [part * math.log(part / (a + b)) for a, b in shares for part in (a, b) if part > 0]
+    return sum(terms) / 2
+
+
+def best_condition(evidence: GridEvidence) -> GridReading:
+    """The reading without words that fits the labels best: one event, and at most one more filter on its thing."""
+    lexicon = Lexicon(evidence, Plan())
+    events = [i for i, f in enumerate(evidence.filters) if f.feature == "event"]
+    others = [i for i, f in enumerate(evidence.filters) if f.feature not in ("event", "count")]
+    readings = [GridReading({"event": event}) for event in events]
+    readings += [one.with_constant(evidence.filters[i].feature, i) for one in readings for i in others]
+    return max(readings, key=lambda one: likelihood(lexicon, one))
+
+
 def _novel(sure: Meanings, pressure: float) -> Novel:
     if not sure:
         return "ignore"
@@ -205,13 +233,22 @@ class GridSketcher:
         return bool(self._found)
 
     def initial(self) -> list[str]:
-        """The best reading of each plan in each style, then these readings without meanings of words."""
+        """The best reading of each plan in each style, then these readings without meanings of words.
+
+        If a single condition fits the labels better than the best reading does, it comes before all of them. This
+        happens if no reading explains the instructions: the best reading may then miss many goals.
+        """
         sketches = [
             _Sketch(i, one.posterior.best, style).text() for i, one in enumerate(self._found) for style in STYLES
         ]
         wordless = [
             _Sketch(i, GridReading(one.posterior.best.constants), "bold").text() for i, one in enumerate(self._found)
         ]
+        single = best_condition(self._view.evidence)
+        best = self._found[0]
+        if likelihood(best.lexicon, single) > likelihood(best.lexicon, best.posterior.best) + 1e-9:
+            whole = next(i for i, one in enumerate(self._found) if one.lexicon.plan == Plan())
+            sketches.insert(0, _Sketch(whole, single, "bold").text())
         return list(dict.fromkeys([*sketches, *wordless]))
 
     def mutate(self, sketch: str, seed: int) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from grace_irl.synthesis.grid.evidence import GridEvidence
-from grace_irl.synthesis.grid.lexicon import GridReading
 from grace_irl.synthesis.grid.meaning import Filter
+from grace_irl.synthesis.grid.reading import GridReading
 from grace_irl.synthesis.grid.scene import EVENTS, SIDES, Scene, ThingRows
 
 Row = tuple[int, str, tuple[int, int, int]]

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grace_irl.synthesis.grid.evidence import GridEvidence
-from grace_irl.synthesis.grid.lexicon import GridReading, Lexicon, Posterior
+from grace_irl.synthesis.grid.lexicon import Lexicon, Posterior
 from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Plan
-from grace_irl.synthesis.grid.scene import EVENTS, Scene
+from grace_irl.synthesis.grid.reading import GridReading
+from grace_irl.synthesis.grid.scene import EVENTS, Perception, Scene
+from grace_irl.synthesis.grid.search import PerceivedStates, search
 from grace_irl.synthesis.grid.sketcher import (
     COINCIDENCE,
     MISS,
     NOVEL_TRUST,
+    GridSketcher,
+    best_condition,
     decide,
+    likelihood,
     negative_pressure,
     safest,
     shared_constants,
@@ -229,3 +236,45 @@ def test_unknown_words(wrongly: int, states: int, novel: str) -> None:
     decided = decide(lexicon(of), posterior(of, one, {"go": {None: 1.0}, "mip": chances}))
     assert decided.novel == novel
     assert (pressure > 1 - NOVEL_TRUST) == (novel == "require")
+
+
+DOOR, OPEN_DOOR, LONE_KEY = (4, 5, 1), (4, 5, 0), (7, 6, 0)
+
+
+def busy(goal: bool) -> Scene:
+    """A door opens at the goal, while a key is faced. Others face the key for a long time, and open no door."""
+    rows: list[Row] = [(9, "changed", OPEN_DOOR), (9, "faced", LONE_KEY)] if goal else []
+    rows += [] if goal else [(state, "faced", LONE_KEY) for state in range(10, 20)]
+    return scene(10 if goal else 40, rows, [LONE_KEY, *[DOOR] * 8])
+
+
+BUSY = evidence(*[(busy(True), {9})] * 4, *[(busy(False), set())] * 4)
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ((CHANGED,), 0.0),
+        # All 4 goals and 40 of 196 other states: of the states that fire, weighted equally, a share 1 / (1 + 40/196).
+        ((FACED,), (math.log(196 / 236) + 40 / 196 * math.log(40 / 236)) / 2),
+        ((FACED, Filter("channel 0", 4)), -math.log(2)),  # it never happens
+    ],
+)
+def test_likelihood_of_a_condition(filters: tuple[Filter, ...], expected: float) -> None:
+    one = GridReading({f.feature: BUSY.index[f] for f in filters})
+    assert likelihood(Lexicon(BUSY, Plan()), one) == pytest.approx(expected)
+
+
+def test_the_best_condition_is_an_event_and_at_most_one_filter() -> None:
+    assert best_condition(BUSY) == GridReading({"event": BUSY.index[CHANGED]})
+
+
+def test_a_condition_that_fits_better_than_the_best_reading_comes_first() -> None:
+    """By cost, "the key is faced" is better: it says which of nine things is meant. But it pays many other states."""
+    sketcher = GridSketcher.__new__(GridSketcher)
+    sketcher._view = PerceivedStates(Perception(None, ()), (), BUSY)
+    sketcher._found = search(sketcher._view, 0)
+    assert sketcher._found[0].posterior.best.constants["event"] == BUSY.index[FACED]
+    first, second, *_ = sketcher.initial()
+    assert "a thing has just changed" in sketcher.reasoning(first)
+    assert sketcher.prior(first) < sketcher.prior(second) == 0.0

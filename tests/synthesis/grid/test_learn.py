@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grace_irl.synthesis.grid.evidence import GridEvidence
-from grace_irl.synthesis.grid.learn import descend, learn, wander
-from grace_irl.synthesis.grid.lexicon import CLASS_ELSE, CONSTANT, MEANING, GridReading, Lexicon, Posterior
-from grace_irl.synthesis.grid.meaning import Filter, Plan
+from grace_irl.synthesis.grid.learn import Seeker, descend, learn, wander
+from grace_irl.synthesis.grid.lexicon import Lexicon, Posterior
+from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Plan
+from grace_irl.synthesis.grid.reading import CLASS_ELSE, CONSTANT, MEANING, GridReading
 from grace_irl.synthesis.grid.search import PerceivedStates, view
 from tests.synthesis.grid.scenes import FACED, TINY, event, marks, reading, scene
 from tests.synthesis.worlds import COLOURS, KINDS, WORDS, go_to_set, labelled
@@ -90,6 +91,70 @@ def test_two_words_that_always_go_together_stay_open() -> None:
         assert chances[word][evidence.index[f]] > 0.9
 
 
+def two_doors() -> GridEvidence:
+    """ "op ma ka dol op ma lu": experts open the red and then the blue door, and most negatives the blue door alone.
+
+    That a blue door changes, whatever is said, explains all but these negatives. To explain them too, a walk has to
+    give up this constant and give meanings to "ka" and "lu": every change on the way raises the cost.
+    """
+    red, blue, open_red, open_blue, key = (4, 0, 1), (4, 2, 1), (4, 0, 0), (4, 2, 0), (5, 1, 0)
+    things, words = [red, blue, key], "op ma ka dol op ma lu"
+    first = [(1, "faced", key), (2, "faced", red), (3, "changed", open_red), (4, "faced", open_red)]
+    second = [(5, "faced", blue), (6, "changed", open_blue)]
+    both = [scene(7, [*first, *second], things, words) for _ in range(6)]
+    alone = [scene(8, [*second, (7, "faced", open_blue)], things, words) for _ in range(4)]
+    other = [scene(8, first, things, words) for _ in range(2)]
+    return GridEvidence([*both, *alone, *other], [marks(7, 6)] * 6 + [marks(8)] * 6)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_best_reading_is_found_with_every_seed(seed: int) -> None:
+    evidence = two_doors()
+    events = [column for column, f in enumerate(evidence.filters) if f.feature == "event"]
+    found = learn(Lexicon(evidence, Plan((("dol", "then"),))), events, seed)
+    assert found.best == GridReading(
+        {"event": evidence.index[event("changed")]},
+        {"ka": evidence.index[Filter("channel 1", 0)], "lu": evidence.index[Filter("channel 1", 2)]},
+    )
+
+
+class Ends(Seeker):
+    """A search whose rounds end at costs that are written down."""
+
+    def __init__(self, ends: list[float]) -> None:
+        super().__init__(Lexicon(TINY, Plan()), [TINY.index[FACED]], 0)
+        self._todo = ends
+
+    def round(self) -> None:
+        self._ends.append(self._todo.pop(0))
+        self._keep(self._ends[-1], self.reading)
+
+
+@pytest.mark.parametrize(
+    ("ends", "rounds"),
+    [
+        ([5.0] * 30, 5),  # 1 * 2 / (5 * 4) = UNSEEN
+        ([5.0, 5.0 + 1e-9, *[5.0] * 30], 5),  # equal but for rounding
+        ([7.0, *[5.0] * 30], 7),  # the lowest cost for the sixth time
+        ([5.0, *[7.0] * 30], 9),  # 2 * 3 / (9 * 8) < UNSEEN
+        ([5.0, 6.0, *[7.0] * 30], 12),  # 3 * 4 / (12 * 11) < UNSEEN
+        ([float(i) for i in range(30)], 20),
+    ],
+)
+def test_a_search_goes_on_while_another_reading_is_likely(ends: list[float], rounds: int) -> None:
+    seeker, all_of_them = Ends(list(ends)), len(ends)
+    seeker.settle()
+    assert all_of_them - len(seeker._todo) == rounds
+    assert seeker.cost == min(ends[:rounds])
+
+
+@pytest.mark.parametrize("effort", [2.0, 10.0])
+def test_more_effort_is_as_many_times_the_rounds(effort: float) -> None:
+    seeker = Ends([5.0] * 100)
+    seeker.settle(effort)
+    assert 100 - len(seeker._todo) == 5 * effort
+
+
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(st.integers(0, 10**6), st.booleans())
 def test_descend_ends_no_higher_and_where_nothing_nearby_is_lower(
@@ -108,7 +173,10 @@ def test_descend_ends_no_higher_and_where_nothing_nearby_is_lower(
     if word is not None:
         assert end.meanings.get(word) == start.meanings.get(word)
         assert end.constants == start.constants
-    assert all(lexicon.total(near) >= cost - 1e-6 for near, _ in lexicon.neighbours(end, word))
+    near = [end.with_meaning(other, column) for other in lexicon.words if other != word for column in range(-1, count)]
+    if word is None:
+        near += [end.with_constant(f.feature, i) for i, f in enumerate(lexicon.evidence.filters) if f != SEVERAL]
+    assert all(lexicon.total(one) >= cost - 1e-6 for one in near)
 
 
 def test_a_walk_is_a_function_of_its_generator() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from grace_irl.synthesis.grid.lexicon import GridReading, Lexicon
+from grace_irl.synthesis.grid.lexicon import Lexicon
 from grace_irl.synthesis.grid.meaning import Filter, Plan
+from grace_irl.synthesis.grid.reading import GridReading
 from tests.synthesis.grid.scenes import FACED, FIVE, ONE, TAKEN, TINY, reading
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from grace_irl.synthesis.grid.lexicon import (
+from grace_irl.synthesis.grid.lexicon import Lexicon
+from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Plan
+from grace_irl.synthesis.grid.reading import (
     CLASS,
     CLASS_ELSE,
     CONSTANT,
@@ -14,9 +16,7 @@ from grace_irl.synthesis.grid.lexicon import (
     ORDER,
     SYNONYM,
     GridReading,
-    Lexicon,
 )
-from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Plan
 from tests.synthesis.grid.scenes import FACED, FIVE, ONE, TAKEN, TINY, TWO, reading
 
 

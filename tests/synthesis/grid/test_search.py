@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from grace_irl.demos.scramble import ScrambleMap
 from grace_irl.demos.trajectory import Demonstration, Trajectory
 from grace_irl.synthesis.grid.meaning import Arrangement, Filter, Plan
 from grace_irl.synthesis.grid.scene import EVENTS
@@ -177,6 +178,19 @@ def test_a_plan_is_tried_though_one_step_would_do() -> None:
         assert (seen.evidence.fired(i, whole.lexicon.stages(whole.posterior.best, i)) == positive).all()
     assert whole.unexplained > PLAN_PRICE
     assert best.unexplained < PLAN_PRICE
+
+
+@pytest.mark.slow
+def test_no_seed_and_no_name_changes_the_cost_of_the_answer() -> None:
+    """Copies have other codes, axes and words."""
+    items = put_beside(0, 8)
+    tables = [ScrambleMap.draw(seed, items[0].trajectory) for seed in range(3)]
+    copies = [[table.apply(item) for item in items] for table in tables]
+    seen = view(labelled(items))
+    costs = [search(seen, seed)[0].cost for seed in range(3)]
+    costs += [search(view(labelled(copy)), 0)[0].cost for copy in copies]
+    assert costs == pytest.approx([min(costs)] * len(costs))
+    assert search(seen, 0, effort=4.0)[0].cost == pytest.approx(min(costs))
 
 
 def test_perception_is_shared_by_all_trajectories() -> None:

@@ -15,8 +15,9 @@ from grace_irl.demos import load
 from grace_irl.demos.labels import label
 from grace_irl.demos.trajectory import Demonstration, Trajectory
 from grace_irl.programs.check import read
-from grace_irl.synthesis.grid.lexicon import GridReading, Lexicon, split_words
+from grace_irl.synthesis.grid.lexicon import Lexicon, split_words
 from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Hypothesis, Novel, Plan
+from grace_irl.synthesis.grid.reading import GridReading
 from grace_irl.synthesis.grid.scene import EVENTS, SIDES
 from grace_irl.synthesis.grid.search import PerceivedStates, view
 from grace_irl.synthesis.grid.source import write_source

@@ -1,0 +1,160 @@
+"""Readings of a grid world's instructions, and their prices.
+
+A reading gives meanings to words. A meaning is a filter: a condition on one feature of a thing, for example its colour
+code. The price of a reading is the negative logarithm of its prior probability, in nats: simple readings are likely.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from grace_irl.synthesis.grid.meaning import Feature
+
+MEANING = 0.5  # price of each word with a meaning; all prices are in nats
+CONSTANT = 0.5
+CONSTANT_SIDE = 3.0
+"""Prices of a constant, which is a filter that applies under every instruction. `CONSTANT_SIDE` is the price if the
+feature is the side on which a thing lies, for example "left"; `CONSTANT` is the price of all others. The things at all
+goals are often of one kind. That they all lie on one side is mostly a coincidence."""
+SYNONYM = 3.0
+"""Price of each further word with the same meaning. Words for events, such as "take", are exempt."""
+CLASS = {"event": 6.0, "count": 1.0}
+CLASS_ELSE = 4.0
+"""Prices of a feature that at least one word names: `CLASS` for "event" and "count", `CLASS_ELSE` for all others. A
+word for "count" means that several things match. Events cost more, because nouns and adjectives rarely name them."""
+ORDER = 1.5
+"""Price of an instruction that names two features in the rarer order. Languages keep to one order, as in "red ball"."""
+FRAME = 1.5
+"""Price of two words that fill the same gap ("a _ ball") but name different features. If one of the words has no
+meaning, the price is half."""
+
+
+Constants = dict[Feature, int]
+WordMeanings = dict[str, int]
+
+
+@dataclass
+class GridReading:
+    """An interpretation of the instructions under a plan. It is never changed in place.
+
+    Attributes:
+        constants: map from a feature to the index of the filter that applies under every instruction.
+        meanings: map from a word to the index of the filter that the word stands for.
+    """
+
+    constants: Constants
+    meanings: WordMeanings = field(default_factory=dict)
+
+    def with_meaning(self, word: str, column: int) -> GridReading:
+        """The reading with another meaning of one word; -1 removes the meaning."""
+        changed = {known: value for known, value in self.meanings.items() if known != word}
+        if column >= 0:
+            changed[word] = column
+        return GridReading(self.constants, changed)
+
+    def with_constant(self, feature: Feature, column: int) -> GridReading:
+        """The reading with another constant of this feature; -1 removes the constant."""
+        changed = {**self.constants, feature: column}
+        if column < 0:
+            del changed[feature]
+        return GridReading(changed, self.meanings)
+
+
+NAMES: tuple[Feature, ...] = ("event", "channel 0", "channel 1", "channel 2", "side", "count")
+FEATURE_BITS = 3
+"""Bits of a packed feature: 0 if a word has no meaning, else 1 plus the feature's place in `NAMES`."""
+
+
+class ReadingPrices:
+    """Prices of readings of these instructions: the simpler a reading, the lower its price.
+
+    Most of the price depends only on the features that words name. A walk through readings mostly keeps these, so this
+    part is cached. The features of all words are packed into one integer, `FEATURE_BITS` for each word.
+
+    Attributes:
+        kinds: the packed feature of each filter, and 0 at the end, for no meaning.
+
+    Args:
+        instructions: the words of each instruction, with the number of its occurrences.
+        words: all words, in the order of the packed features.
+        features: the feature of each filter.
+    """
+
+    def __init__(
+        self, instructions: Mapping[tuple[str, ...], int], words: Sequence[str], features: Sequence[Feature]
+    ) -> None:
+        self._features = features
+        self.kinds = [*(NAMES.index(feature) + 1 for feature in features), 0]
+        self._places = {word: place for place, word in enumerate(words)}
+        self._peers = [(self._places[one], self._places[other]) for one, other in substitutes(instructions)]
+        # For each instruction: its words, a mask of their packed features, its count, and the orders that it shows.
+        self._orders: list[tuple[list[int], int, int, dict[int, list[tuple[int, int]]]]] = []
+        for spoken, count in instructions.items():
+            places = list(dict.fromkeys(self._places[word] for word in spoken))
+            mask = sum((1 << FEATURE_BITS) - 1 << FEATURE_BITS * place for place in places)
+            self._orders.append((places, mask, count, {}))
+        self._known: dict[int, float] = {}
+
+    def price(self, reading: GridReading) -> float:
+        """Price of a reading in nats. It is the sum of all prices that this module defines."""
+        packed = self.pack(reading.meanings)
+        synonyms = self.synonyms(reading.meanings.values())
+        return self.of_constants(reading.constants) + SYNONYM * synonyms + self.of_features(packed)
+
+    def pack(self, meanings: WordMeanings) -> int:
+        """The features that words name, as one integer."""
+        return sum(self.kinds[column] << FEATURE_BITS * self._places[word] for word, column in meanings.items())
+
+    def synonyms(self, columns: Iterable[int]) -> int:
+        """Number of words whose meaning another word already has, given the meanings of all words.
+
+        Several verbs for one event are common ("go to", "reach"), but two nouns for one kind of thing are not.
+        """
+        shared = Counter(column for column in columns if self._features[column] != "event")
+        return sum(count - 1 for count in shared.values())
+
+    def of_constants(self, constants: Iterable[Feature]) -> float:
+        """Price of constants on these features, in nats."""
+        return sum(CONSTANT_SIDE if feature == "side" else CONSTANT for feature in constants)
+
+    def of_features(self, packed: int) -> float:
+        """Price of the features that words name, in nats."""
+        price = self._known.get(packed)
+        if price is None:
+            price = self._known[packed] = self._of_features(packed)
+        return price
+
+    def _of_features(self, packed: int) -> float:
+        mask = (1 << FEATURE_BITS) - 1
+        named = [packed >> FEATURE_BITS * place & mask for place in range(len(self._places))]
+        classes = sum(CLASS.get(NAMES[name - 1], CLASS_ELSE) for name in set(named) - {0})
+        price = MEANING * sum(name > 0 for name in named) + classes
+        return price + ORDER * self._disorder(packed, named) + FRAME * self._misfit(named)
+
+    def _disorder(self, packed: int, named: Sequence[int]) -> int:
+        """Number of instructions that name two features in the rarer order."""
+        orders: dict[tuple[int, int], int] = {}
+        for places, mask, count, known in self._orders:
+            key = packed & mask
+            if key not in known:
+                known[key] = list(combinations(dict.fromkeys(named[place] for place in places if named[place]), 2))
+            for pair in known[key]:
+                orders[pair] = orders.get(pair, 0) + count
+        return sum(min(count, orders.get((b, a), 0)) for (a, b), count in orders.items() if a < b)
+
+    def _misfit(self, named: Sequence[int]) -> float:
+        """Number of pairs of words that fill one gap but name different features; half a pair if one names nothing."""
+        pairs = ((named[one], named[other]) for one, other in self._peers)
+        return sum((1.0 if a and b else 0.5) for a, b in pairs if a != b)
+
+
+def substitutes(instructions: Iterable[tuple[str, ...]]) -> list[tuple[str, str]]:
+    """Pairs of words that occur between the same words, as "red" and "blue" in "the red ball" and "the blue ball"."""
+    frames: dict[tuple[str, str], set[str]] = {}
+    for words in instructions:
+        for before, word, after in zip(("", *words), words, (*words[1:], ""), strict=False):
+            frames.setdefault((before, after), set()).add(word)
+    return sorted({pair for fillers in frames.values() for pair in combinations(sorted(fillers), 2)})

@@ -1,0 +1,251 @@
+"""A walk through the readings of instructions, which changes one meaning or constant at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from grace_irl.synthesis.grid.lexicon import Lexicon
+from grace_irl.synthesis.grid.meaning import SEVERAL, Feature
+from grace_irl.synthesis.grid.reading import FEATURE_BITS, SYNONYM, GridReading
+
+LEAST = 1e-9
+"""In nats. A change must lower the cost by more than this to count as an improvement, because sums are rounded."""
+
+
+class Change(NamedTuple):
+    """A change of a reading: new meanings of one or two words, or a new constant.
+
+    Attributes:
+        meanings: pairs of a word's index and a filter's index; -1 removes the meaning.
+        constant: a feature and a filter's index, if `meanings` is empty; -1 removes the constant.
+    """
+
+    meanings: tuple[tuple[int, int], ...] = ()
+    constant: tuple[Feature, int] = ("event", -1)
+
+
+class Walk:
+    """A walk through readings. Each step changes a meaning or a constant, or exchanges the meanings of two words.
+
+    Attributes:
+        lexicon: the words and filters, and the cost of readings.
+        cost: cost of the current reading, in nats.
+    """
+
+    def __init__(self, lexicon: Lexicon, reading: GridReading) -> None:
+        self.lexicon = lexicon
+        self._shares = [lexicon.shares[word] for word in lexicon.words]
+        self._kinds = [feature != "event" for feature in lexicon.features] + [False]
+        self._constants = dict(reading.constants)
+        self._meanings = [reading.meanings.get(word, -1) for word in lexicon.words]
+        # The number of words with each meaning; the last entry counts words without one.
+        self._users = [self._meanings.count(column) for column in [*range(len(lexicon.features)), -1]]
+        self._features = lexicon.prices.pack(reading.meanings)
+        self._named = lexicon.prices.of_features(self._features)
+        self._keys = [0] * lexicon.count
+        for shares, column in zip(self._shares, self._meanings, strict=True):
+            for instruction, factor in shares:
+                self._keys[instruction] += lexicon.units[column] * factor
+        self._known = lexicon.costs(self._constants.values())
+        self._costs = [self._cost(i, key) for i, key in enumerate(self._keys)]
+        self.cost = sum(self._costs) + lexicon.price(reading)
+
+    @property
+    def reading(self) -> GridReading:
+        """The current reading."""
+        named = zip(self.lexicon.words, self._meanings, strict=True)
+        return GridReading(dict(self._constants), {word: column for word, column in named if column >= 0})
+
+    def weigh(self, change: Change) -> float:
+        """The cost that a change adds, in nats."""
+        prices, delta = self.lexicon.prices, 0.0
+        if not change.meanings:
+            constants = self._with(*change.constant)
+            known = self.lexicon.costs(constants.values())
+            for i, key in enumerate(self._keys):
+                cost = known[i].get(key)
+                if cost is None:
+                    cost = known[i][key] = self.lexicon.cost(i, key, constants.values())
+                delta += cost - self._costs[i]
+            return delta + prices.of_constants(constants) - prices.of_constants(self._constants)
+        keys, costs, known = self._keys, self._costs, self._known
+        for i, more in self._moves(change.meanings):
+            # This loop takes most of the search's time, so it looks known costs up without a call.
+            cost = known[i].get(keys[i] + more)
+            delta += (self._cost(i, keys[i] + more) if cost is None else cost) - costs[i]
+        renamed = self._renamed(change.meanings)
+        if renamed:
+            delta += prices.of_features(self._features + renamed) - self._named
+        delta += SYNONYM * self._synonyms(change.meanings)
+        return delta
+
+    def make(self, change: Change, delta: float) -> None:
+        """Make a change that adds `delta` to the cost."""
+        self.cost += delta
+        if not change.meanings:
+            self._constants = self._with(*change.constant)
+            self._known = self.lexicon.costs(self._constants.values())
+            self._costs = [self._cost(i, key) for i, key in enumerate(self._keys)]
+            return
+        self._features += self._renamed(change.meanings)
+        self._named = self.lexicon.prices.of_features(self._features)
+        for i, more in self._moves(change.meanings):
+            self._keys[i] += more
+            self._costs[i] = self._cost(i, self._keys[i])
+        for word, column in change.meanings:
+            self._users[self._meanings[word]] -= 1
+            self._users[column] += 1
+            self._meanings[word] = column
+
+    def run(self, steps: int, start: float, end: float, rng: np.random.Generator) -> GridReading:
+        """Walk by Metropolis' rule while the temperature falls from `start` to `end`.
+
+        At temperature 1 the walk visits readings in proportion to their probability.
+
+        Returns:
+            The visited reading of lowest cost.
+        """
+        best, reading = self.cost, self.reading
+        # Four random numbers per step are drawn in advance, so that a step's numbers depend only on the step's index.
+        for step, (kind, one, two, luck) in enumerate(rng.random((steps, 4)).tolist()):
+            change = self._draw(kind, one, two)
+            if change is None:
+                continue
+            delta = self.weigh(change)
+            if delta <= 0 or luck < math.exp(-delta / (start * (end / start) ** (step / steps))):
+                self.make(change, delta)
+                if self.cost < best - LEAST:
+                    best, reading = self.cost, self.reading
+        return reading
+
+    def kick(self, changes: int, rng: np.random.Generator) -> None:
+        """Make this number of random changes, whatever they cost."""
+        for kind, one, two in rng.random((changes, 3)).tolist():
+            if change := self._draw(kind, one, two):
+                self.make(change, self.weigh(change))
+
+    def transfer(self, rng: np.random.Generator) -> None:
+        """Remove a random constant, give its filter to a random word, and descend while this word keeps it.
+
+        A reading that holds under every instruction may hide a better one, in which words say the same. The single
+        changes that lead from one to the other raise the cost. The constant for the event stays.
+        """
+        features = sorted(feature for feature in self._constants if feature != "event")
+        if features and self._meanings:
+            feature, word = features[rng.integers(len(features))], int(rng.integers(len(self._meanings)))
+            column = self._constants[feature]
+            for change in (Change(constant=(feature, -1)), Change(((word, column),))):
+                self.make(change, self.weigh(change))
+            self.descend(word, steepest=True)
+
+    def descend(self, frozen: int = -1, *, steepest: bool = False) -> None:
+        """Make single changes until none lowers the cost.
+
+        Args:
+            frozen: index of a word whose meaning does not change; the constants do not change either. -1: all may
+                change.
+            steepest: whether each change is the one that lowers the cost most, instead of the first that lowers it.
+        """
+        improved = True
+        while improved:
+            improved = False
+            if steepest:
+                weighed = [(self.weigh(change), change) for change in self._neighbours(frozen)]
+                delta, change = min(weighed, key=lambda one: one[0], default=(0.0, Change()))
+                if delta < -LEAST:
+                    self.make(change, delta)
+                    improved = True
+                continue
+            for change in self._neighbours(frozen):
+                delta = self.weigh(change)
+                if delta < -LEAST:
+                    self.make(change, delta)
+                    improved = True
+
+    def _neighbours(self, frozen: int) -> Iterator[Change]:
+        """Generate the changes of one meaning or constant of the current reading."""
+        for word in range(len(self._meanings)):
+            if word != frozen:
+                for column in range(-1, len(self.lexicon.features)):
+                    if self._meanings[word] != column:
+                        yield Change(((word, column),))
+        if frozen < 0:
+            for column, feature in enumerate(self.lexicon.features):
+                # "One of several" is no constant, because every thing passes this filter. There is always an event.
+                if feature != "count":
+                    taken = self._constants.get(feature) == column
+                    if not (taken and feature == "event"):
+                        yield Change(constant=(feature, -1 if taken else column))
+
+    def _draw(self, kind: float, one: float, two: float) -> Change | None:
+        """Choose a change of the current reading by three random numbers in [0, 1); None for no change."""
+        words, columns = len(self._meanings), len(self.lexicon.features)
+        if kind < 0.15 or not words:
+            column = int(one * columns)
+            feature = self.lexicon.features[column]
+            taken = self._constants.get(feature) == column
+            if feature == SEVERAL.feature or (taken and feature == "event"):
+                return None
+            return Change(constant=(feature, -1 if taken else column))
+        word = int(one * words)
+        meaning = self._meanings[word]
+        if kind < 0.3:
+            # Exchange the meanings of two words. Two single changes would pass through a costly reading in between.
+            other = int(two * words)
+            theirs = self._meanings[other]
+            return None if meaning == theirs else Change(((word, theirs), (other, meaning)))
+        # A quarter of the draws removes the meaning, because most words do not describe a thing.
+        drawn = int(two * (columns + columns // 3 + 1))
+        column = drawn if drawn < columns else -1
+        return None if column == meaning else Change(((word, column),))
+
+    def _with(self, feature: Feature, column: int) -> dict[Feature, int]:
+        """The constants after a change of one of them."""
+        changed = {**self._constants, feature: column}
+        if column < 0:
+            del changed[feature]
+        return changed
+
+    def _moves(self, meanings: tuple[tuple[int, int], ...]) -> list[tuple[int, int]]:
+        """Pairs of an instruction's index and a number that these new meanings add to the instruction's key."""
+        units = self.lexicon.units
+        word, column = meanings[0]
+        step = units[column] - units[self._meanings[word]]
+        if len(meanings) == 1:
+            return [(i, step * factor) for i, factor in self._shares[word]]
+        moves = {i: step * factor for i, factor in self._shares[word]}
+        word, column = meanings[1]
+        step = units[column] - units[self._meanings[word]]
+        for i, factor in self._shares[word]:
+            moves[i] = moves.get(i, 0) + step * factor
+        return list(moves.items())
+
+    def _renamed(self, meanings: tuple[tuple[int, int], ...]) -> int:
+        """The number that these new meanings add to the packed features of the words."""
+        kinds = self.lexicon.prices.kinds
+        return sum(kinds[column] - kinds[self._meanings[word]] << FEATURE_BITS * word for word, column in meanings)
+
+    def _synonyms(self, meanings: tuple[tuple[int, int], ...]) -> int:
+        """The number of synonyms that these new meanings add: words whose meaning another word already has."""
+        added, users = 0, self._users
+        for word, column in meanings:
+            before = self._meanings[word]
+            users[before] -= 1
+            added += (users[column] > 0 and self._kinds[column]) - (users[before] > 0 and self._kinds[before])
+            users[column] += 1
+        for word, column in meanings:
+            users[column] -= 1
+            users[self._meanings[word]] += 1
+        return added
+
+    def _cost(self, instruction: int, key: int) -> float:
+        """Cost in nats of the scenes with an instruction that has this key, under the current constants."""
+        cost = self._known[instruction].get(key)
+        if cost is None:
+            cost = self.lexicon.cost(instruction, key, self._constants.values())
+            self._known[instruction][key] = cost
+        return cost

@@ -1,0 +1,96 @@
+"""Walks through readings: the costs that a walk keeps are those of the readings it visits."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grace_irl.synthesis.grid.lexicon import Lexicon
+from grace_irl.synthesis.grid.meaning import Plan
+from grace_irl.synthesis.grid.reading import GridReading
+from grace_irl.synthesis.grid.search import view
+from grace_irl.synthesis.grid.walk import Change, Walk
+from tests.synthesis.grid.scenes import FACED, FIVE, ONE, TAKEN, TINY, TWO, reading
+from tests.synthesis.grid.test_search import put_beside, two_steps
+from tests.synthesis.worlds import go_to_set, labelled
+
+LEXICONS = {
+    "whole": Lexicon(view(labelled(go_to_set(0, 4, 4))).evidence, Plan()),
+    "then": Lexicon(view(labelled(two_steps(0, 4, "then"))).evidence, Plan((("dol", "then"),))),
+    "both": Lexicon(view(labelled(two_steps(0, 4, "both"))).evidence, Plan((("dol", "both"),))),
+    "beside": Lexicon(view(labelled(put_beside(0, 4))).evidence, Plan((("ved", "beside"),))),
+}
+
+
+def start(lexicon: Lexicon) -> GridReading:
+    return GridReading({"event": lexicon.features.index("event")})
+
+
+@pytest.mark.parametrize("name", LEXICONS)
+@settings(max_examples=15, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10**6))
+def test_a_walk_keeps_the_cost_of_its_reading(name: str, seed: int) -> None:
+    lexicon, rng = LEXICONS[name], np.random.default_rng(seed)
+    walk = Walk(lexicon, start(lexicon))
+    walk.kick(30, rng)
+    assert walk.cost == pytest.approx(lexicon.total(walk.reading))
+    walk.transfer(rng)
+    assert walk.cost == pytest.approx(lexicon.total(walk.reading))
+    walk.descend(steepest=bool(seed % 2))
+    assert walk.cost == pytest.approx(lexicon.total(walk.reading))
+    again = Walk(lexicon, walk.reading)
+    assert (again.cost, again.reading) == (pytest.approx(walk.cost), walk.reading)
+
+
+@pytest.mark.parametrize("name", LEXICONS)
+def test_the_best_reading_of_a_run_is_one_that_it_visits(name: str) -> None:
+    lexicon = LEXICONS[name]
+    walk = Walk(lexicon, start(lexicon))
+    best = walk.run(300, 4.0, 0.3, np.random.default_rng(0))
+    assert lexicon.total(best) <= min(walk.cost, lexicon.total(start(lexicon))) + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "after"),
+    [
+        (reading({"event": FACED}), ("lu", ONE), reading({"event": FACED}, lu=ONE)),
+        (reading({"event": FACED}, ka=ONE), ("mo", ONE), reading({"event": FACED}, ka=ONE, mo=ONE)),  # a synonym
+        (reading({"event": FACED}, ka=ONE, mo=ONE), ("mo", TWO), reading({"event": FACED}, ka=ONE, mo=TWO)),
+        (reading({"event": FACED}, ka=ONE, mo=ONE), ("mo", None), reading({"event": FACED}, ka=ONE)),
+        (reading({"event": FACED}, go=TAKEN), ("lu", TAKEN), reading({"event": FACED}, go=TAKEN, lu=TAKEN)),
+    ],
+)
+def test_a_change_weighs_what_it_adds_to_the_cost(
+    before: GridReading, change: tuple[str, object], after: GridReading
+) -> None:
+    lexicon = Lexicon(TINY, Plan())
+    word, meaning = change
+    column = TINY.index[meaning] if meaning else -1  # type: ignore[index]
+    walk, made = Walk(lexicon, before), Change(((lexicon.words.index(word), column),))
+    assert walk.weigh(made) == pytest.approx(lexicon.total(after) - lexicon.total(before))
+    assert walk.reading == before  # nothing is changed yet
+    walk.make(made, walk.weigh(made))
+    assert (walk.reading, walk.cost) == (after, pytest.approx(lexicon.total(after)))
+
+
+def test_an_exchange_and_a_constant_weigh_what_they_add() -> None:
+    lexicon = Lexicon(TINY, Plan())
+    before = reading({"event": FACED}, ka=ONE, lu=FIVE)
+    places = [lexicon.words.index(word) for word in ("ka", "lu")]
+    for change, after in (
+        (
+            Change(((places[0], TINY.index[FIVE]), (places[1], TINY.index[ONE]))),
+            reading({"event": FACED}, ka=FIVE, lu=ONE),
+        ),
+        (
+            Change(constant=("channel 0", TINY.index[TWO])),
+            reading({"event": FACED, "channel 0": TWO}, ka=ONE, lu=FIVE),
+        ),
+    ):
+        walk = Walk(lexicon, before)
+        assert walk.weigh(change) == pytest.approx(lexicon.total(after) - lexicon.total(before))
+        walk.make(change, walk.weigh(change))
+        assert walk.reading == after
+        assert walk.cost == pytest.approx(lexicon.total(after))
