@@ -20,7 +20,8 @@ DOUBTFUL = 0.25
 NAMED = 8
 """Maximum number of words that a warning names."""
 
-NEAR_MISSES = "bring negative episodes in which another instruction is fulfilled (collect --near-miss), or run --expand"
+WRONG_GOALS = "bring episodes of a wrong goal (collect --near-miss), or run --expand"
+NEAR_MISSES = f"add swaps of instructions to the negatives (--swaps, for BabyAI), {WRONG_GOALS}"
 
 
 def examine(subject: Subject) -> tuple[Contrast | None, list[RewardWarning]]:
@@ -63,7 +64,7 @@ def _ignored(found: Contrast) -> Iterator[RewardWarning]:
         yield RewardWarning(
             "instruction-untested", f"{still}, and no simulator tells whether it fulfils that one", NEAR_MISSES
         )
-    if found.ignored:
+    elif found.ignored:
         words = ", ".join(map(repr, found.ignored[:NAMED])) + (", …" if len(found.ignored) > NAMED else "")
         yield RewardWarning(
             "words-ignored",
@@ -75,6 +76,8 @@ def _ignored(found: Contrast) -> Iterator[RewardWarning]:
 def _far(subject: Subject, found: Contrast) -> Iterator[RewardWarning]:
     """Warn if no negative episode would be paid under any instruction, and a simulator has not shown the contrast."""
     if found.unpaid is not None and found.unpaid.value >= 1 - WRONG:
+        return
+    if any(item.demonstration.swapped for item in subject.problem.items):
         return
     negatives = [item for item in subject.problem.items if not item.positive.any()]
     if not negatives or any(_anywhere(subject, item) for item in negatives):
@@ -92,7 +95,7 @@ def _far(subject: Subject, found: Contrast) -> Iterator[RewardWarning]:
         yield RewardWarning(
             "negatives-far",
             "the negative episodes never come near what the reward pays: under no instruction would any be paid",
-            "bring episodes of a wrong goal (collect --near-miss), or run --expand",
+            WRONG_GOALS,
         )
 
 

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule
 from grace_irl.errors import InputError
 from grace_irl.rl.fulfilled import fulfilments
 
+MOST = 4
+"""Maximum number of swaps of an expert. With one alone, few words are tested."""
+
 
 def with_swaps(demonstrations: Demonstrations, rule: LabelRule) -> Demonstrations:
-    """Add one swap for each expert that has one, with the expert's task and side of the split.
+    """Add the swaps of each expert, with the expert's task and side of the split.
 
     The other instruction comes from an expert of the same task and side, so held-out instructions stay held out.
 
@@ -30,6 +34,11 @@ def with_swaps(demonstrations: Demonstrations, rule: LabelRule) -> Demonstration
         raise InputError("--swaps: label rule all has no goals; expected last or goal: leave --swaps out")
     made = [swap for group in _groups(demonstrations) for swap in _swaps(group)]
     if not made:
+        if find_spec("minigrid") is None:
+            raise InputError(
+                "--swaps: minigrid is not installed; expected it as the simulator: pip install 'grace-irl[rl]', or "
+                "leave --swaps out"
+            )
         raise InputError(
             "--swaps: no expert episode has a swap; expected experts of BabyAI with different instructions, stored as "
             "whole grids (view minigrid-full) with their actions: leave --swaps out"
@@ -41,7 +50,9 @@ def swaps_line(demonstrations: Demonstrations) -> str:
     """A line for the user about the swaps of a set; "" without any."""
     experts = len(demonstrations.select(role="expert"))
     swaps = sum(item.role == "negative" and item.trajectory.source.endswith(MARK) for item in demonstrations)
-    return f"swaps: {swaps} of {experts} experts, with another expert's instruction, are negatives" if swaps else ""
+    return (
+        f"swaps: {swaps} copies of {experts} experts, with another expert's instruction, are negatives" if swaps else ""
+    )
 
 
 MARK = ", with the instruction of another expert"
@@ -57,16 +68,16 @@ def _groups(demonstrations: Demonstrations) -> list[list[Demonstration]]:
 
 
 def _swaps(experts: Sequence[Demonstration]) -> list[Demonstration]:
-    """The first swap of each expert that counts. The instructions are tried from the expert's own one on, sorted."""
+    """At most `MOST` swaps of each expert that count, with instructions that are evenly drawn from the sorted ones."""
     texts = sorted({item.trajectory.extra_info for item in experts})
     made = []
     for item in experts:
         own = texts.index(item.trajectory.extra_info)
-        others = texts[own + 1 :] + texts[:own]
+        others = texts[own + 1 :] + texts[:own]  # from the own text on, so that all are drawn about equally often
         judged = fulfilments(item.trajectory, others)
-        counting = (text for text, one in zip(others, judged, strict=True) if one is not None and one.at is None)
-        if (chosen := next(counting, None)) is not None:
+        counting = [text for text, one in zip(others, judged, strict=True) if one is not None and one.at is None]
+        for text in counting[:: -(-len(counting) // MOST) or 1]:
             source = f"{item.trajectory.source}, with the instruction of another expert"
-            trajectory = replace(item.trajectory, extra_info=chosen, rewards=None, source=source)
+            trajectory = replace(item.trajectory, extra_info=text, rewards=None, source=source)
             made.append(replace(item, trajectory=trajectory, role="negative", goals=None, swapped=True))
     return made

@@ -179,9 +179,10 @@ def test_without_a_simulator_swaps_are_doubtful() -> None:
 
 
 def test_words_that_change_nothing_are_named() -> None:
-    found = warned(examined(drawn(visit), READS, judge=lambda _, texts, __: [False] * len(texts)), "words-ignored")
+    found = warned(examined(drawn(visit), READS), "words-ignored")
     assert "'lamp', 'light' change nothing" in found.found
-    assert "'red'" in warned(examined(drawn(visit), IGNORES, judge=lit), "words-ignored").found
+    # A reward that ignores the whole instruction has one warning about that.
+    assert "words-ignored" not in codes(examined(drawn(visit), IGNORES, judge=lit))
 
 
 def test_negatives_that_never_come_near() -> None:

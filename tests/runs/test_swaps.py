@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -70,7 +71,7 @@ def test_fit_with_swaps_resumes_and_replays(demos: Path, tmp_path: Path, capsys:
     assert main(["fit", "--demos", str(demos), "--swaps", "--generations", "1", "--out", str(run), "--json"]) == 0
     done = capsys.readouterr()
     answer = json.loads(done.out.splitlines()[-1])
-    assert "experts, with another expert's instruction, are negatives" in " ".join(answer["notes"])
+    assert "copies of 12 experts, with another expert's instruction, are negatives" in " ".join(answer["notes"])
     assert answer["train"]["episodes"]["negatives"] > answer["train"]["episodes"]["experts"]
     assert main(["fit", "--resume", str(run), "--generations", "2", "--json"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["train"] == answer["train"]
@@ -91,3 +92,26 @@ def test_python_takes_swaps(demos: Path, tmp_path: Path) -> None:
     run = grace_irl.fit(load([demos]), swaps=True, generations=1, out=tmp_path / "run")
     assert run.best.train.episodes is not None
     assert run.best.train.episodes.negatives > 9
+
+
+def test_with_swaps_a_reward_reads_instructions_where_only_one_thing_is_there(tmp_path: Path) -> None:
+    """Without swaps, nothing speaks against a reward that pays for the only thing of the room, whatever the text."""
+    shipped = "datasets/babyai-go-to-obj"
+    plain, swapped = (
+        grace_irl.fit(shipped, swaps=swaps, generations=1, out=tmp_path / str(swaps)) for swaps in (False, True)
+    )
+    for run, contrast, codes in ((plain, 0.0, {"instruction-ignored"}), (swapped, 1.0, set())):
+        assert run.audit is not None
+        assert run.audit.contrast is not None
+        assert run.audit.contrast.unpaid is not None
+        assert run.audit.contrast.unpaid.value == contrast
+        assert codes <= {warning.code for warning in run.warnings}
+    assert swapped.warnings == ()
+
+
+def test_without_minigrid_swaps_say_what_to_install(experts: Demonstrations, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "minigrid", None)
+    monkeypatch.setattr("grace_irl.runs.swaps.fulfilments", lambda _, texts: [None] * len(texts))
+    monkeypatch.setattr("grace_irl.runs.swaps.find_spec", lambda _: None)
+    with pytest.raises(InputError, match=r"minigrid is not installed.*pip install 'grace-irl\[rl\]'"):
+        with_swaps(experts, "last")

@@ -6,7 +6,7 @@ is a condition on one feature of a thing, such as its colour code. There are thr
 * Outcomes: the event that the instruction describes should complete in the positive states and in no others.
 * Reference: an instruction describes things that are present at the start, so each description must match something in
   the first state. A reading whose descriptions match few things explains the instruction better (the size principle of
-  concept learning).
+  concept learning). The instruction of a swap belongs to another episode, so it is no such evidence.
 * Parsimony: a reading has a price for each of its assumptions (`lexicon.ReadingPrices`).
 """
 
@@ -56,10 +56,14 @@ class GridEvidence:
     Args:
         scenes: the trajectories.
         positives: for each scene, whether each state is positive, (T+1,).
+        swapped: for each scene, whether its instruction is that of another episode; () if none is.
     """
 
-    def __init__(self, scenes: Sequence[Scene], positives: Sequence[NDArray[np.bool_]]) -> None:
+    def __init__(
+        self, scenes: Sequence[Scene], positives: Sequence[NDArray[np.bool_]], swapped: Sequence[bool] = ()
+    ) -> None:
         self.scenes = tuple(scenes)
+        self.swapped = tuple(swapped) or (False,) * len(self.scenes)
         self.positives = tuple(positives)
         self.filters = _filters(self.scenes)
         self.index = {f: i for i, f in enumerate(self.filters)}
@@ -113,6 +117,8 @@ class GridEvidence:
             cost += MISSED * missed.bit_count() / positive.bit_count()
         if wrong := fired & ~positive:
             cost += WRONGLY_HIT + WRONG_STATE * min(wrong.bit_count(), 60)
+        if self.swapped[scene]:
+            return cost
         known = self._references[scene]
         for stage in stages:
             for step in stage:

@@ -79,7 +79,8 @@ def view(items: Sequence[Labelled]) -> PerceivedStates:
     perception = perceive(stacks)
     phrases = find_phrases(texts)
     scenes = [look(stack, split_words(text, phrases), perception) for stack, text in zip(stacks, texts, strict=True)]
-    return PerceivedStates(perception, phrases, GridEvidence(scenes, [item.positive for item in items]))
+    swapped = [item.demonstration.swapped for item in items]
+    return PerceivedStates(perception, phrases, GridEvidence(scenes, [item.positive for item in items], swapped))
 
 
 def separators(instructions: Sequence[tuple[str, ...]]) -> list[str]:

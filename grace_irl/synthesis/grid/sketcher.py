@@ -116,16 +116,23 @@ def _goals_stay(lexicon: Lexicon, reading: GridReading, constants: Sequence[int]
 
 
 def negative_pressure(lexicon: Lexicon, reading: GridReading) -> float:
-    """Share of negative states that a program would reward if it ignored all words about things."""
+    """Share of negative states that a program would reward if it ignored all words about things.
+
+    Swaps, expert episodes with another instruction, count by episode and as a class of their own. The result is the
+    larger of both shares.
+    """
     filters = lexicon.evidence.filters
     verbs = {word: column for word, column in reading.meanings.items() if filters[column].feature == "event"}
     wordless = GridReading(reading.constants, verbs)
-    hits = total = 0
+    hits = total = paid = 0
     for i, positive in enumerate(lexicon.evidence.positives):
         fired = lexicon.evidence.fired(i, lexicon.stages(wordless, i))
+        if lexicon.evidence.swapped[i]:
+            paid += bool(fired.any())
+            continue
         hits += int((fired & ~positive).sum())
         total += int((~positive).sum())
-    return hits / max(1, total)
+    return max(hits / max(1, total), paid / max(1, sum(lexicon.evidence.swapped)))
 
 
 def safest(chances: Mapping[int, float], pressure: float, evidence: GridEvidence) -> tuple[int, ...]:
