@@ -80,13 +80,13 @@ class Contrast:
     @property
     def line(self) -> str:
         """The contrast as one line for the terminal."""
-        left = f"{self.doubtful} doubtful swaps" if self.doubtful != 1 else "1 doubtful swap"
         if self.unpaid is None:
-            still = f" (under {self.doubtful_paid} of them the goal is still paid)" if self.doubtful else ""
-            return f"contrast: unknown; {left} of instructions, which no simulator can judge{still}"
+            still = f", under {self.doubtful_paid} of them the goal is still paid" if self.doubtful else ""
+            return f"contrast: unknown; no simulator can judge the swaps of instructions ({self.doubtful}{still})"
+        left = f"; {self.doubtful} doubtful ones left out" if self.doubtful else ""
         return (
             f"contrast: {self.unpaid} of the goals are no longer paid under another expert's instruction "
-            f"({self.experts} experts, {self.swaps} swaps; {left} left out)"
+            f"({self.experts} experts, {self.swaps} swaps{left})"
         )
 
 
