@@ -20,7 +20,7 @@ Reason = Literal[
     "held-out-below",  # a reward is far worse on held-out episodes than on training data
     "negatives-far",  # negatives never come near what the reward pays
 ]
-"""Why a reward from a data set is wrong. It is also the code of the right warning."""
+"""The fault of a data set that makes a reward wrong. It is also the code of the right warning."""
 
 REASONS: tuple[Reason, ...] = get_args(Reason)
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Trajectory
 from warning_sets import bodies
@@ -96,7 +99,7 @@ def red_ball_alone() -> WarningSet:
     """Rooms with many things, and one instruction in all episodes: "go to the red ball".
 
     Negatives go to another thing, so the reward has to say which thing counts. But it can only name the red ball: no
-    episode shows what another instruction would mean. The reward pays for the red ball whatever it is asked for.
+    episode shows what another instruction would mean. The reward pays for the red ball whatever the instruction says.
     """
     return babyai(
         "go to the red ball, no other instruction",
@@ -219,8 +222,9 @@ def drifting_sensors() -> WarningSet:
     """Runs of a machine, good and bad, with 36 sensors of which two say a little about which is which.
 
     Every sensor drifts so slowly that a run of 40 states is hardly more than one reading of it. There are 20 runs a
-    side, and so many sensors that a few of them separate the training runs by chance. Two sensors read higher by 1.2
-    deviations in good runs. That is all a reward can know about new runs, and far less than it shows in training.
+    side and almost twice as many sensors, so a few of them separate the training runs by chance. Two sensors read
+    higher by 1.2 deviations in good runs. That is all a reward can know about new runs, and far less than it shows in
+    training.
     """
     rng = np.random.default_rng(109)
 
@@ -242,18 +246,28 @@ def drifting_sensors() -> WarningSet:
 def doors_never_opened() -> WarningSet:
     """A room with four doors, of which the instruction names one. Negatives are random and last 15 steps.
 
-    No negative opens a door in that time. The data cannot show whether a reward that pays for the red door would also
-    pay for the blue one, or for any door that opens: false pay is 0 on these negatives whatever the reward says.
+    No negative opens a door in that time: the few that began beside one and opened it are left out. So a reward that
+    pays for any door that opens pays no negative, and neither does one that reads the colour. The negatives cannot tell
+    these two apart.
     """
-    return babyai(
+    from minigrid.core.constants import OBJECT_TO_IDX, STATE_TO_IDX
+
+    found = babyai(
         "doors, short random negatives",
         "OpenDoorColor",
         seed=110,
         experts=30,
-        random=30,
+        random=34,
         random_steps=15,
         expected=["negatives-far", "instruction-ignored"],
     )
+    door, opened = OBJECT_TO_IDX["door"], STATE_TO_IDX["open"]
+
+    def opens(states: NDArray[Any]) -> bool:
+        return bool(((states[..., 0] == door) & (states[..., 2] == opened)).any())
+
+    items = [item for item in found.demonstrations if item.role == "expert" or not opens(item.trajectory.states)]
+    return replace(found, demonstrations=replace(found.demonstrations, items=tuple(items)))
 
 
 FAULTY: tuple[Callable[[], WarningSet], ...] = (
