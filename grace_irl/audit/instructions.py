@@ -20,7 +20,7 @@ DOUBTFUL = 0.25
 NAMED = 8
 """Maximum number of words that a warning names."""
 
-WRONG_GOALS = "bring episodes of a wrong goal (collect --near-miss), or use fit --expand"
+WRONG_GOALS = "bring episodes of a wrong goal (collect --near-miss), or expand the run with rollouts of a policy"
 NEAR_MISSES = f"add swaps of instructions to the negatives (--swaps, for BabyAI), {WRONG_GOALS}"
 
 

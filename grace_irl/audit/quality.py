@@ -26,7 +26,7 @@ CONSTANTS = 250
 ROLES = (
     "check which files are experts and which are negatives (demos inspect), and that experts do what negatives do not"
 )
-CLOSER = "search longer, or bring negative episodes that come close to a goal (collect --near-miss, fit --expand)"
+CLOSER = "search longer, or bring negative episodes that come close to a goal (collect --near-miss)"
 
 
 def of_figures(subject: Subject) -> Iterator[RewardWarning]:
