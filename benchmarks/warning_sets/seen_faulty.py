@@ -77,7 +77,7 @@ def one_thing_in_a_room() -> WarningSet:
 
 
 def typed_by_hand() -> WarningSet:
-    """A gripper beside a red and a blue cup. All experts are asked for the red one, in words that people typed.
+    """A gripper beside a red and a blue cup. All texts ask for the red one, in words that people typed.
 
     Capitals and full stops differ, so the texts are four and the instruction is one. Nobody knows whether the reward
     would follow "pick up the blue cup". Expected: one instruction alone.

@@ -20,8 +20,8 @@ DOUBTFUL = 0.25
 NAMED = 8
 """Maximum number of words that a warning names."""
 
-WRONG_GOALS = "bring episodes of a wrong goal (collect --near-miss), or expand the run with rollouts of a policy"
-NEAR_MISSES = f"add swaps of instructions to the negatives (--swaps, for BabyAI), {WRONG_GOALS}"
+WRONG_GOALS = "bring episodes of a wrong goal (collect --near-miss), or expand the run"
+NEAR_MISSES = f"add swaps of instructions (--swaps, for BabyAI), {WRONG_GOALS}"
 
 
 def examine(subject: Subject) -> tuple[Contrast | None, list[RewardWarning]]:
@@ -57,8 +57,8 @@ def _one(text: str) -> RewardWarning:
 
 def _ignored(found: Contrast) -> Iterator[RewardWarning]:
     if found.unpaid is not None and found.unpaid.value < 1 - WRONG:
-        still = f"{1 - found.unpaid.value:.0%} of the experts' goals are still paid under another expert's instruction"
-        yield RewardWarning("instruction-ignored", f"{still}, although they do not fulfil it", NEAR_MISSES)
+        still = f"{1 - found.unpaid.value:.0%} of the experts' goals are also paid under instructions"
+        yield RewardWarning("instruction-ignored", f"{still} that they do not fulfil", NEAR_MISSES)
     elif found.unpaid is None and found.doubtful_paid > DOUBTFUL * found.doubtful:
         still = f"in {found.doubtful_paid} of {found.doubtful} cases a goal is still paid under another instruction"
         yield RewardWarning(
@@ -94,7 +94,7 @@ def _far(subject: Subject, found: Contrast) -> Iterator[RewardWarning]:
     if not any((np.nan_to_num(values, nan=-np.inf) > subject.threshold).any() for values in subject.run(made)):
         yield RewardWarning(
             "negatives-far",
-            "the negative episodes never come near what the reward pays: under no instruction would any be paid",
+            "the negatives never come near what the reward pays: none would be paid under any instruction",
             WRONG_GOALS,
         )
 

@@ -161,7 +161,7 @@ def test_an_ignored_instruction_in_a_simulator() -> None:
     assert good.contrast.doubtful == 0
     # Swaps that name the same colour are fulfilled, too, and do not count.
     assert good.contrast.swaps < good.contrast.experts * 7
-    assert "100% of the experts' goals" in warned(bad, "instruction-ignored").found
+    assert "100% of the experts' goals are also paid" in warned(bad, "instruction-ignored").found
     assert "--near-miss" in warned(bad, "instruction-ignored").advice
     assert {"instruction-ignored", "negatives-far"} & codes(good) == set()
 

@@ -95,8 +95,8 @@ def exists(name: str) -> bool:
 
 def unknown_flags(each: Code) -> Iterator[str]:
     """Flags that the command or script before them does not have; that nothing has, where they stand alone."""
-    if "pip " in each.text or each.text.startswith("uv "):
-        return
+    if "pip " in each.text or each.text.startswith(("uv ", "warning (")):
+        return  # a warning is output, and its advice names flags of several commands
     asked = each.text.split(" #")[0].split(" -- ")[0]
     script, command = SCRIPT.search(asked), PROGRAM.search(asked)
     own = [flags for path, flags in scripts().items() if script and f"/{path}".endswith(f"/{script['path']}")]
