@@ -8,7 +8,7 @@ out a quarter. The verdict on a set:
     missed    at fault, and no warning has an expected code
     wrong     sound, and there is a warning
 
-A fit that finds no valid program tells the user so: the code is "no-program". It is right if a
+If a fit finds no valid program, its message warns the user, too: the code is "no-program". It is right if a
 set is at fault, and wrong if it is sound. The warning "nothing-held-out" never counts.
 
     python benchmarks/warnings_exam.py                 # both halves, 40 fits: an hour on a busy core

@@ -77,9 +77,9 @@ def one_thing_in_a_room() -> WarningSet:
 
 
 def typed_by_hand() -> WarningSet:
-    """A gripper beside a red and a blue cup. All texts ask for the red one, in words that people typed.
+    """A gripper beside a red and a blue cup. Users ask every expert for the red one, and type it in four ways.
 
-    Capitals and full stops differ, so the texts are four and the instruction is one. Nobody knows whether the reward
+    Capitals and full stops differ, but it is one instruction. Nobody knows whether the reward
     would follow "pick up the blue cup". Expected: one instruction alone.
     """
     rng = np.random.default_rng(4)

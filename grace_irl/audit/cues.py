@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from grace_irl.audit.shuffling import balanced, explains, shuffled
 from grace_irl.audit.subject import ProgramFailedError, Subject
+from grace_irl.audit.suspects import suspects
 from grace_irl.audit.warning import RewardWarning
-from grace_irl.demos.fields import NAMES, find_cues
 from grace_irl.demos.labels import Labelled, Problem
 
 MOST_STATES = 10_000
@@ -20,20 +20,17 @@ def of_cues(subject: Subject) -> Iterator[RewardWarning]:
     """A warning about the first cue that explains the reward, if there is one."""
     items = _sample(subject.problem)
     real = balanced([subject.values(item) for item in items], items, subject.threshold)
-    cues = find_cues(items, subject.problem.metadata.fields)
-    first, fields = items[0].trajectory, subject.problem.metadata.fields
-    features = NAMES[first.kind](first.states, fields) if first.kind in NAMES else []
-    fixed = (*cues.sources, *cues.fixed)
-    asked = (("time", ()), ("constants", cues.sources), ("constant-field", fixed), ("clock", cues.clocks))
-    for seed, (code, names) in enumerate(asked):
-        if code != "time" and not names:
+    found = suspects(items, subject.problem.metadata.fields)
+    asked = (("time", ()), ("constants", found.constants), ("constant-field", found.fixed), ("clock", found.clocks))
+    for seed, (code, kept) in enumerate(asked):
+        if code != "time" and not kept:
             continue
-        kept = [number for number, name in enumerate(features) if name in names]
         try:
             values = subject.run(shuffled(items, seed, kept))
         except ProgramFailedError:
             continue
         if explains(real, balanced(values, items, subject.threshold)):
+            names = [found.names[number] for number in kept]
             yield _warning(code, ", ".join(names[:NAMED]) + (", …" if len(names) > NAMED else ""))
             return
 
@@ -49,11 +46,11 @@ def _warning(code: str, named: str) -> RewardWarning:
             "leave the clock out of the states, or bring negative episodes of the same lengths",
         ),
         "constants": (
-            f"by {named}: one constant in all experts, and another one in all negatives",
+            f"by {named}, which is nearly constant, or one constant in all experts and another one in all negatives",
             "collect both sides in the same simulator with the same settings, or leave these numbers out",
         ),
         "constant-field": (
-            f"by {named}, which never changes within an episode",
+            f"by {named}, which hardly changes within an episode",
             "bring negative episodes with the same values, such as the same goals, or leave these numbers out",
         ),
     }

@@ -50,18 +50,22 @@ def _few(subject: Subject) -> Iterator[RewardWarning]:
             "bring more episodes, or hold some out (--held-out)",
         )
     elif held_out.episodes is not None:
-        experts, negatives = held_out.episodes.experts, held_out.episodes.negatives
-        if experts < FEW or 0 < negatives < FEW:
+        trained = {item.trajectory.digest for item in subject.problem.train}
+        experts, negatives = (
+            len({item.trajectory.digest for item in subject.problem.held_out if item.positive.any() == side} - trained)
+            for side in (True, False)
+        )
+        if experts < FEW or (held_out.episodes.negatives and negatives < FEW):
             yield RewardWarning(
                 "few-episodes",
-                f"only {experts} expert and {negatives} negative episodes are held out, so the held-out figures are "
-                "uncertain",
+                f"only {experts} expert and {negatives} negative episodes are held out (copies are not counted), so the "
+                "held-out figures are uncertain",
                 "bring more episodes, or hold out a larger share of them (--held-out)",
             )
 
 
 def _pictured(items: Sequence[Labelled]) -> bool:
-    """Whether vectors or records are many whole numbers from 0 to 255 with many different values."""
+    """Whether vectors or records are many numbers from 0 to 255, or from 0 to 1, with many different values."""
     kind = items[0].trajectory.state_kind
     if not (kind.named_fields or kind.has_parts):
         return False
@@ -72,5 +76,5 @@ def _pictured(items: Sequence[Labelled]) -> bool:
             return False
         rows.append(numbers[len(numbers) // 2])
     values = np.concatenate(rows)
-    whole = bool((values == np.round(values)).all()) and values.min() >= 0 and values.max() <= 255
-    return whole and len(np.unique(values)) >= SHADES
+    inside = values.min() >= 0 and (values.max() <= 1 or (values.max() <= 255 and (values == np.round(values)).all()))
+    return bool(inside) and len(np.unique(values)) >= SHADES

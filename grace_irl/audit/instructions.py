@@ -62,7 +62,7 @@ def _ignored(found: Contrast) -> Iterator[RewardWarning]:
     elif found.unpaid is None and found.doubtful_paid > DOUBTFUL * found.doubtful:
         still = f"in {found.doubtful_paid} of {found.doubtful} cases a goal is still paid under another instruction"
         yield RewardWarning(
-            "instruction-untested", f"{still}, and no simulator tells whether it fulfils that one", NEAR_MISSES
+            "instruction-ignored", f"{still}, and no simulator tells whether it fulfils that one", NEAR_MISSES
         )
     elif found.ignored:
         words = ", ".join(map(repr, found.ignored[:NAMED])) + (", …" if len(found.ignored) > NAMED else "")

@@ -1,0 +1,93 @@
+"""Suspects: features of vectors and records that may be a cue, because behaviour hardly changes them.
+
+`grace_irl.demos.fields` finds exact clocks and constants, which the synthesiser leaves out. Measured data are not
+exact: clocks jitter, cameras see a fixed target with noise, and a sensor follows a constant of its simulator. A suspect
+is no fault by itself. It becomes a cue if a reward needs nothing else (`grace_irl.audit.shuffling`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.fields import NAMES, find_cues
+from grace_irl.demos.labels import Labelled
+
+Episodes = Sequence[NDArray[np.float64]]
+
+JITTER = 0.5
+"""Maximum standard deviation of a clock's steps, as a share of the mean step."""
+PACE = 0.15
+"""Maximum standard deviation of a clock's mean step between episodes, as a share of the mean step of all."""
+STILL = 0.05
+"""Maximum standard deviation within episodes of a feature that stays the same, as a share of that between episodes."""
+NARROW = 0.02
+"""Maximum standard deviation of a feature that is nearly constant everywhere, as a share of its mean."""
+
+
+@dataclass(frozen=True)
+class Suspects:
+    """Numbers of features that behaviour hardly changes, by the kind of cue that they may be.
+
+    Attributes:
+        names: names of all features.
+        clocks: features that rise, or fall, by about equal steps in all episodes.
+        constants: features that are nearly constant everywhere.
+        fixed: features that stay about the same within an episode, and those of `constants`.
+    """
+
+    names: tuple[str, ...] = ()
+    clocks: tuple[int, ...] = ()
+    constants: tuple[int, ...] = ()
+    fixed: tuple[int, ...] = ()
+
+
+def suspects(items: Sequence[Labelled], fields: Sequence[str]) -> Suspects:
+    """Find suspects. States without named features have none.
+
+    Args:
+        items: labelled demonstrations of one kind of state.
+        fields: names of a vector's components (`Metadata.fields`).
+    """
+    first = items[0].trajectory
+    if first.kind not in NAMES:
+        return Suspects()
+    names = NAMES[first.kind](first.states, fields)
+    found = [item.trajectory.state_kind.numbers(item.trajectory.states) for item in items]
+    episodes = [numbers for numbers in found if numbers is not None and len(numbers) > 2]
+    exact = find_cues(items, fields)
+
+    def numbered(known: Sequence[str], likely: NDArray[np.bool_]) -> tuple[int, ...]:
+        return tuple(n for n, name in enumerate(names) if name in known or likely[n])
+
+    nothing = np.zeros(len(names), dtype=np.bool_)
+    narrow = _narrow(episodes) if episodes else nothing
+    still = (_still(episodes) | narrow) if episodes else nothing
+    return Suspects(
+        tuple(names),
+        numbered(exact.clocks, _ticking(episodes) if episodes else nothing),
+        numbered(exact.sources, narrow),
+        numbered((*exact.sources, *exact.fixed), still),
+    )
+
+
+def _ticking(episodes: Episodes) -> NDArray[np.bool_]:
+    steps = [np.diff(one, axis=0) for one in episodes]
+    means = np.stack([each.mean(axis=0) for each in steps])
+    even = np.stack([each.std(axis=0) <= JITTER * np.abs(each.mean(axis=0)) for each in steps]).all(axis=0)
+    pace = np.abs(means).mean(axis=0)
+    return np.asarray(even & (pace > 0) & (means.std(axis=0) <= PACE * pace))
+
+
+def _still(episodes: Episodes) -> NDArray[np.bool_]:
+    within = np.sqrt(np.mean([one.var(axis=0) for one in episodes], axis=0))
+    between = np.std([one.mean(axis=0) for one in episodes], axis=0)
+    return np.asarray((between > 0) & (within <= STILL * between))
+
+
+def _narrow(episodes: Episodes) -> NDArray[np.bool_]:
+    rows = np.concatenate(episodes)
+    return np.asarray((rows.std(axis=0) > 0) & (rows.std(axis=0) <= NARROW * np.abs(rows.mean(axis=0))))
