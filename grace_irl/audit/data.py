@@ -58,8 +58,8 @@ def _few(subject: Subject) -> Iterator[RewardWarning]:
         if experts < FEW or (held_out.episodes.negatives and negatives < FEW):
             yield RewardWarning(
                 "few-episodes",
-                f"only {experts} expert and {negatives} negative episodes are held out (copies are not counted), so the "
-                "held-out figures are uncertain",
+                f"only {experts} expert and {negatives} negative episodes are held out (copies are not counted), so "
+                "figures on them are uncertain",
                 "bring more episodes, or hold out a larger share of them (--held-out)",
             )
 
