@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.evaluate.episodes import share
-from grace_irl.evaluate.separation import Estimate
+from grace_irl.evaluate.separation import Measurement
 
 RunProgram = Callable[[Sequence[Trajectory]], Sequence[NDArray[np.float64]]]
 """A function from trajectories to the rewards of a program along each, `(T+1,)`."""
@@ -70,7 +70,7 @@ class Contrast:
         ignored: words that can be replaced by others without effect: in all their swaps the goal is still paid.
     """
 
-    unpaid: Estimate | None
+    unpaid: Measurement | None
     experts: int
     swaps: int
     doubtful: int

@@ -18,7 +18,7 @@ from scipy.stats import rankdata
 
 from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import LabelRule
-from grace_irl.evaluate.separation import EpisodeMetrics, Estimate
+from grace_irl.evaluate.separation import EpisodeMetrics, Measurement
 
 Floats = NDArray[np.float64]
 Marks = NDArray[np.bool_]
@@ -28,7 +28,7 @@ Z = 1.959963984540054
 
 
 @dataclass(frozen=True, eq=False)
-class Episodes:
+class EpisodeLabels:
     """Labels of n rows, grouped by m episodes. A row is a state or, for rewards of transitions, a transition.
 
     Attributes:
@@ -48,7 +48,7 @@ class Episodes:
     returns: Floats | None
 
     @classmethod
-    def of(cls, items: Sequence[Labelled], rule: LabelRule, *, takes_action: bool) -> Episodes:
+    def of(cls, items: Sequence[Labelled], rule: LabelRule, *, takes_action: bool) -> EpisodeLabels:
         """The episodes of labelled trajectories. Trajectories without a row are left out.
 
         The rows are those of `grace_irl.evaluate.columns.columns`.
@@ -72,7 +72,7 @@ class Episodes:
         )
 
     @classmethod
-    def by_task(cls, items: Sequence[Labelled], rule: LabelRule, *, takes_action: bool) -> dict[str, Episodes]:
+    def by_task(cls, items: Sequence[Labelled], rule: LabelRule, *, takes_action: bool) -> dict[str, EpisodeLabels]:
         """The episodes of each task."""
         tasks = dict.fromkeys(item.task for item in items)
         return {
@@ -101,7 +101,7 @@ class Episodes:
         found: Marks = np.logical_or.reduceat(rows, self.starts)
         return found
 
-    def _outranks(self, values: Floats) -> Estimate | None:
+    def _outranks(self, values: Floats) -> Measurement | None:
         lengths = np.diff([*self.starts, len(values)])
         means = np.add.reduceat(values, self.starts) / lengths
         experts, negatives = means[self.expert], np.sort(means[~self.expert])
@@ -110,7 +110,7 @@ class Episodes:
         wins = np.searchsorted(negatives, experts, "left") + np.searchsorted(negatives, experts, "right")
         return outranking(float(wins.sum()) / (2 * len(experts) * len(negatives)), len(experts), len(negatives))
 
-    def _correlation(self, values: Floats) -> Estimate | None:
+    def _correlation(self, values: Floats) -> Measurement | None:
         if self.returns is None or len(self.returns) < 3:
             return None
         ours, true = rankdata(np.add.reduceat(values, self.starts)), rankdata(self.returns)
@@ -119,7 +119,7 @@ class Episodes:
         return correlated(float(np.corrcoef(ours, true)[0, 1]), len(true))
 
 
-def share(value: float, of: int) -> Estimate | None:
+def share(value: float, of: int) -> Measurement | None:
     """A share of `of` episodes with Wilson's score interval; None if `of` is 0.
 
     The share may be a mean of shares between 0 and 1, one per episode. Then the interval is a little too wide, because
@@ -130,11 +130,11 @@ def share(value: float, of: int) -> Estimate | None:
     weight = Z * Z / of
     middle = (value + weight / 2) / (1 + weight)
     half = math.sqrt(weight * value * (1 - value) + weight * weight / 4) / (1 + weight)
-    return Estimate(value, max(middle - half, 0.0), min(middle + half, 1.0))
+    return Measurement(value, max(middle - half, 0.0), min(middle + half, 1.0))
 
 
 @lru_cache(maxsize=4096)
-def outranking(value: float, experts: int, negatives: int) -> Estimate:
+def outranking(value: float, experts: int, negatives: int) -> Measurement:
     """A probability of outranking (AUC) with the interval of method 5 of Newcombe (2006, Statistics in Medicine 25).
 
     The interval is the set of probabilities from which `value` is at most `Z` standard errors away. The standard error
@@ -149,23 +149,23 @@ def outranking(value: float, experts: int, negatives: int) -> Estimate:
     edge = 1e-9  # the variance is 0 at the ends, where `beyond` may have further roots
     low = 0.0 if value <= edge else brentq(beyond, 0.0, min(value, 1 - edge))
     high = 1.0 if value >= 1 - edge else brentq(beyond, max(value, edge), 1.0)
-    return Estimate(value, float(low), float(high))
+    return Measurement(value, float(low), float(high))
 
 
-def correlated(value: float, episodes: int) -> Estimate:
+def correlated(value: float, episodes: int) -> Measurement:
     """Spearman's rank correlation with the interval of Bonett and Wright (2000), on the scale of Fisher's z.
 
     At ±1, where z is infinite, the interval is computed halfway to the next possible correlation.
     """
     if episodes <= 3:
-        return Estimate(value, -1.0, 1.0)
+        return Measurement(value, -1.0, 1.0)
     most = 1 - 6 / (episodes * (episodes * episodes - 1))
     inner = min(max(value, -most), most)
     reach = Z * math.sqrt((1 + inner * inner / 2) / (episodes - 3))
     low, high = math.tanh(math.atanh(inner) - reach), math.tanh(math.atanh(inner) + reach)
-    return Estimate(value, min(low, value), max(high, value))
+    return Measurement(value, min(low, value), max(high, value))
 
 
-def _share(episodes: Marks) -> Estimate | None:
+def _share(episodes: Marks) -> Measurement | None:
     """The share of marked episodes, with its interval."""
     return share(float(episodes.mean()), len(episodes)) if len(episodes) else None

@@ -20,7 +20,7 @@ from grace_irl.demos.trajectory import LabelRule
 from grace_irl.evaluate.calibration import Calibration, calibrate, upper_bound
 from grace_irl.evaluate.columns import Columns, columns, flatten, require_both_sides
 from grace_irl.evaluate.discriminator import Objective
-from grace_irl.evaluate.episodes import Episodes
+from grace_irl.evaluate.episodes import EpisodeLabels
 from grace_irl.evaluate.evaluation import EQUAL, Bar, Evaluation, shown
 from grace_irl.evaluate.log_pi import LogPi
 from grace_irl.evaluate.metrics import metrics_of, monotonicity, ranking, task_metrics
@@ -207,7 +207,7 @@ class _Split:
         self.source = RewardSource([item.trajectory for item in items], sandbox, cache, limits)
         self._log_pi = pi
         self._columns: dict[bool, Columns | None] = {}
-        self._episodes: dict[bool, tuple[Episodes, dict[str, Episodes]]] = {}
+        self._episodes: dict[bool, tuple[EpisodeLabels, dict[str, EpisodeLabels]]] = {}
         self._lock = threading.Lock()
         length = {item.trajectory.digest: len(item.trajectory.states) for item in items}
         # Digests are hashes. So sorting by digest mixes expert and negative trajectories, with one order for all runs.
@@ -226,12 +226,12 @@ class _Split:
                 self._columns[takes_action] = columns(self.items, self._log_pi, takes_action=takes_action)
             return self._columns[takes_action]
 
-    def episodes(self, takes_action: bool) -> tuple[Episodes, dict[str, Episodes]]:
+    def episodes(self, takes_action: bool) -> tuple[EpisodeLabels, dict[str, EpisodeLabels]]:
         """All episodes, and those of each task, computed once for rewards of states and once for transitions."""
         with self._lock:
             if takes_action not in self._episodes:
-                everything = Episodes.of(self.items, self._rule, takes_action=takes_action)
-                of_tasks = Episodes.by_task(self.items, self._rule, takes_action=takes_action)
+                everything = EpisodeLabels.of(self.items, self._rule, takes_action=takes_action)
+                of_tasks = EpisodeLabels.by_task(self.items, self._rule, takes_action=takes_action)
                 self._episodes[takes_action] = everything, of_tasks
             return self._episodes[takes_action]
 

@@ -15,7 +15,7 @@ from scipy.stats import kendalltau
 from grace_irl.evaluate.calibration import Calibration
 from grace_irl.evaluate.columns import Columns
 from grace_irl.evaluate.discriminator import fitness
-from grace_irl.evaluate.episodes import Episodes
+from grace_irl.evaluate.episodes import EpisodeLabels
 from grace_irl.evaluate.separation import Metrics
 
 CHUNK = 65_536  # values per chunk, to avoid large temporary arrays
@@ -95,7 +95,7 @@ def _auc(experts: Floats, negatives: Floats) -> float:
 Floats = NDArray[np.float64]
 
 
-def metrics_of(values: Floats, rows: Columns, fitness: float, ranked: Ranking, episodes: Episodes) -> Metrics:
+def metrics_of(values: Floats, rows: Columns, fitness: float, ranked: Ranking, episodes: EpisodeLabels) -> Metrics:
     """Metrics of rewards `(n,)` whose fitness and ranking are known."""
     experts = int(rows.positive.sum())
     return Metrics(
@@ -115,7 +115,7 @@ def task_metrics(
     fitted: Calibration,
     threshold: float,
     whole: Metrics,
-    episodes: Mapping[str, Episodes],
+    episodes: Mapping[str, EpisodeLabels],
 ) -> dict[str, Metrics]:
     """Metrics of each task that has both positive and negative states.
 

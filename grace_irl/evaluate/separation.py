@@ -22,7 +22,7 @@ KEY = "separation"
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Measurement:
     """A number that was measured on some episodes, with its 95 % confidence interval.
 
     Attributes:
@@ -60,11 +60,11 @@ class EpisodeMetrics:
 
     experts: int
     negatives: int
-    hit: Estimate | None = None
-    early: Estimate | None = None
-    false: Estimate | None = None
-    outranks: Estimate | None = None
-    correlation: Estimate | None = None
+    hit: Measurement | None = None
+    early: Measurement | None = None
+    false: Measurement | None = None
+    outranks: Measurement | None = None
+    correlation: Measurement | None = None
 
 
 @dataclass(frozen=True)

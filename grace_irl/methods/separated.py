@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from grace_irl.evaluate.evaluation import Evaluation, shown
-from grace_irl.evaluate.separation import BEST_HERE, EpisodeMetrics, Estimate, Metrics, Separation
+from grace_irl.evaluate.separation import BEST_HERE, EpisodeMetrics, Measurement, Metrics, Separation
 from grace_irl.methods.account import Account, Calibrated, Column, Figures
 
 HEAD = ("by state", "fitness", "auc", "accuracy", "separated", "positive", "negative")
@@ -47,11 +47,11 @@ def episode_line(metrics: Metrics | None) -> str:
     )
 
 
-def _shares(episodes: EpisodeMetrics) -> tuple[Estimate | None, ...]:
+def _shares(episodes: EpisodeMetrics) -> tuple[Measurement | None, ...]:
     return episodes.hit, episodes.early, episodes.false
 
 
-def _ranks(episodes: EpisodeMetrics) -> tuple[Estimate | None, ...]:
+def _ranks(episodes: EpisodeMetrics) -> tuple[Measurement | None, ...]:
     return episodes.outranks, episodes.correlation
 
 
@@ -59,7 +59,7 @@ def _counts(episodes: EpisodeMetrics) -> tuple[str, str]:
     return str(episodes.experts), str(episodes.negatives)
 
 
-def _cell(estimate: Estimate | None) -> str:
+def _cell(estimate: Measurement | None) -> str:
     return "-" if estimate is None else f"{estimate.value:.3f} [{estimate.low:.2f}, {estimate.high:.2f}]"
 
 

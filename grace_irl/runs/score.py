@@ -17,7 +17,7 @@ from grace_irl.errors import InputError
 from grace_irl.evaluate.calibration import Calibration, calibrate
 from grace_irl.evaluate.columns import Columns, columns, flatten, require_both_sides
 from grace_irl.evaluate.discriminator import Objective
-from grace_irl.evaluate.episodes import Episodes
+from grace_irl.evaluate.episodes import EpisodeLabels
 from grace_irl.evaluate.log_pi import log_pi
 from grace_irl.evaluate.metrics import metrics_of, monotonicity, ranking, task_metrics
 from grace_irl.evaluate.separation import Metrics
@@ -143,8 +143,8 @@ def score(
     else:
         fitted, said = calibrate(objective), "fitted"
     ranked = ranking(values, rows.positive, file.threshold)
-    episodes = Episodes.of(items, problem.rule, takes_action=takes_action)
-    of_tasks = Episodes.by_task(items, problem.rule, takes_action=takes_action)
+    episodes = EpisodeLabels.of(items, problem.rule, takes_action=takes_action)
+    of_tasks = EpisodeLabels.by_task(items, problem.rule, takes_action=takes_action)
     metrics = metrics_of(values, rows, objective.value(fitted.scale, fitted.offset), ranked, episodes)
     return Score(
         metrics=metrics,

@@ -15,8 +15,8 @@ from grace_irl.cli import main
 from grace_irl.demos import save
 from grace_irl.demos.labels import label
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata, Role, Trajectory
-from grace_irl.evaluate.episodes import Episodes, correlated, outranking, share
-from grace_irl.evaluate.separation import EpisodeMetrics, Estimate
+from grace_irl.evaluate.episodes import EpisodeLabels, correlated, outranking, share
+from grace_irl.evaluate.separation import EpisodeMetrics, Measurement
 
 
 def episode(
@@ -29,13 +29,13 @@ def episode(
 
 def measured(items: list[Demonstration], rule: LabelRule, *, takes_action: bool = False) -> EpisodeMetrics:
     problem = label(Demonstrations(Metadata("vector"), tuple(items)), rule)
-    episodes = Episodes.of(problem.items, rule, takes_action=takes_action)
+    episodes = EpisodeLabels.of(problem.items, rule, takes_action=takes_action)
     first = 1 if takes_action else 0
     values = np.concatenate([item.trajectory.states[first:, 0] for item in items])
     return episodes.metrics(values, threshold=0.5)
 
 
-def values_of(*estimates: Estimate | None) -> list[float | None]:
+def values_of(*estimates: Measurement | None) -> list[float | None]:
     return [None if each is None else each.value for each in estimates]
 
 
