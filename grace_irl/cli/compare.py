@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 BEGUN_WITH = "expected none of them: a comparison goes on with the settings that it began with"
 AGAIN = ("env", "transfer", "methods", "seeds")  # settings allowed with --resume
 FIT = (
-    *("data.demos", "data.negatives", "data.kind", "data.label", "data.goals", "data.held_out", "data.field_names"),
+    *("data.demos", "data.negatives", "data.kind", "data.label", "data.goals", "data.held_out", "data.swaps"),
+    "data.field_names",
     *("expand.rounds", "expand.trust", "model.url", "model.name", "model.images", "model.context"),
     *("proposer.start_from", "sandbox.allow_weak"),
 )

@@ -91,7 +91,7 @@ COMPARE = {
 }
 COMPARE_VARIABLES = {
     *{"label", "goals", "field-names", "trust-reward", "llm-url", "model", "images", "context", "allow-weak-sandbox"},
-    *{"max-memory", "config", "kind"},
+    *{"max-memory", "config", "kind", "swaps"},
 }
 KEYS = {
     "method": "grace",

@@ -115,3 +115,11 @@ def test_without_minigrid_swaps_say_what_to_install(experts: Demonstrations, mon
     monkeypatch.setattr("grace_irl.runs.swaps.find_spec", lambda _: None)
     with pytest.raises(InputError, match=r"minigrid is not installed.*pip install 'grace-irl\[rl\]'"):
         with_swaps(experts, "last")
+
+
+def test_scrambled_episodes_have_no_swaps(demos: Path, tmp_path: Path, capsys: Capture) -> None:
+    """No simulator knows their codes."""
+    copy = tmp_path / "copy"
+    assert main(["demos", "scramble", str(demos), str(copy)]) == 0
+    assert main(["fit", "--demos", str(copy), "--swaps", "--out", str(tmp_path / "run")]) == 2
+    assert "no expert episode has a swap" in capsys.readouterr().err
