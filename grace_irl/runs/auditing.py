@@ -14,6 +14,7 @@ from grace_irl.audit.contrast import Judge
 from grace_irl.audit.subject import ProgramFailedError, Subject
 from grace_irl.audit.warning import Audit
 from grace_irl.demos.trajectory import Trajectory
+from grace_irl.errors import InputError
 from grace_irl.evaluate.rewards import MemoryCache, RewardSource
 from grace_irl.evaluate.separation import Separation
 from grace_irl.propose.material import Workbench
@@ -68,6 +69,17 @@ def store_audit(store: Store, found: Audit) -> None:
 
 
 def stored_audit(store: Store) -> Audit | None:
-    """The audit of a run; None without one, as in runs of older versions and in runs that have not ended."""
+    """The audit of a run; None without one, as in runs of older versions and in runs that have not ended.
+
+    Raises:
+        InputError: a damaged audit.
+    """
     text = store.meta(KEY)
-    return from_json(Audit, text) if text else None
+    try:
+        return from_json(Audit, text) if text else None
+    except ValueError as error:
+        said = " ".join(str(error).split())[:160]
+        raise InputError(
+            f"the audit of the run is damaged ({said}); expected it as grace-irl wrote it: put a copy of run.db "
+            "back, or fit into a new folder"
+        ) from None
