@@ -26,17 +26,36 @@ def warnings(separation: Separation, evidence: EvidencePanel, audit: Audit | Non
         audit: its audit; None for runs of older versions, and for runs that have not ended.
     """
     found = [f"{_sentence(each.found)} {_sentence(each.advice)}" for each in audit.warnings] if audit else []
-    found += _of_metrics(separation, evidence, audited=audit is not None)
-    found += _flat(separation, evidence, audited=audit is not None)
-    return found
+    found += _unaudited(separation, evidence) if audit is None else []
+    return [*found, *_of_metrics(separation, evidence), *_flat(separation, evidence)]
 
 
 def _sentence(clause: str) -> str:
     return f"{clause[:1].upper()}{clause[1:]}."
 
 
-def _of_metrics(separation: Separation, evidence: EvidencePanel, *, audited: bool) -> list[str]:
-    """Warnings about metrics. An audit has warnings about held-out data of its own."""
+def _unaudited(separation: Separation, evidence: EvidencePanel) -> list[str]:
+    """Warnings that an audit would give in its own words, for runs without one."""
+    train, held_out = separation.train, separation.held_out
+    found = []
+    if held_out is None:
+        found.append("No data was held out: the figures say how well the reward fits, not how well it carries over.")
+    elif train.accuracy - held_out.accuracy > GAP:
+        found.append(
+            f"Accuracy falls from {train.accuracy:.4f} on training data to {held_out.accuracy:.4f} on held-out data: "
+            "the reward has learnt what is peculiar to the demonstrations that it was fitted to."
+        )
+    if held_out is not None and held_out.experts < FEW:
+        found.append(f"Only {states(held_out.experts, 'positive')} held out: the accuracy on them says little.")
+    if _counts(evidence):
+        found.append(
+            "The reward depends only on the step of the episode, not on what a state contains: it can tell experts "
+            "only by the length of their episodes."
+        )
+    return found
+
+
+def _of_metrics(separation: Separation, evidence: EvidencePanel) -> list[str]:
     train, held_out = separation.train, separation.held_out
     found = []
     if held_out is not None and separation.threshold is None:
@@ -44,17 +63,6 @@ def _of_metrics(separation: Separation, evidence: EvidencePanel, *, audited: boo
             "An older version made this run: its accuracy on held-out data is too good, because it is at the "
             f"{BEST_HERE}."
         )
-    if audited:
-        pass
-    elif held_out is None:
-        found.append("No data was held out: the figures say how well the reward fits, not how well it carries over.")
-    elif train.accuracy - held_out.accuracy > GAP:
-        found.append(
-            f"Accuracy falls from {train.accuracy:.4f} on training data to {held_out.accuracy:.4f} on held-out data: "
-            "the reward has learnt what is peculiar to the demonstrations that it was fitted to."
-        )
-    if held_out is not None and held_out.experts < FEW and not audited:
-        found.append(f"Only {states(held_out.experts, 'positive')} held out: the accuracy on them says little.")
     if not train.separated:
         few, many = evidence.mistakes
         of = "" if held_out is None else "of all states, held-out ones included, "
@@ -67,20 +75,12 @@ def _of_metrics(separation: Separation, evidence: EvidencePanel, *, audited: boo
     return found
 
 
-def _flat(separation: Separation, evidence: EvidencePanel, *, audited: bool) -> list[str]:
+def _flat(separation: Separation, evidence: EvidencePanel) -> list[str]:
     """Warnings about rewards that do not depend on the state, or that are no better than chance on a task."""
     if evidence.groups and min(g.least for g in evidence.groups) == max(g.most for g in evidence.groups):
         return ["The reward is the same for every state."]
-    found = []
-    if not audited and _counts(evidence):
-        found.append(
-            "The reward depends only on the step of the episode, not on what a state contains: it can tell experts "
-            "only by the length of their episodes."
-        )
     worst = [name for name, (train, _) in separation.tasks.items() if train.accuracy <= 0.5]
-    if worst:
-        found.append(f"No better than chance on the task {', '.join(worst)}.")
-    return found
+    return [f"No better than chance on the task {', '.join(worst)}."] if worst else []
 
 
 def _counts(evidence: EvidencePanel) -> bool:
