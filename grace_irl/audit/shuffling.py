@@ -54,7 +54,9 @@ def shuffled(items: Sequence[Labelled], seed: int, kept: Sequence[int] = ()) -> 
     rng = np.random.default_rng(seed)
     groups: dict[Hashable, list[int]] = {}
     for place, item in enumerate(items):
-        groups.setdefault(item.trajectory.state_kind.signature(item.trajectory.states), []).append(place)
+        parts = item.trajectory.state_kind.parts(item.trajectory.states)
+        shapes = tuple((name, array.shape[1:], array.dtype.kind) for name, array in parts.items())
+        groups.setdefault(shapes, []).append(place)  # grids of one set may differ in size
     made: dict[int, Trajectory] = {}
     for places in groups.values():
         trajectories = [items[place].trajectory for place in places]

@@ -269,3 +269,18 @@ def test_scaled_pixels() -> None:
         return Trajectory(states, np.zeros(5))
 
     assert "pixels" in codes(examined(drawn(pictured), "return float(state[0] == 1.0)"))
+
+
+def test_grids_of_two_sizes_in_two_tasks_are_audited() -> None:
+    rng = np.random.default_rng(0)
+    roles: tuple[Role, ...] = ("expert", "negative")
+    items = []
+    for task, size in (("small", 4), ("large", 7)):
+        for role in roles:
+            for _ in range(24):
+                states = rng.integers(0, 3, size=(5, size, size, 3))
+                states[:, 0, 0, 0] = 0
+                states[-1, 0, 0, 0] = 9 if role == "expert" else 0
+                items.append(Demonstration(Trajectory(states, np.zeros(4), kind="grid"), role, task))
+    found = examined(Demonstrations(Metadata("grid"), tuple(items)), "return float(state[0, 0, 0] == 9)")
+    assert codes(found) == set()
