@@ -20,8 +20,8 @@ from grace_irl.demos.labels import Problem
 from grace_irl.programs.parsing import parse
 from grace_irl.propose.protocol import Proposal
 from grace_irl.states.grid import GRID
-from grace_irl.synthesis.grid.meaning import ByFeature, Feature, Filter, Novel, Outline, Plan
-from grace_irl.synthesis.grid.scene import EVENTS, SIDES, Agent, Perception, find_agent
+from grace_irl.synthesis.grid.meaning import ByFeature, Feature, Filter, Novel, Outline, Plan, Slots
+from grace_irl.synthesis.grid.scene import EVENTS, HALVES, SIDES, Agent, Perception, find_agent
 from grace_irl.synthesis.grid.source import KEYS, PARTING, Shaping, shapings, write_program
 
 MOST = 100_000
@@ -108,6 +108,8 @@ def _outlines(constants: dict[str, ast.expr], source: str) -> Iterator[Outline]:
             novel=novel,
             phrases=tuple(_literals(constants.get("PHRASES"))),
             plain=tuple(_literals(constants.get("PLAIN"))),
+            between="\ndef along(" in source,
+            slots=Slots(_slots(constants.get("NEW_BEFORE")), _slots(constants.get("NEW_AFTER"))),
         )
 
 
@@ -118,6 +120,11 @@ def _items(node: ast.expr | None) -> list[tuple[Any, ast.expr]]:
     return [(ast.literal_eval(key), value) for key, value in zip(node.keys, node.values, strict=True) if key]
 
 
+def _slots(node: ast.expr | None) -> tuple[tuple[str, Feature], ...]:
+    """The words beside which an unknown word names a feature."""
+    return tuple((word, FEATURES[ast.literal_eval(value)]) for word, value in _items(node))
+
+
 def _literals(node: ast.expr | None) -> list[Any]:
     """The elements of a set or list expression, in order."""
     return [ast.literal_eval(each) for each in node.elts] if isinstance(node, ast.Set | ast.List) else []
@@ -125,9 +132,8 @@ def _literals(node: ast.expr | None) -> list[Any]:
 
 def _filter(key: int | str, value: ast.expr) -> Filter:
     said, feature = ast.literal_eval(value), FEATURES[key]
-    if feature == "event":
-        return Filter(feature, EVENTS.index(said))
-    return Filter(feature, SIDES.index(said) if feature == "side" else said)
+    names = {"event": EVENTS, "side": SIDES, "half": HALVES}.get(feature)
+    return Filter(feature, said if names is None else names.index(said))
 
 
 def _table(node: ast.expr | None) -> ByFeature:

@@ -35,6 +35,8 @@ HYPOTHESES = (
     Hypothesis(Plan((("and then", "then"), ("by", "beside"), ("fen", "both"))), (FACED,), STEPS, GUESS, "guess"),
     Hypothesis(Plan(), (FACED,), (("pick up", (TAKEN,)), ("gax", (RED, BLUE)))),
     Hypothesis(Plan(), (FACED,), (), (("mip", (Filter("channel 2", -3),)),), "guess"),
+    Hypothesis(Plan(), (CHANGED, Filter("shared 1", 5)), (("mip", (Filter("half", 0),)), ("go", (Filter("half", 3),)))),
+    Hypothesis(Plan((("and", "beside"), ("between", "beside"))), (TAKEN,), STEPS, between=True),
 )
 
 
@@ -50,7 +52,7 @@ def test_all_that_a_program_needs_is_in_its_text(hypothesis: Hypothesis, percept
     assert found is not None
     written = Outline.of(hypothesis, perception, VOCABULARY, PHRASES)
     assert (found.happens, found.shaping) == (summary(hypothesis), None)
-    for field in ("plan", "sure", "guessed", "always", "events", "novel", "phrases"):
+    for field in ("plan", "sure", "guessed", "always", "events", "novel", "phrases", "between"):
         assert getattr(found.outline, field) == getattr(written, field), field
     assert found.outline.plain == (written.plain if "PLAIN" in source else ())
     assert found.outline.perception.background == perception.background

@@ -15,18 +15,19 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.synthesis.grid.meaning import CHANNELS, SEVERAL, STATIC, Filter
-from grace_irl.synthesis.grid.scene import OFFSETS, SIDES, Scene, ThingRows
+from grace_irl.synthesis.grid.meaning import CHANNELS, ENCLOSED, SEVERAL, SHARED, STATIC, Filter
+from grace_irl.synthesis.grid.scene import EVENTS, HALVES, OFFSETS, SIDES, Scene, ThingRows
 
 MISSED = 12.0
 """Cost in nats if the event completes in none of a trajectory's goal states. Each missed goal state has an equal share
 of this cost."""
-WRONGLY_HIT = 2.0
+WRONGLY_HIT = 5.0
 """Cost in nats if the event completes in any state of a trajectory that is not a goal. `WRONG_STATE` is added for each
 of these states, up to 60."""
 WRONG_STATE = 0.1
@@ -41,7 +42,10 @@ Stages = tuple[tuple[tuple[Columns, ...], ...], ...]
 """The stages of an instruction, in order. A stage is a tuple of steps, which may happen in any order. A step is a tuple
 of `Columns`. Its first entry describes an event and the thing to which the event happens. Each further entry describes
 another thing in a cell next to this thing. The step "put the ball next to the box" has two entries: one for the event
-"placed" and the ball, one for the box."""
+"placed" and the ball, one for the box. If there are two further entries, their things lie on opposite sides of this
+thing, in its row or column, near or far."""
+MOVED = tuple(EVENTS.index(event) for event in ("taken", "changed", "placed"))
+"""Events that need not happen in a half of the grid by chance."""
 
 
 class GridEvidence:
@@ -65,7 +69,7 @@ class GridEvidence:
         self.scenes = tuple(scenes)
         self.swapped = tuple(swapped) or (False,) * len(self.scenes)
         self.positives = tuple(positives)
-        self.filters = _filters(self.scenes)
+        self.filters = _filters(self.scenes, self.positives)
         self.index = {f: i for i, f in enumerate(self.filters)}
         static = np.array([f.feature in STATIC for f in self.filters])
         self._tables = [_table(scene.happenings, self.filters) for scene in self.scenes]
@@ -74,7 +78,8 @@ class GridEvidence:
         self._happenings = [_masks(table, bits) for table, bits in zip(self._tables, self._bits, strict=True)]
         self._things = [_masks(_table(scene.things, self.filters) | ~static) for scene in self.scenes]
         self._positive = [_mask(positive) for positive in self.positives]
-        self._near: dict[int, list[tuple[int, list[int]]]] = {}
+        self._near: dict[tuple[int, int], list[tuple[int, list[int]]]] = {}
+        self._seen: list[dict[Columns, list[int]]] = [{} for _ in self.scenes]
         self._hits: list[dict[tuple[Columns, ...], int]] = [{} for _ in self.scenes]
         self._references: list[dict[Columns, float]] = [{} for _ in self.scenes]
 
@@ -166,12 +171,15 @@ class GridEvidence:
         if states is None:
             thing, *neighbours = step
             rows = _all(self._happenings[scene], self._rows[scene], thing)
-            # Each neighbour that the step describes must lie in one of the four cells next to the row's thing.
-            for columns in neighbours:
-                beside = 0
-                for there, masks in self._around(scene):
-                    beside |= _all(masks, there, columns)
-                rows &= beside
+            if len(step) == ENCLOSED:
+                rows &= self._between(scene, *neighbours)
+            else:
+                # Each neighbour that the step describes must lie in one of the four cells next to the row's thing.
+                for columns in neighbours:
+                    beside = 0
+                    for there, masks in self._around(scene):
+                        beside |= _all(masks, there, columns)
+                    rows &= beside
             length = self.scenes[scene].length
             states, every = 0, (1 << length) - 1
             while rows:
@@ -180,32 +188,47 @@ class GridEvidence:
             self._hits[scene][step] = states
         return states
 
-    def _around(self, scene: int) -> list[tuple[int, list[int]]]:
-        """The neighbours of each row: the things in the four cells next to the row's thing, in the row's state.
+    def _between(self, scene: int, one: Columns, other: Columns) -> int:
+        """The set of rows whose thing lies between two things that pass these filters, in its row or column."""
+        lines = zip(self._lines(scene, one), self._lines(scene, other), strict=True)
+        (down, below), (right, after), (up, above), (left, before) = lines
+        return (down & above) | (up & below) | (right & before) | (left & after)
+
+    def _lines(self, scene: int, columns: Columns) -> list[int]:
+        """For each direction, the set of rows with a thing in this direction, near or far, that passes these."""
+        found = self._seen[scene].get(columns)
+        if found is None:
+            found = self._seen[scene][columns] = [0] * len(OFFSETS)
+            for distance in range(1, max(self.scenes[scene].states.shape[1:3])):
+                for towards, (there, masks) in enumerate(self._around(scene, distance)):
+                    found[towards] |= _all(masks, there, columns)
+        return found
+
+    def _around(self, scene: int, distance: int = 1) -> list[tuple[int, list[int]]]:
+        """The neighbours of each row: the things at a distance in the four directions, in the row's state.
 
         Returns:
-            A pair for each direction: the set of rows with a neighbour in this direction, and a list. For each filter,
-            the list has the set of rows whose neighbouring cell passes the filter.
+            A pair for each direction: the set of rows with a thing there, and a list. For each filter, the list has the
+            set of rows for which the cell there passes the filter.
         """
-        if scene not in self._near:
+        if (scene, distance) not in self._near:
             rows, states, objects = self.scenes[scene].happenings, self.scenes[scene].states, self.scenes[scene].objects
             # Words describe a neighbour by its codes in channels 0 and 1. All other filters count as passed.
             silent = np.array([f.feature not in ("channel 0", "channel 1") for f in self.filters])
-            self._near[scene] = []
+            found = self._near[scene, distance] = []
             for offset in OFFSETS:
-                cells = rows.cells + offset
+                cells = rows.cells + distance * np.array(offset)
                 inside = np.asarray(np.all((cells >= 0) & (cells < states.shape[1:3]), axis=1), dtype=np.bool_)
                 cells = np.where(inside[:, None], cells, 0)
                 at = (rows.state, cells[:, 0], cells[:, 1])
-                near = ThingRows(rows.state, rows.event, states[at], np.zeros_like(rows.sides), cells)
-                table, bits = _table(near, self.filters) | silent, self._bits[scene]
-                self._near[scene].append((_mask(objects[at] & inside, bits), _masks(table, bits)))
-        return self._near[scene]
+                table, bits = _table(replace(rows, codes=states[at]), self.filters) | silent, self._bits[scene]
+                found.append((_mask(objects[at] & inside, bits), _masks(table, bits)))
+        return self._near[scene, distance]
 
 
-def _filters(scenes: Sequence[Scene]) -> tuple[Filter, ...]:
+def _filters(scenes: Sequence[Scene], positives: Sequence[NDArray[np.bool_]]) -> tuple[Filter, ...]:
     """All useful filters that some thing in the data passes, and `SEVERAL` ("one of several")."""
-    filters: set[Filter] = set()
+    filters = _of_experts([(scene, mask) for scene, mask in zip(scenes, positives, strict=True) if mask.any()])
     for scene in scenes:
         for rows in (scene.happenings, scene.things):
             filters |= {Filter("event", e) for e in np.unique(rows.event).tolist() if e >= 0}
@@ -222,6 +245,33 @@ def _filters(scenes: Sequence[Scene]) -> tuple[Filter, ...]:
     return tuple(sorted({*filters.difference(empty), SEVERAL}))
 
 
+def _of_experts(goals: Sequence[tuple[Scene, NDArray[np.bool_]]]) -> set[Filter]:
+    """Filters on halves, and on what things share, that each expert passes. Few are left, so the search stays fast.
+
+    Each expert moves or changes a thing in the half. At each expert's goal, an event happens to a thing that shares its
+    code with a thing of this kind.
+
+    Args:
+        goals: the trajectories with goal states, each with the mask of these states.
+    """
+    found: set[Filter] = set()
+    for half in range(len(HALVES)):
+        in_all = [
+            all((scene.happenings.halves[:, half] & (scene.happenings.event == event)).any() for scene, _ in goals)
+            for event in MOVED
+        ]
+        found |= {Filter("half", half)} if goals and any(in_all) else set()
+    for feature, (_, other) in SHARED.items():
+        codes = [set(scene.things.codes[:, other].tolist()) for scene, _ in goals]
+        for code in set.intersection(*codes) if codes else ():
+            column = Filter(feature, code)
+            passed = [
+                _table(scene.happenings, [column])[goal[scene.happenings.state], 0].any() for scene, goal in goals
+            ]
+            found |= {column} if all(passed) else set()
+    return found
+
+
 def _table(rows: ThingRows, filters: Sequence[Filter]) -> NDArray[np.bool_]:
     """Whether each of N rows passes each of F filters, (N, F)."""
     columns: list[NDArray[Any]] = []
@@ -232,6 +282,12 @@ def _table(rows: ThingRows, filters: Sequence[Filter]) -> NDArray[np.bool_]:
             columns.append(np.ones(len(rows), np.bool_))
         elif f.feature == "side":
             columns.append(rows.sides[:, f.value])
+        elif f.feature == "half":
+            columns.append(rows.halves[:, f.value])
+        elif f.feature in SHARED:
+            same, other = SHARED[f.feature]
+            codes = rows.start[rows.start[:, other] == f.value, same]
+            columns.append(np.isin(rows.codes[:, same], codes) & (rows.codes[:, other] != f.value))
         else:
             columns.append(rows.codes[:, int(f.feature[-1])] == f.value)
     return np.stack(columns, axis=1) if columns else np.zeros((len(rows), 0), np.bool_)

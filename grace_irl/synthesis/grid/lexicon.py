@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from grace_irl.synthesis.grid.evidence import Columns, GridEvidence, Stages
-from grace_irl.synthesis.grid.meaning import Plan
+from grace_irl.synthesis.grid.meaning import ENCLOSED, Plan
 from grace_irl.synthesis.grid.reading import GridReading, ReadingPrices
 
 
@@ -54,6 +54,7 @@ class Lexicon:
         shares: for each word, pairs of an instruction's index and a factor: the word adds the unit of its meaning,
             times the factor, to the instruction's key.
         count: number of different instructions.
+        between: whether an instruction describes a thing between two others.
     """
 
     def __init__(self, evidence: GridEvidence, plan: Plan) -> None:
@@ -67,8 +68,11 @@ class Lexicon:
             scenes.setdefault(scene.words, []).append(i)
         self._scenes = list(scenes.values())
         self.count = len(scenes)
-        self.prices = ReadingPrices({said: len(some) for said, some in scenes.items()}, self.words, self.features)
         parts = [[part for stage in plan.stages(said) for step in stage for part in step] for said in scenes]
+        common = set(self.words).intersection(*(part for some in parts for part in some))
+        counts = {said: len(some) for said, some in scenes.items()}
+        self.prices = ReadingPrices(counts, self.words, self.features, common)
+        self.between = any(len(step) == ENCLOSED for found in self._stages for stage in found for step in stage)
         # The number of bits of a count: no count is above the number of words in a part.
         self._digit = max((len(set(part)) for some in parts for part in some), default=0).bit_length() or 1
         self._size = self._digit * len(self.features)

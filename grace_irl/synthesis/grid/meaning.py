@@ -7,16 +7,19 @@ place in a program.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from grace_irl.synthesis.grid.scene import EVENTS, SIDES, Perception
+from grace_irl.synthesis.grid.scene import EVENTS, HALVES, SIDES, Perception
 
-Feature = Literal["event", "channel 0", "channel 1", "channel 2", "side", "count"]
+Feature = Literal["event", "channel 0", "channel 1", "channel 2", "side", "half", "shared 0", "shared 1", "count"]
 CHANNELS: tuple[Feature, ...] = ("channel 0", "channel 1", "channel 2")
-STATIC: tuple[Feature, ...] = ("channel 0", "channel 1", "side")
+SHARED: dict[Feature, tuple[int, int]] = {"shared 0": (0, 1), "shared 1": (1, 0)}
+"""For each feature about what a thing shares with others at the start: the channel that both share, and the channel
+that tells them apart. A door whose colour (channel 1) is that of a key (channel 0 = 5) has "shared 1" = 5."""
+STATIC: tuple[Feature, ...] = ("channel 0", "channel 1", "side", "shared 0", "shared 1")
 """Features of a thing that seldom change after the first state, so that an instruction can refer to them."""
 
 Novel = Literal["ignore", "guess", "require"]
@@ -26,6 +29,8 @@ Words = tuple[str, ...]
 Step = tuple[Words, ...]
 """One step of an instruction: the words about the thing of the event, then the words about each thing beside it. For
 example, "take the ball next to the box" gives ("take", "the", "ball") and ("the", "box")."""
+ENCLOSED = 3
+"""Number of parts of a step whose thing lies between two others, in their row or column."""
 Stage = tuple[Step, ...]
 """Steps of an instruction that may happen in any order, such as those of "take the key and the ball"."""
 
@@ -35,9 +40,9 @@ class Filter:
     """A condition on one feature of a thing.
 
     Attributes:
-        feature: a channel of the thing's cell, the side on which the thing lies, or the event that happens to it. Only
-            `SEVERAL` has the feature "count".
-        value: the required code, or an index into `SIDES` or `EVENTS`.
+        feature: a channel of the thing's cell, the side or the half of the grid in which the thing lies, what it shares
+            with other things (`SHARED`), or the event that happens to it. Only `SEVERAL` has the feature "count".
+        value: the required code, or an index into `SIDES`, `HALVES` or `EVENTS`.
     """
 
     feature: Feature
@@ -48,6 +53,11 @@ class Filter:
             return EVENTS[self.value]
         if self.feature == "side":
             return SIDES[self.value]
+        if self.feature == "half":
+            return HALVES[self.value]
+        if self.feature in SHARED:
+            same, other = SHARED[self.feature]
+            return f"the channel {same} of a thing with channel {other} = {self.value}"
         return f"{self.feature} = {self.value}"
 
 
@@ -60,7 +70,8 @@ class Plan:
     * then: the left part happens first, as in "take the key, then open the door".
     * after: the right part happens first, as in "open the door after you take the key".
     * both: the parts happen in any order, as in "take the key and the ball".
-    * beside: the right part describes a neighbour of the thing on the left, as in "the ball next to the box".
+    * beside: the right part describes a neighbour of the thing on the left, as in "the ball next to the box". Two such
+      parts describe things on opposite sides of it, as in "the ball between the box and the key".
 
     Instructions are split first at separators of the arrangements "then" and "after", next at those of "both", and last
     at those of "beside".
@@ -114,6 +125,44 @@ Meanings = tuple[tuple[str, tuple[Filter, ...]], ...]
 
 
 @dataclass(frozen=True)
+class Slots:
+    """Words beside which an unknown word names one feature, because known words there name no other.
+
+    For example, if "red", "blue" and "the" stand before "ball", then an unknown word before "ball" names a colour.
+
+    Attributes:
+        before: sorted pairs of a word and the feature that words before it name.
+        after: the same for words after it.
+    """
+
+    before: tuple[tuple[str, Feature], ...] = ()
+    after: tuple[tuple[str, Feature], ...] = ()
+
+    @classmethod
+    def of(cls, instructions: Iterable[Words], named: Mapping[str, Feature]) -> Slots:
+        """Find the slots of instructions in which at least two words name a feature.
+
+        Args:
+            instructions: the words of each instruction.
+            named: the feature that each word with a meaning names.
+        """
+        before: dict[str, set[str]] = {}
+        after: dict[str, set[str]] = {}
+        for one, other in (pair for words in instructions for pair in pairwise(words)):
+            before.setdefault(other, set()).update({one} & named.keys())
+            after.setdefault(one, set()).update({other} & named.keys())
+        return cls(_of_one_feature(before, named), _of_one_feature(after, named))
+
+    def __bool__(self) -> bool:
+        return bool(self.before or self.after)
+
+
+def _of_one_feature(fillers: Mapping[str, set[str]], named: Mapping[str, Feature]) -> tuple[tuple[str, Feature], ...]:
+    features = {word: {named[one] for one in some} for word, some in fillers.items() if len(some) > 1}
+    return tuple((word, one) for word, (one, *more) in sorted(features.items()) if not more and one in CHANNELS[:2])
+
+
+@dataclass(frozen=True)
 class Hypothesis:
     """An interpretation of all instructions, from which a program is written.
 
@@ -125,8 +174,11 @@ class Hypothesis:
         guesses: possible meanings of words. An event that fits the meanings but not the guesses earns half the reward.
         novel: treatment of an instruction with a word that no training instruction has. With "ignore" the word has no
             effect. With "guess" and "require" the program assumes that the word names a value that no known word names,
-            such as channel 1 = 5 for "purple". If a thing at the start has such a value, events on things without such
-            a value earn half the reward ("guess") or none ("require").
+            such as channel 1 = 5 for "purple". Events on things without such a value earn half the reward ("guess") or
+            none ("require"). If no slot says which feature the word names, this holds only if a thing at the start has
+            such a value.
+        between: whether a training instruction describes a thing between two others.
+        slots: where unknown words name one feature.
     """
 
     plan: Plan
@@ -134,6 +186,8 @@ class Hypothesis:
     meanings: Meanings = ()
     guesses: Meanings = ()
     novel: Novel = "ignore"
+    between: bool = False
+    slots: Slots = Slots()
 
 
 ByFeature = dict[Feature, dict[str, tuple[Filter, ...]]]
@@ -152,6 +206,8 @@ class Outline:
         novel: treatment of unknown words, as in `Hypothesis`; "ignore" if no known word has a meaning.
         phrases: groups of words with one common meaning, such as "pick up".
         plain: known words without a meaning, and separators.
+        between: whether an instruction may describe a thing between two others.
+        slots: where unknown words name one feature; none if `novel` is "ignore".
     """
 
     perception: Perception
@@ -163,6 +219,8 @@ class Outline:
     novel: Novel
     phrases: tuple[str, ...]
     plain: tuple[str, ...]
+    between: bool = False
+    slots: Slots = Slots()
 
     @classmethod
     def of(
@@ -196,6 +254,8 @@ class Outline:
             # A phrase without a meaning is not needed: its words are plain.
             phrases=tuple(phrase for phrase in phrases if phrase in spoken),
             plain=tuple(dict.fromkeys(word for word in plain if word)),
+            between=hypothesis.between,
+            slots=hypothesis.slots if hypothesis.novel != "ignore" and (sure or guessed) else Slots(),
         )
 
     @property
@@ -216,12 +276,26 @@ class Outline:
     @property
     def sides(self) -> bool:
         """Whether a filter is about the side on which a thing lies."""
-        return "side" in {*self.sure, *self.guessed, *(f.feature for f in self.always)}
+        return "side" in self._features
+
+    @property
+    def halves(self) -> bool:
+        """Whether a filter is about the half of the grid in which a thing lies."""
+        return "half" in self._features
+
+    @property
+    def shared(self) -> tuple[Feature, ...]:
+        """The features of `SHARED` that filters are about."""
+        return tuple(feature for feature in SHARED if feature in self._features)
 
     @property
     def first(self) -> bool:
         """Whether the program must remember the first state."""
-        return self.sides or "entered" in self.events or self.novel != "ignore"
+        return self.sides or bool(self.shared) or "entered" in self.events or self.novel != "ignore"
+
+    @property
+    def _features(self) -> set[Feature]:
+        return {*self.sure, *self.guessed, *(f.feature for f in self.always)}
 
 
 def _by_feature(meanings: Meanings) -> ByFeature:
@@ -255,7 +329,8 @@ def summary(hypothesis: Hypothesis) -> str:
     else:
         text = HAPPENS[events.pop()].format(thing=thing)
     if hypothesis.plan.beside:
-        text += ", beside the other thing that it describes"
+        text += ", between" if hypothesis.between else ", beside"
+        text += " the two others that it describes" if hypothesis.between else " the other thing that it describes"
     if hypothesis.plan.steps:
         text += ", as the last step of the instruction"
     return text

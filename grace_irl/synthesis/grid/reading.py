@@ -10,21 +10,29 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from typing import get_args
 
-from grace_irl.synthesis.grid.meaning import Feature
+from grace_irl.synthesis.grid.meaning import SHARED, Feature
 
 MEANING = 0.5  # price of each word with a meaning; all prices are in nats
 CONSTANT = 0.5
-CONSTANT_SIDE = 3.0
-"""Prices of a constant, which is a filter that applies under every instruction. `CONSTANT_SIDE` is the price if the
-feature is the side on which a thing lies, for example "left"; `CONSTANT` is the price of all others. The things at all
-goals are often of one kind. That they all lie on one side is mostly a coincidence."""
+CONSTANT_PLACE = 3.0
+"""Prices of a constant, which is a filter that applies under every instruction. `CONSTANT_PLACE` is the price if the
+feature is one of `PLACES`: where a thing lies, or what it shares with others; `CONSTANT` is the price of all others.
+The things at all goals are often of one kind. That they all lie on one side is mostly a coincidence."""
+PLACES: frozenset[Feature] = frozenset(["side", *SHARED])
+SPOKEN: frozenset[Feature] = frozenset(["half", "count"])
+"""Features that words name, but no constant. Every thing passes "one of several". A half of the grid that no word names
+is where the world's builder has put things."""
 SYNONYM = 3.0
 """Price of each further word with the same meaning. Words for events, such as "take", are exempt."""
 CLASS = {"event": 6.0, "count": 1.0}
 CLASS_ELSE = 4.0
 """Prices of a feature that at least one word names: `CLASS` for "event" and "count", `CLASS_ELSE` for all others. A
 word for "count" means that several things match. Events cost more, because nouns and adjectives rarely name them."""
+COMMON = 30.0
+"""Price of a word for one of the features in `SPOKEN` if the word is in every part of every instruction, so that it is
+in contrast to no other word."""
 ORDER = 1.5
 """Price of an instruction that names two features in the rarer order. Languages keep to one order, as in "red ball"."""
 FRAME = 1.5
@@ -63,8 +71,8 @@ class GridReading:
         return GridReading(changed, self.meanings)
 
 
-NAMES: tuple[Feature, ...] = ("event", "channel 0", "channel 1", "channel 2", "side", "count")
-FEATURE_BITS = 3
+NAMES: tuple[Feature, ...] = get_args(Feature)
+FEATURE_BITS = 4
 """Bits of a packed feature: 0 if a word has no meaning, else 1 plus the feature's place in `NAMES`."""
 
 
@@ -81,10 +89,15 @@ class ReadingPrices:
         instructions: the words of each instruction, with the number of its occurrences.
         words: all words, in the order of the packed features.
         features: the feature of each filter.
+        common: the words that are in every part of every instruction.
     """
 
     def __init__(
-        self, instructions: Mapping[tuple[str, ...], int], words: Sequence[str], features: Sequence[Feature]
+        self,
+        instructions: Mapping[tuple[str, ...], int],
+        words: Sequence[str],
+        features: Sequence[Feature],
+        common: Iterable[str] = (),
     ) -> None:
         self._features = features
         self.kinds = [*(NAMES.index(feature) + 1 for feature in features), 0]
@@ -96,6 +109,8 @@ class ReadingPrices:
             places = list(dict.fromkeys(self._places[word] for word in spoken))
             mask = sum((1 << FEATURE_BITS) - 1 << FEATURE_BITS * place for place in places)
             self._orders.append((places, mask, count, {}))
+        self._common = [self._places[word] for word in common]
+        self._spoken = {self.kinds[column] for column, feature in enumerate(features) if feature in SPOKEN}
         self._known: dict[int, float] = {}
 
     def price(self, reading: GridReading) -> float:
@@ -118,7 +133,7 @@ class ReadingPrices:
 
     def of_constants(self, constants: Iterable[Feature]) -> float:
         """Price of constants on these features, in nats."""
-        return sum(CONSTANT_SIDE if feature == "side" else CONSTANT for feature in constants)
+        return sum(CONSTANT_PLACE if feature in PLACES else CONSTANT for feature in constants)
 
     def of_features(self, packed: int) -> float:
         """Price of the features that words name, in nats."""
@@ -130,8 +145,9 @@ class ReadingPrices:
     def _of_features(self, packed: int) -> float:
         mask = (1 << FEATURE_BITS) - 1
         named = [packed >> FEATURE_BITS * place & mask for place in range(len(self._places))]
+        common = sum(named[place] in self._spoken for place in self._common)
         classes = sum(CLASS.get(NAMES[name - 1], CLASS_ELSE) for name in set(named) - {0})
-        price = MEANING * sum(name > 0 for name in named) + classes
+        price = MEANING * sum(name > 0 for name in named) + classes + COMMON * common
         return price + ORDER * self._disorder(packed, named) + FRAME * self._misfit(named)
 
     def _disorder(self, packed: int, named: Sequence[int]) -> int:

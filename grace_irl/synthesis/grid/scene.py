@@ -212,6 +212,8 @@ EVENTS = ("faced", "taken", "changed", "placed", "entered")
 SIDES = ("ahead", "behind", "left", "right")
 """Sides on which a thing lies, seen from the agent's first cell and heading. Left and right are correct for grids
 indexed [x, y] with y downwards, as in MiniGrid. In a mirrored or transposed grid, they are exchanged."""
+HALVES = ("low rows", "high rows", "low columns", "high columns")
+"""Halves of the grid, by the index of the row or column. The middle row or column of an odd number is in neither."""
 
 
 @dataclass(frozen=True)
@@ -223,14 +225,18 @@ class ThingRows:
         event: (N,) index into EVENTS of the event that happens to the thing; -1 if the row is about no event.
         codes: (N, 3) codes of the thing in this state; for "taken" in the state before, for "entered" in the first.
         sides: (N, 4) whether the thing lies on each of SIDES.
+        halves: (N, 4) whether the thing lies in each of HALVES.
         cells: (N, 2) row and column of the thing.
+        start: (M, 3) codes of the things in the first state.
     """
 
     state: NDArray[np.int64]
     event: NDArray[np.int64]
     codes: NDArray[np.int64]
     sides: NDArray[np.bool_]
+    halves: NDArray[np.bool_]
     cells: NDArray[np.int64]
+    start: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.state)
@@ -295,11 +301,12 @@ def look(states: NDArray[Any], words: tuple[str, ...], perception: Perception) -
         parts.append((EVENTS.index("entered"), steps[over], cells, states[0, cells[:, 0], cells[:, 1]]))
 
     first = np.argwhere(objects[0])
+    there = [(-1, np.zeros(len(first), np.int64), first, states[0][tuple(first.T)])]
     return Scene(
         words=words,
         length=len(states),
-        happenings=_rows(parts, basis),
-        things=_rows([(-1, np.zeros(len(first), np.int64), first, states[0][tuple(first.T)])], basis),
+        happenings=_rows(parts, basis, states[0], objects[0]),
+        things=_rows(there, basis, states[0], objects[0]),
         states=states,
         objects=objects,
     )
@@ -308,6 +315,8 @@ def look(states: NDArray[Any], words: tuple[str, ...], perception: Perception) -
 def _rows(
     parts: list[tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]],
     basis: tuple[NDArray[np.int64], NDArray[np.int64]] | None,
+    first: NDArray[np.int64],
+    objects: NDArray[np.bool_],
 ) -> ThingRows:
     state = np.concatenate([part[1] for part in parts]).astype(np.int64)
     event = np.concatenate([np.full(len(part[1]), part[0], np.int64) for part in parts])
@@ -319,4 +328,8 @@ def _rows(
         right = np.array([-forward[1], forward[0]])
         along, across = (cells - origin) @ forward, (cells - origin) @ right
         sides = np.stack([along > 0, along < 0, across < 0, across > 0], axis=1)
-    return ThingRows(state, event, codes, sides, cells)
+    twice, most = 2 * cells, np.array(first.shape[:2]) - 1
+    halves = np.stack(
+        [half for axis in (0, 1) for half in (twice[:, axis] < most[axis], twice[:, axis] > most[axis])], 1
+    )
+    return ThingRows(state, event, codes, sides, halves, cells, first[objects])

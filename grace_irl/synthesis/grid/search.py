@@ -11,6 +11,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from grace_irl.synthesis.grid.learn import Seeker, descend
 from grace_irl.synthesis.grid.lexicon import Lexicon, Posterior, find_phrases, split_words
 from grace_irl.synthesis.grid.meaning import Arrangement, Plan
 from grace_irl.synthesis.grid.reading import GridReading, substitutes
-from grace_irl.synthesis.grid.scene import Perception, look, perceive
+from grace_irl.synthesis.grid.scene import Perception, Scene, look, perceive
 
 ARRANGEMENTS: tuple[Arrangement, ...] = ("then", "after", "both", "beside")
 """The relations that the parts on the left and right of a separator can have. `Plan` defines them."""
@@ -162,9 +163,13 @@ def search(seen: PerceivedStates, seed: int, effort: float = 1.0) -> list[Learnt
     words = separators([scene.words for scene in evidence.scenes])
     # A separator saves at most the unexplained cost. So no separator is tried unless this cost is above its price.
     if found[0].unexplained > PLAN_PRICE:
-        # Most of these words are no separators. So each plan with one word gets a short search. Only the best of these
-        # plans get a full search.
-        finalists = _screened([seeker(Plan(((word, one),))) for word in words for one in ARRANGEMENTS], effort)
+        # Most of these words are no separators. So each plan with one word gets a short search, and each plan with two
+        # words that may stand around the first of two things ("between" and "and"). Only the best get a full search.
+        plans = [Plan(((word, one),)) for word in words for one in ARRANGEMENTS]
+        plans += [
+            Plan().and_at(one, "beside").and_at(other, "beside") for one, other in _couples(evidence.scenes, words)
+        ]
+        finalists = _screened([seeker(plan) for plan in plans], effort)
         least = min([found[0].cost - PLAN_PRICE, *(one.cost for one in finalists)])
         for one in finalists:
             if one.cost <= least + REACH:
@@ -189,6 +194,14 @@ def _screened(seekers: Sequence[Seeker], effort: float) -> list[Seeker]:
                 one.round()
         left = sorted(left, key=lambda one: one.cost)[: max(FINALISTS, len(left) // 2)]
     return left
+
+
+def _couples(scenes: Sequence[Scene], words: Sequence[str]) -> list[tuple[str, str]]:
+    """Pairs of these words that occur in this order, each once, in `MIN_COUNT` instructions or more."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for said in {scene.words for scene in scenes}:
+        counts.update(combinations([word for word in said if word in words and said.count(word) == 1], 2))
+    return sorted(pair for pair, count in counts.items() if count >= MIN_COUNT)
 
 
 def _grow(found: LearntPlan, words: Sequence[str]) -> Plan:

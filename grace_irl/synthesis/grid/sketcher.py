@@ -22,8 +22,8 @@ from grace_irl.demos.labels import Labelled
 from grace_irl.synthesis.grid.evidence import GridEvidence
 from grace_irl.synthesis.grid.learn import wander
 from grace_irl.synthesis.grid.lexicon import Lexicon, Posterior
-from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Hypothesis, Meanings, Novel, Plan, summary
-from grace_irl.synthesis.grid.reading import GridReading
+from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Hypothesis, Meanings, Novel, Plan, Slots, summary
+from grace_irl.synthesis.grid.reading import SPOKEN, GridReading
 from grace_irl.synthesis.grid.search import search, view
 from grace_irl.synthesis.grid.source import write_source
 
@@ -62,7 +62,8 @@ def decide(lexicon: Lexicon, posterior: Posterior, reading: GridReading | None =
             guesses.append((word, (evidence.filters[best],)))
     columns = {*reading.constants.values(), *shared_constants(lexicon, reading)}
     constants = tuple(sorted(evidence.filters[column] for column in columns))
-    return Hypothesis(lexicon.plan, constants, tuple(sure), tuple(guesses), _novel(tuple(sure), pressure))
+    novel, slots = _novel(tuple(sure), pressure), _slots(lexicon, (*guesses, *sure))
+    return Hypothesis(lexicon.plan, constants, tuple(sure), tuple(guesses), novel, lexicon.between, slots)
 
 
 def _without_several(chances: Mapping[int, float], evidence: GridEvidence) -> dict[int, float]:
@@ -185,10 +186,15 @@ def best_condition(evidence: GridEvidence) -> GridReading:
     """The reading without words that fits the labels best: one event, and at most one more filter on its thing."""
     lexicon = Lexicon(evidence, Plan())
     events = [i for i, f in enumerate(evidence.filters) if f.feature == "event"]
-    others = [i for i, f in enumerate(evidence.filters) if f.feature not in ("event", "count")]
+    others = [i for i, f in enumerate(evidence.filters) if f.feature not in {"event", *SPOKEN}]
     readings = [GridReading({"event": event}) for event in events]
     readings += [one.with_constant(evidence.filters[i].feature, i) for one in readings for i in others]
     return max(readings, key=lambda one: likelihood(lexicon, one))
+
+
+def _slots(lexicon: Lexicon, meanings: Meanings) -> Slots:
+    """Where an unknown word names one feature, by the meanings of the words of training instructions."""
+    return Slots.of([scene.words for scene in lexicon.evidence.scenes], {word: fs[0].feature for word, fs in meanings})
 
 
 def _novel(sure: Meanings, pressure: float) -> Novel:
@@ -290,4 +296,5 @@ class GridSketcher:
         filters = found.lexicon.evidence.filters
         said = {word: (filters[column],) for word, column in one.reading.meanings.items()}
         spoken = tuple(sorted((word, fs) for word, fs in said.items() if fs[0].feature != "count"))
-        return replace(weighed, meanings=spoken, guesses=(), novel="require" if weighed.novel != "ignore" else "ignore")
+        novel: Novel = "require" if weighed.novel != "ignore" else "ignore"
+        return replace(weighed, meanings=spoken, guesses=(), novel=novel, slots=_slots(found.lexicon, spoken))

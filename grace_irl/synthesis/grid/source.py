@@ -8,7 +8,17 @@ from textwrap import fill
 from typing import Any, Literal
 
 from grace_irl.propose.templates import written
-from grace_irl.synthesis.grid.meaning import STATIC, Arrangement, Feature, Filter, Hypothesis, Outline, summary
+from grace_irl.synthesis.grid.meaning import (
+    ENCLOSED,
+    SHARED,
+    STATIC,
+    Arrangement,
+    Feature,
+    Filter,
+    Hypothesis,
+    Outline,
+    summary,
+)
 from grace_irl.synthesis.grid.scene import Perception
 from grace_irl.text import packed, quoted
 
@@ -58,6 +68,9 @@ SAYS: dict[Feature, str] = {
     "channel 1": "channel 1 of its code",
     "channel 2": "channel 2 of its code",
     "side": "where it lies, seen from the agent's first cell and heading",
+    "half": "the half of the grid in which it lies",
+    "shared 0": "channel 1 of the others at the start with its channel 0",
+    "shared 1": "channel 0 of the others at the start with its channel 1",
 }
 PARTING: tuple[tuple[str, Arrangement, str], ...] = (
     ("THEN", "then", "words between steps: what stands before is done first"),
@@ -141,8 +154,14 @@ def _values(o: Outline) -> dict[str, Any]:
         "PARTING": PARTING,
         "SAYS": SAYS,
         "STATIC": STATIC,
+        "SHARED": SHARED,
+        "ENCLOSED": ENCLOSED,
         "key": _key,
         "either": _either,
+        "slots": [
+            (name, where, [f"{quoted(word)}: {KEYS[feature]}" for word, feature in pairs])
+            for name, where, pairs in (("NEW_BEFORE", "before", o.slots.before), ("NEW_AFTER", "behind", o.slots.after))
+        ],
         "quoted": quoted,
         "texts": _texts,
         "collection": _collection,
@@ -154,7 +173,7 @@ def _key(feature: Feature) -> str:
 
 
 def _value(f: Filter) -> str:
-    return f'"{f}"' if f.feature in ("event", "side") else str(f.value)
+    return f'"{f}"' if f.feature in ("event", "side", "half") else str(f.value)
 
 
 def _either(filters: Iterable[Filter]) -> str:

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from grace_irl.synthesis.grid.lexicon import Lexicon
-from grace_irl.synthesis.grid.meaning import SEVERAL, Feature
-from grace_irl.synthesis.grid.reading import FEATURE_BITS, SYNONYM, GridReading
+from grace_irl.synthesis.grid.meaning import Feature
+from grace_irl.synthesis.grid.reading import FEATURE_BITS, SPOKEN, SYNONYM, GridReading
 
 LEAST = 1e-9
 """In nats. A change must lower the cost by more than this to count as an improvement, because sums are rounded."""
@@ -175,8 +175,8 @@ class Walk:
                         yield Change(((word, column),))
         if frozen < 0:
             for column, feature in enumerate(self.lexicon.features):
-                # "One of several" is no constant, because every thing passes this filter. There is always an event.
-                if feature != "count":
+                # There is always an event.
+                if feature not in SPOKEN:
                     taken = self._constants.get(feature) == column
                     if not (taken and feature == "event"):
                         yield Change(constant=(feature, -1 if taken else column))
@@ -188,7 +188,7 @@ class Walk:
             column = int(one * columns)
             feature = self.lexicon.features[column]
             taken = self._constants.get(feature) == column
-            if feature == SEVERAL.feature or (taken and feature == "event"):
+            if feature in SPOKEN or (taken and feature == "event"):
                 return None
             return Change(constant=(feature, -1 if taken else column))
         word = int(one * words)

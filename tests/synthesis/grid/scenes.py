@@ -15,15 +15,17 @@ Row = tuple[int, str, tuple[int, int, int]]
 """State, event ("" for a thing of the first state) and codes."""
 
 
-def table(rows: Sequence[Row], sides: Sequence[str] = ()) -> ThingRows:
-    """ThingRows in different cells, all on the same sides."""
+def table(rows: Sequence[Row], sides: Sequence[str] = (), start: Sequence[tuple[int, int, int]] = ()) -> ThingRows:
+    """ThingRows in different cells, all on the same sides, with the codes of the things at the start."""
     count = len(rows)
     return ThingRows(
         state=np.array([row[0] for row in rows], np.int64),
         event=np.array([EVENTS.index(row[1]) if row[1] else -1 for row in rows], np.int64),
         codes=np.array([row[2] for row in rows], np.int64).reshape(-1, 3),
         sides=np.tile([side in sides for side in SIDES], (count, 1)).reshape(-1, 4),
+        halves=np.zeros((count, 4), np.bool_),
         cells=np.array([(1, place) for place in range(count)], np.int64).reshape(-1, 2),
+        start=np.array(start, np.int64).reshape(-1, 3),
     )
 
 
@@ -38,8 +40,8 @@ def scene(
     return Scene(
         words=tuple(words.split()),
         length=length,
-        happenings=table(happenings, sides),
-        things=table([(0, "", code) for code in things], sides),
+        happenings=table(happenings, sides, things),
+        things=table([(0, "", code) for code in things], sides, things),
         states=np.zeros((length, 1, 1, 3), np.int64),
         objects=np.zeros((length, 1, 1), np.bool_),
     )

@@ -209,7 +209,8 @@ def test_what_changes_is_no_reference() -> None:
 
 def test_only_filters_that_tell_something_exist() -> None:
     evidence = GridEvidence([scene(2, [(1, "faced", RED_BALL)], [RED_BALL, RED_KEY], sides=("ahead",))], [marks(2, 1)])
-    assert evidence.filters == tuple(sorted({event("faced"), BALL, KEY, SEVERAL}))
+    like_a_key = Filter("shared 1", KEY.value)  # the ball has the colour of the key
+    assert evidence.filters == tuple(sorted({event("faced"), BALL, KEY, like_a_key, SEVERAL}))
 
 
 def test_rows_at_the_goal_and_rows_elsewhere() -> None:

@@ -9,8 +9,9 @@ from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Plan
 from grace_irl.synthesis.grid.reading import (
     CLASS,
     CLASS_ELSE,
+    COMMON,
     CONSTANT,
-    CONSTANT_SIDE,
+    CONSTANT_PLACE,
     FRAME,
     MEANING,
     ORDER,
@@ -25,9 +26,10 @@ from tests.synthesis.grid.scenes import FACED, FIVE, ONE, TAKEN, TINY, TWO, read
     [
         (reading({"event": FACED}), CONSTANT),
         (reading({"event": FACED, "channel 0": ONE}), 2 * CONSTANT),
-        (reading({"event": FACED, "side": Filter("side", 0)}), CONSTANT + CONSTANT_SIDE),
+        (reading({"event": FACED, "side": Filter("side", 0)}), CONSTANT + CONSTANT_PLACE),
         (reading({"event": FACED}, lu=ONE), CONSTANT + MEANING + CLASS_ELSE),
-        (reading({"event": FACED}, lu=SEVERAL), CONSTANT + MEANING + CLASS["count"]),
+        (reading({"event": FACED}, ka=SEVERAL), CONSTANT + MEANING + CLASS["count"] + FRAME / 2),
+        (reading({"event": FACED}, lu=SEVERAL), CONSTANT + MEANING + CLASS["count"] + COMMON),  # in every instruction
         (reading({"event": FACED}, lu=TAKEN), CONSTANT + MEANING + CLASS["event"]),
         # "ka" and "mo" fill the same gap: of one feature nothing is due, of two all, silent beside spoken half.
         (reading({"event": FACED}, ka=ONE, mo=TWO), CONSTANT + 2 * MEANING + CLASS_ELSE),

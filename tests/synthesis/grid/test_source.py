@@ -75,7 +75,9 @@ def assert_same(seen: PerceivedStates, plan: Plan, reading: GridReading, novel: 
     filters = seen.evidence.filters
     constants = tuple(sorted(filters[column] for column in reading.constants.values()))
     meanings = tuple(sorted((word, (filters[column],)) for word, column in reading.meanings.items()))
-    source = program(seen, Hypothesis(plan, constants, meanings, novel=novel))
+    source = program(
+        seen, Hypothesis(plan, constants, meanings, novel=novel, between=Lexicon(seen.evidence, plan).between)
+    )
     lexicon = Lexicon(seen.evidence, plan)
     for i, scene in enumerate(seen.evidence.scenes):
         fired = seen.evidence.fired(i, lexicon.stages(reading, i))
@@ -91,7 +93,7 @@ def readings(draw: st.DrawFn, seen: PerceivedStates, plan: Plan) -> GridReading:
     for column, f in enumerate(filters):
         by_feature.setdefault(f.feature, []).append(column)
     constants = {"event": draw(st.sampled_from(by_feature["event"]))}
-    for feature in ("channel 0", "channel 1", "channel 2", "side"):
+    for feature in ("channel 0", "channel 1", "channel 2", "side", "shared 0", "shared 1"):
         if feature in by_feature and draw(st.integers(0, 4)) == 0:
             constants[feature] = draw(st.sampled_from(by_feature[feature]))
     words = [word for word in seen.vocabulary if word not in dict(plan.separators)]
