@@ -6,8 +6,10 @@ episode does not fulfil the other instruction.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule
@@ -68,16 +70,26 @@ def _groups(demonstrations: Demonstrations) -> list[list[Demonstration]]:
 
 
 def _swaps(experts: Sequence[Demonstration]) -> list[Demonstration]:
-    """At most `MOST` swaps of each expert that count, with instructions that are evenly drawn from the sorted ones."""
+    """At most `MOST` swaps of each expert that count, with the instructions of which most words are the expert's own.
+
+    These swaps test single words: the episode of a grey box under "go to the grey key" is a near miss.
+    """
     texts = sorted({item.trajectory.extra_info for item in experts})
     made = []
     for item in experts:
         own = texts.index(item.trajectory.extra_info)
-        others = texts[own + 1 :] + texts[:own]  # from the own text on, so that all are drawn about equally often
+        others = texts[own + 1 :] + texts[:own]  # from the own text on, so that equally near ones take turns
         judged = fulfilments(item.trajectory, others)
         counting = [text for text, one in zip(others, judged, strict=True) if one is not None and one.at is None]
-        for text in counting[:: -(-len(counting) // MOST) or 1]:
+        nearest = sorted(counting, key=partial(_differing, item.trajectory.extra_info))
+        for text in nearest[:MOST]:
             source = f"{item.trajectory.source}, with the instruction of another expert"
             trajectory = replace(item.trajectory, extra_info=text, rewards=None, source=source)
             made.append(replace(item, trajectory=trajectory, role="negative", goals=None, swapped=True))
     return made
+
+
+def _differing(one: str, other: str) -> int:
+    """Number of words that only one of two instructions has."""
+    words, others = Counter(one.lower().split()), Counter(other.lower().split())
+    return ((words - others) + (others - words)).total()

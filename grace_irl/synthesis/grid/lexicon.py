@@ -156,8 +156,8 @@ class Lexicon:
 
 
 WORD = r"[^\W_]+"
-MIN_COUNT = 2
-"""Minimum number of occurrences of a phrase: that words occur together once could be chance."""
+MIN_COUNT = 3
+"""Minimum number of occurrences of a phrase: that two words occur together once or twice could be chance."""
 
 
 def split_words(text: str, phrases: Sequence[str] = ()) -> tuple[str, ...]:

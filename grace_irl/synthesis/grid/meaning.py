@@ -8,7 +8,7 @@ place in a program.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
@@ -133,10 +133,13 @@ class Slots:
     Attributes:
         before: sorted pairs of a word and the feature that words before it name.
         after: the same for words after it.
+        unnamed: known words without a meaning that stand in slots of one feature alone, with this feature. They are
+            taken like unknown words.
     """
 
     before: tuple[tuple[str, Feature], ...] = ()
     after: tuple[tuple[str, Feature], ...] = ()
+    unnamed: tuple[tuple[str, Feature], ...] = ()
 
     @classmethod
     def of(cls, instructions: Iterable[Words], named: Mapping[str, Feature]) -> Slots:
@@ -148,10 +151,17 @@ class Slots:
         """
         before: dict[str, set[str]] = {}
         after: dict[str, set[str]] = {}
-        for one, other in (pair for words in instructions for pair in pairwise(words)):
+        said = [("", *words, "") for words in instructions]
+        for one, other in (pair for words in said for pair in pairwise(words)):
             before.setdefault(other, set()).update({one} & named.keys())
             after.setdefault(one, set()).update({other} & named.keys())
-        return cls(_of_one_feature(before, named), _of_one_feature(after, named))
+        found = cls(_of_one_feature(before, named), _of_one_feature(after, named))
+        places: dict[str, set[Feature | None]] = {}
+        for words in said:
+            for left, word, right in zip(words, words[1:], words[2:], strict=False):
+                places.setdefault(word, set()).add(dict(found.after).get(left) or dict(found.before).get(right))
+        silent = ((word, one) for word, (one, *more) in sorted(places.items()) if not more and word not in named)
+        return replace(found, unnamed=tuple((word, one) for word, one in silent if one is not None))
 
     def __bool__(self) -> bool:
         return bool(self.before or self.after)
@@ -237,8 +247,10 @@ class Outline:
         plan = hypothesis.plan
         sure, guessed = _by_feature(hypothesis.meanings), _by_feature(hypothesis.guesses)
         parting = [word for word, _ in plan.separators]
+        slotted = hypothesis.novel != "ignore" and bool(sure or guessed)
         spoken = {*dict(hypothesis.meanings), *dict(hypothesis.guesses), *parting}
-        plain = [w for word in vocabulary if word not in spoken for w in word.split()] + parting
+        silent = spoken.union(dict(hypothesis.slots.unnamed) if slotted else ())
+        plain = [w for word in vocabulary if word not in silent for w in word.split()] + parting
         usual = next(f for f in hypothesis.constants if f.feature == "event")
         verbs = [f for words in (sure, guessed) for fs in words.get("event", {}).values() for f in fs]
         events = tuple(sorted({EVENTS[f.value] for f in [usual, *verbs]}, key=EVENTS.index))
@@ -255,7 +267,7 @@ class Outline:
             phrases=tuple(phrase for phrase in phrases if phrase in spoken),
             plain=tuple(dict.fromkeys(word for word in plain if word)),
             between=hypothesis.between,
-            slots=hypothesis.slots if hypothesis.novel != "ignore" and (sure or guessed) else Slots(),
+            slots=hypothesis.slots if slotted else Slots(),
         )
 
     @property

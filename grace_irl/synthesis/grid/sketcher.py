@@ -62,7 +62,7 @@ def decide(lexicon: Lexicon, posterior: Posterior, reading: GridReading | None =
             guesses.append((word, (evidence.filters[best],)))
     columns = {*reading.constants.values(), *shared_constants(lexicon, reading)}
     constants = tuple(sorted(evidence.filters[column] for column in columns))
-    novel, slots = _novel(tuple(sure), pressure), _slots(lexicon, (*guesses, *sure))
+    novel, slots = _novel(tuple(sure), pressure), _slots(lexicon, reading, (*guesses, *sure))
     return Hypothesis(lexicon.plan, constants, tuple(sure), tuple(guesses), novel, lexicon.between, slots)
 
 
@@ -192,9 +192,20 @@ def best_condition(evidence: GridEvidence) -> GridReading:
     return max(readings, key=lambda one: likelihood(lexicon, one))
 
 
-def _slots(lexicon: Lexicon, meanings: Meanings) -> Slots:
-    """Where an unknown word names one feature, by the meanings of the words of training instructions."""
-    return Slots.of([scene.words for scene in lexicon.evidence.scenes], {word: fs[0].feature for word, fs in meanings})
+def _slots(lexicon: Lexicon, reading: GridReading, meanings: Meanings) -> Slots:
+    """Where an unknown word names one feature, by the meanings of the words of training instructions.
+
+    A word without a meaning is known, and not taken like an unknown one, if the thing at one of its goals is what other
+    words name.
+    """
+    evidence = lexicon.evidence
+    slots = Slots.of([scene.words for scene in evidence.scenes], {word: fs[0].feature for word, fs in meanings})
+    known: set[str] = set()
+    for i, (scene, positive) in enumerate(zip(evidence.scenes, evidence.positives, strict=True)):
+        at_goal, _ = evidence.split_rows(i, lexicon.stages(reading, i), positive)
+        named = {f.feature for _, fs in meanings for f in fs if at_goal[:, evidence.index[f]].any()}
+        known.update(word for word, feature in slots.unnamed if word in scene.words and feature in named)
+    return replace(slots, unnamed=tuple(one for one in slots.unnamed if one[0] not in known))
 
 
 def _novel(sure: Meanings, pressure: float) -> Novel:
@@ -297,4 +308,6 @@ class GridSketcher:
         said = {word: (filters[column],) for word, column in one.reading.meanings.items()}
         spoken = tuple(sorted((word, fs) for word, fs in said.items() if fs[0].feature != "count"))
         novel: Novel = "require" if weighed.novel != "ignore" else "ignore"
-        return replace(weighed, meanings=spoken, guesses=(), novel=novel, slots=_slots(found.lexicon, spoken))
+        return replace(
+            weighed, meanings=spoken, guesses=(), novel=novel, slots=_slots(found.lexicon, one.reading, spoken)
+        )

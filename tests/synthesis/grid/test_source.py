@@ -55,8 +55,8 @@ def played(seed: int) -> PerceivedStates:
         instruction = INSTRUCTIONS[int(rng.integers(len(INSTRUCTIONS)))]
         role = "expert" if number == 0 else "negative"
         items.append(Demonstration(Trajectory(stack, extra_info=instruction), role))
-    # "pick up" stands together twice, so that it is a phrase.
-    for instruction in ("pick up zek", "pick up tro"):
+    # "pick up" stands together three times, so that it is a phrase.
+    for instruction in ("pick up zek", "pick up tro", "gax pick up"):
         items.append(Demonstration(Trajectory(items[0].trajectory.states, extra_info=instruction), "negative"))
     return view(labelled(items))
 
