@@ -51,6 +51,7 @@ def decide(lexicon: Lexicon, posterior: Posterior, reading: GridReading | None =
     pressure = negative_pressure(lexicon, posterior.best)
     sure: list[tuple[str, tuple[Filter, ...]]] = []
     guesses: list[tuple[str, tuple[Filter, ...]]] = []
+    said = words_of_experts(evidence)
     # Each word is decided alone: its probabilities already include the best meanings of the others (`learn._profile`).
     for word in lexicon.words:
         chances = _without_several(posterior.words[word], evidence)
@@ -58,12 +59,24 @@ def decide(lexicon: Lexicon, posterior: Posterior, reading: GridReading | None =
         kept = safest(chances, pressure, evidence)
         if kept:
             sure.append((word, tuple(evidence.filters[column] for column in kept)))
-        if best >= 0 and evidence.filters[best] != SEVERAL and kept != (best,):
+        if best >= 0 and evidence.filters[best] != SEVERAL and kept != (best,) and _credible(word, reading, said):
             guesses.append((word, (evidence.filters[best],)))
     columns = {*reading.constants.values(), *shared_constants(lexicon, reading)}
     constants = tuple(sorted(evidence.filters[column] for column in columns))
     novel, slots = _novel(tuple(sure), pressure), _slots(lexicon, reading, (*guesses, *sure))
     return Hypothesis(lexicon.plan, constants, tuple(sure), tuple(guesses), novel, lexicon.between, slots)
+
+
+def _credible(word: str, reading: GridReading, said: set[str]) -> bool:
+    """Whether a goal state shows what a word may mean, or no word of the experts (`said`) has the same meaning."""
+    column = reading.meanings.get(word)
+    return word in said or not any(other in said and reading.meanings[other] == column for other in reading.meanings)
+
+
+def words_of_experts(evidence: GridEvidence) -> set[str]:
+    """Words of instructions with goal states."""
+    pairs = zip(evidence.scenes, evidence.positives, strict=True)
+    return {word for scene, positive in pairs if positive.any() for word in scene.words}
 
 
 def _without_several(chances: Mapping[int, float], evidence: GridEvidence) -> dict[int, float]:
@@ -305,7 +318,9 @@ class GridSketcher:
         if one.style == "careful":
             return replace(weighed, guesses=(), novel="ignore")
         filters = found.lexicon.evidence.filters
-        said = {word: (filters[column],) for word, column in one.reading.meanings.items()}
+        known, sure = words_of_experts(found.lexicon.evidence), dict(weighed.meanings)
+        kept = [word for word in one.reading.meanings if word in sure or _credible(word, one.reading, known)]
+        said = {word: (filters[one.reading.meanings[word]],) for word in kept}
         spoken = tuple(sorted((word, fs) for word, fs in said.items() if fs[0].feature != "count"))
         novel: Novel = "require" if weighed.novel != "ignore" else "ignore"
         return replace(
