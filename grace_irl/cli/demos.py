@@ -79,16 +79,16 @@ def inspect(
 def convert(
     source: Annotated[str, typer.Argument(metavar="SRC", help="File, folder or Minari id.")],
     target: Annotated[
-        str, typer.Argument(metavar="DST", help=".parquet, .npz, .tfrecord or Minari id; a folder for a folder.")
+        str, typer.Argument(metavar="DST", help=".parquet, .npz, .tfrecord or Minari id; a folder if SRC is one.")
     ],
     format_: Annotated[
         str | None,
-        typer.Option("--format", help=f"{', '.join(get_args(Format))}; by default after DST's name."),
+        typer.Option("--format", help=f"{', '.join(get_args(Format))}; by default, DST's name decides."),
     ] = None,
     role: Annotated[str | None, typer.Option(help="Role of every episode: expert or negative.")] = None,
     task: Annotated[str | None, typer.Option(help="Task name of every episode.")] = None,
-    environment: Annotated[str | None, typer.Option("--env", help="Gymnasium id; names MuJoCo's fields.")] = None,
-    label: Annotated[str | None, typer.Option(help="Rule that fits the data: all or last.")] = None,
+    environment: Annotated[str | None, typer.Option("--env", help="Gymnasium id; gives MuJoCo's states their field names.")] = None,
+    label: Annotated[str | None, typer.Option(help="Which states of experts are goals: all or last.")] = None,
     kind: Kind = None,
     screenshots: Annotated[str, typer.Option(help=SCREENSHOTS)] = "embed",
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
@@ -125,8 +125,7 @@ def scramble(
     max_memory: MaxMemory = None,  # noqa: ARG001 - its callback sets the limit
     json_: Json = False,
 ) -> None:
-    """Write copies in which codes, axes, fields and words mean nothing, all by one map, kept beside them as
-    JSON.
+    """Write copies in which codes, axes, fields and words mean nothing. The map is kept beside them as JSON.
 
     Example: grace-irl demos scramble datasets/babyai-go-to-obj /tmp/scrambled --seed 1
     """

@@ -65,12 +65,12 @@ def _cap(cap: Cap) -> str:
     elif cap.typical <= cap.limit:
         said = f"a typical run takes {cap.typical / cap.limit:.0%} of it, the longest would be ended by it"
     else:
-        said = f"ends a typical run after {cap.limit / cap.typical:.0%} of it"
+        said = f"ends a typical run when {cap.limit / cap.typical:.0%} of the run is done"
     return f"--{cap.name} {cap.limit:.10g}: {said}"
 
 
 def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
-    """Print the result of a run, as tables or as one JSON object."""
+    """Print the result of a run as tables, as one JSON object, or as both if JSON goes to a terminal."""
     out = console()
     best, account = run.best, method(run.method).account
     if not as_json or out.is_terminal:
@@ -91,7 +91,7 @@ def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
             say(warning.line)
         say(f"reward: {run.reward_path}")
         if run.favourite is not None:
-            say(f"policy: {run.folder / run.favourite.policy} (of these, the reward likes it best)")
+            say(f"policy: {run.folder / run.favourite.policy} (of all rounds, it earns most by the reward)")
         if report is not None:
             say(f"report: {report}")
     if as_json:
@@ -122,7 +122,7 @@ def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
 
 
 def leave(interrupted: Interrupted) -> NoReturn:
-    """Print how to resume, then exit at once. A normal exit would wait for threads that still compute."""
+    """Print how to resume, write the report, and exit without waiting for threads that still compute."""
     resume = RunPaths(interrupted.folder).resume
     say(f"grace-irl: interrupted; saved. Go on with: grace-irl fit {resume}", err=True)
     if interrupted.best is not None:

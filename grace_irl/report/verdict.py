@@ -35,7 +35,7 @@ def _sentence(clause: str) -> str:
 
 
 def _unaudited(separation: Separation, evidence: EvidencePanel) -> list[str]:
-    """Warnings that an audit would give in its own words, for runs without one."""
+    """Warnings for runs without an audit. An audit says the same in its own words."""
     train, held_out = separation.train, separation.held_out
     found = []
     if held_out is None:
@@ -60,7 +60,7 @@ def _of_metrics(separation: Separation, evidence: EvidencePanel) -> list[str]:
     found = []
     if held_out is not None and separation.threshold is None:
         found.append(
-            "An older version made this run: its accuracy on held-out data is too good, because it is at the "
+            "An older version made this run. The accuracy on held-out data is too good, because its threshold is the "
             f"{BEST_HERE}."
         )
     if not train.separated:
@@ -108,7 +108,7 @@ def cautions(rounds: Sequence[Round]) -> list[str]:
             )
         if each.stalled:
             found.append(
-                f"Round {each.number}: learning stalled, although the reward tells the rollouts from experts; "
-                f"the reward: {became(each)}."
+                f"Round {each.number}: learning stalled, although the reward is lower for rollouts than for experts. "
+                f"The reward: {became(each)}."
             )
     return found

@@ -60,7 +60,7 @@ class Told:
         failure: the reason why there is no program; "" otherwise.
         seconds: search time in seconds until this result, including the time before a resume.
         drafts: ids of earlier versions of the program, oldest first. Follow-up calls replaced them.
-        notes: texts that follow-up calls about the program returned, by the operator of the call.
+        notes: answers of follow-up calls about the program, by name of the call's operator.
         exhausted: whether the proposer had nothing new to propose.
     """
 
@@ -156,7 +156,7 @@ class Store:
         self._write([("INSERT OR REPLACE INTO meta VALUES (?, ?)", [(key, value)])])
 
     def set_problem(self, problem: Problem) -> None:
-        """Store the trajectories of a run. Rows that an earlier call stored without labels are replaced."""
+        """Store the trajectories of a run. They replace those of an earlier call, which may lack labels."""
         rows = [(place, *astuple(row)) for place, row in enumerate(trajectory_rows(problem))]
         self._states = None
         self._write([("INSERT OR REPLACE INTO trajectories VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)])
@@ -186,7 +186,7 @@ class Store:
             return [GoalAnswer(row[0], row[1], _one_of(row[2], Origin), _indices(row[3]), *row[4:]) for row in rows]
 
     def add_request(self, request: Request, generation: int) -> None:
-        """Store a request. If the store already has a request with this index, the two must be equal.
+        """Store a request and its generation. A stored request with this index must equal them, but for the version.
 
         Raises:
             GraceError: the store has a different request with this index, so the run cannot be resumed.
@@ -274,7 +274,10 @@ class Store:
         return {each.index: each for each in found}
 
     def set_final_fates(self, fates: Sequence[Fate], index: int, generation: int) -> None:
-        """Store the fates that are decided at the end of a run. They replace fates from an end before a resume."""
+        """Store the fates that are decided at the end of a run.
+
+        A resumed run ends again. Then these fates replace those of the earlier end.
+        """
         rows = _fate_rows(fates, index, generation, final=True)
         self._write([("DELETE FROM fates WHERE final = ?", [(1,)]), (_ADD_FATE, rows)])
 

@@ -10,7 +10,7 @@ from grace_irl.evaluate.evaluation import Bar, Evaluation
 from grace_irl.programs.program import Program
 
 COUNTED = 10
-"""Number of results that count as one generation in progress and stop rules, if the search does not count its own."""
+"""Number of results that progress bars and stop rules count as one generation, if the search has no generations."""
 
 
 @dataclass(frozen=True)

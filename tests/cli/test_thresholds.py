@@ -151,7 +151,7 @@ def test_the_report_does_not_praise_what_the_threshold_misses(run: Path, capsys:
     assert main(["report", str(run)]) == 0
     capsys.readouterr()
     page = (run / "report.html").read_text()
-    assert f"its accuracy on held-out data is too good, because it is at the {BEST_HERE}" in page
+    assert f"The accuracy on held-out data is too good, because its threshold is the {BEST_HERE}" in page
     assert "accuracy is at the threshold" not in page
 
 

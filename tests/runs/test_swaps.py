@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import grace_irl
@@ -13,7 +14,7 @@ from grace_irl.cli import main
 from grace_irl.demos import load, save
 from grace_irl.demos.label_rule import with_rule
 from grace_irl.demos.split import split
-from grace_irl.demos.trajectory import Demonstrations
+from grace_irl.demos.trajectory import Demonstration, Demonstrations
 from grace_irl.errors import InputError
 from grace_irl.rl.collect import collect
 from grace_irl.rl.fulfilled import fulfilled
@@ -53,6 +54,27 @@ def test_a_swap_has_an_instruction_that_its_episode_does_not_fulfil(experts: Dem
         # Held-out instructions stay held out.
         others = {item.trajectory.extra_info for item in divided if item.side == own.side}
         assert swap.trajectory.extra_info in others
+
+
+def test_swaps_have_the_nearest_instructions(experts: Demonstrations) -> None:
+    """Of 12 experts each has 4 swaps. No other instruction that it does not fulfil has more words of its own."""
+    divided = split(with_rule(experts, "last"), 0.0, 0)
+    texts = {item.trajectory.extra_info for item in divided}
+    for own in divided:
+        of_own = [item for item in with_swaps(divided, "last") if item.swapped and _same(item, own)]
+        assert len(of_own) == 4
+        taken = {item.trajectory.extra_info for item in of_own}
+        rest = [text for text in texts - taken if fulfilled(own.trajectory, text, own.trajectory.num_steps) is False]
+        assert max(_unlike(own, text) for text in taken) <= min(_unlike(own, text) for text in rest)
+
+
+def _same(one: Demonstration, other: Demonstration) -> bool:
+    return np.array_equal(np.asarray(one.trajectory.states), np.asarray(other.trajectory.states))
+
+
+def _unlike(own: Demonstration, text: str) -> int:
+    """Words that the expert's instruction lacks or has too much."""
+    return len(set(own.trajectory.extra_info.split()) ^ set(text.split()))
 
 
 @pytest.mark.parametrize("rule", ["last", "goal"])
