@@ -1,9 +1,10 @@
-"""Near misses of our own levels: what they do, and how a reward is judged on them (`benchmarks/babyai`)."""
+"""Near misses of our own levels: what they do, and the rewards that tell them from goals."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 pytest.importorskip("minigrid")
 
+import grace_irl
 from grace_irl.rl.collect import collect
 from grace_irl.rl.levels import Cell, between, cell_of
 from tests.demos.equality import assert_same
@@ -103,36 +105,49 @@ def test_the_same_seed_gives_the_same_near_misses() -> None:
     assert_same(one, two)
 
 
-def test_a_reward_is_judged_by_episode() -> None:
-    from babyai import by_episode
-
-    experts = [np.array(values) for values in ([0.0, 1.0], [0.8, 0.2, 0.9], [0.0, 0.3])]
-    negatives = {"near": [np.array([0.0, 0.7]), np.array([0.1])], "random": [np.array([0.5, 0.6, 0.2])] * 2}
-    found = by_episode.verdict(experts, negatives, 0.5)
-    assert (found.hit, found.early) == (2 / 3, 1 / 3)
-    assert found.false == {"near": 0.5, "random": 1.0}
-    # Of the 13 other states 4 are paid: one of an expert, one of a near miss, two of random episodes.
-    assert found.accuracy == pytest.approx((2 / 3 + 9 / 13) / 2)
-
-
 @pytest.mark.slow
 def test_the_benchmark_goes_on_where_it_was_stopped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import new_levels_recovery
+    import near_misses
 
-    monkeypatch.setattr(new_levels_recovery, "TRAIN", 2)
-    monkeypatch.setattr(new_levels_recovery, "HELD_OUT", 4)
-    monkeypatch.setattr(new_levels_recovery, "SEEN", {"shown": True})
-    options = ("--levels", "OpenMatchingDoor", "--draws", "1", "--max-calls", "1", "--out", str(tmp_path))
-    monkeypatch.setattr(sys, "argv", ["new_levels_recovery.py", *options])
-    new_levels_recovery.main()
+    monkeypatch.setattr(near_misses, "TRAIN", 4)
+    monkeypatch.setattr(near_misses, "FRESH", 4)
+    options = ("--levels", "OpenMatchingDoor", "--draws", "1", "--renamings", "2", "--max-calls", "1")
+    folders = ("--data", str(tmp_path / "data"), "--out", str(tmp_path / "runs"))
+    monkeypatch.setattr(sys, "argv", ["near_misses.py", *options, *folders])
+    near_misses.main()
     first = capsys.readouterr().out
-    assert first.count("OpenMatchingDoor shown") == first.count("wrong door") == 4  # two copies, and the mean of each
+    assert first.count("OpenMatchingDoor") == 3  # a line for each sort of negatives
 
     def no_fit(*_: Any, **__: Any) -> None:
         raise AssertionError("fitted again")
 
     monkeypatch.setattr("grace_irl.fit", no_fit)
-    new_levels_recovery.main()
+    near_misses.main()
     assert capsys.readouterr().out == first
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("level", "seed"), [("PlaceBetween", 300_000), ("OpenMatchingDoor", 300_000), ("SortColors", 300_000)]
+)
+def test_the_synthesiser_tells_near_misses_from_goals(level: str, seed: int, tmp_path: Path) -> None:
+    """8 experts, 4 random episodes and 4 near misses; then 20 fresh experts and near misses."""
+    train, fresh = (
+        {
+            "expert": collect(name := f"BabyAI-{level}-v0", "bot", count, "expert", at),
+            "near": collect(name, "bot", count // 2, "negative", at + 1, near_miss=True),
+            "random": collect(name, "random", 4, "negative", at + 2),
+        }
+        for count, at in ((8, seed), (40, seed + 10))
+    )
+    data = replace(train["expert"], items=(*train["expert"], *train["near"], *train["random"]))
+    run = grace_irl.fit(data, out=tmp_path, held_out=0.0, max_calls=10)
+    reward = grace_irl.load_reward(run.reward_path)
+    paid = {
+        kind: [values > run.best.separation.threshold for values in reward.rewards([one.trajectory for one in some])]
+        for kind, some in fresh.items()
+    }
+    assert all(one[-1] and not one[:-1].any() for one in paid["expert"])
+    assert not any(one.any() for kind in ("near", "random") for one in paid[kind])

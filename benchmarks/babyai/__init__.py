@@ -1,1 +1,0 @@
-"""Material for the benchmark of our own BabyAI levels: a reward judged by episode."""
