@@ -1,8 +1,8 @@
 """An exam of the warnings of a fit: data sets at fault, which deserve a certain warning, and sound ones without any.
 
 The sets are in `warning_sets/`. One half, "unseen", is by somebody who did not know the rules of the audit
-(docs/warnings.md); the other, "seen", by somebody who knew them. The synthesiser fits each set with 20 calls and holds
-out a quarter. The verdict on a set:
+(docs/warnings.md); the other, "seen", by somebody who knew them. The rules have since been repaired with both, so
+neither judges them any more. The synthesiser fits each set with 20 calls and holds out a quarter. The verdict on a set:
 
     right     at fault, and a warning has an expected code; or sound, and there is no warning
     missed    at fault, and no warning has an expected code

@@ -67,7 +67,8 @@ class Contrast:
         swaps: number of swaps that count.
         doubtful: number of swaps of which no simulator says whether they count.
         doubtful_paid: number of doubtful swaps under which the goal is still paid.
-        ignored: words that can be replaced by others without effect: in all their swaps the goal is still paid.
+        ignored: words that can be replaced by others without effect: in all their swaps, of three or more experts, the
+            goal is still paid.
     """
 
     unpaid: Measurement | None
@@ -146,6 +147,7 @@ def swaps(
     threshold: float,
     run: RunProgram,
     judge: Judge | None,
+    least: float = 0.0,
 ) -> list[Swap]:
     """Give expert episodes other instructions, and see which goals are still paid.
 
@@ -155,6 +157,7 @@ def swaps(
         threshold: reward above which a state is paid.
         run: function that runs the program.
         judge: function that says which other instructions an episode fulfils; None without a simulator.
+        least: share of an expert's positive states of which more must be paid, so that its goal is paid.
     """
     chosen: list[tuple[Labelled, list[str]]] = []
     states = 0
@@ -172,7 +175,7 @@ def swaps(
         goal = int(np.flatnonzero(item.positive)[-1])
         fulfilled += judge(item.trajectory, given, goal) if judge is not None else [None] * len(given)
     return [
-        Swap(item, text, said, bool((values[item.positive] > threshold).any()))
+        Swap(item, text, said, bool((values[item.positive] > threshold).mean() > least))
         for (item, text), said, values in zip(made, fulfilled, rewards, strict=True)
     ]
 
@@ -190,15 +193,20 @@ def contrast(exchanged: Sequence[Swap], words: Sequence[Swap]) -> Contrast:
             by_expert.setdefault(swap.item, []).append(not swap.paid)
     doubtful = [swap for swap in exchanged if swap.fulfilled is None]
     mean = float(np.mean([np.mean(each) for each in by_expert.values()])) if by_expert else 0.0
-    of_word: dict[str, list[bool]] = {}
+    of_word: dict[str, list[Swap]] = {}
     for swap in words:
         if swap.fulfilled is not True:
-            of_word.setdefault(swap.word, []).append(swap.paid)
+            of_word.setdefault(swap.word, []).append(swap)
     return Contrast(
         unpaid=share(mean, len(by_expert)),
         experts=len(by_expert),
         swaps=sum(map(len, by_expert.values())),
         doubtful=len(doubtful),
         doubtful_paid=sum(swap.paid for swap in doubtful),
-        ignored=tuple(sorted(word for word, paid in of_word.items() if len(paid) > 1 and all(paid))),
+        ignored=tuple(sorted(word for word, made in of_word.items() if _without_effect(made))),
     )
+
+
+def _without_effect(made: Sequence[Swap]) -> bool:
+    """Whether a word can be replaced in three or more experts, and their goals are still paid each time."""
+    return len({swap.item for swap in made}) > 2 and all(swap.paid for swap in made)

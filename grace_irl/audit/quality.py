@@ -12,14 +12,20 @@ from grace_irl.programs.parsing import parse
 
 WRONG = 0.1
 """Share of wrong episodes above which there is a warning."""
+SINGLE = 1
+"""Number of wrong episodes up to which there is no warning: a single one may be an accident."""
 CHANCE = 0.6
 """Balanced accuracy below which a reward hardly tells the sides apart."""
 RANKS = 0.7
 """Probability of outranking below which a reward hardly tells the sides apart."""
 FALL = 0.05
 """Fall of the accuracy from training to held-out data above which there is a warning."""
+RANKED = 0.95
+"""Probability of outranking on held-out data from which whole episodes are told apart."""
+FALL_RANKED = 0.1
+"""The same fall, if held-out episodes are told apart."""
 FALL_BY_EPISODE = 0.25
-"""The same for the share of experts that are paid at their goal."""
+"""The same fall of the share of experts that are paid at their goal."""
 CONSTANTS = 250
 """Number of constants that a program may have in any case. One more is allowed for each positive training state."""
 
@@ -84,23 +90,37 @@ def _as_often(episodes: EpisodeMetrics) -> str:
 
 
 def _by_episode(episodes: EpisodeMetrics, side: str) -> Iterator[RewardWarning]:
-    if episodes.hit is not None and episodes.hit.value < 1 - WRONG:
-        count = round(episodes.hit.value * episodes.experts)
+    missed, early, false = _wrong(episodes)
+    if missed > max(SINGLE, WRONG * episodes.experts):
+        count = episodes.experts - missed
         found = f"the reward pays only {count} of {episodes.experts} {side} experts at their goal"
         yield RewardWarning("misses", found, "search longer, or bring more expert episodes")
-    if episodes.early is not None and episodes.early.value > WRONG:
-        count = round(episodes.early.value * episodes.experts)
-        found = f"the reward pays {count} of {episodes.experts} {side} experts before their goal"
+    if early > max(SINGLE, WRONG * episodes.experts):
+        found = f"the reward pays {early} of {episodes.experts} {side} experts before their goal"
         yield RewardWarning("early", found, CLOSER)
-    if episodes.false is not None and episodes.false.value > WRONG:
-        count = round(episodes.false.value * episodes.negatives)
-        found = f"the reward pays {count} of {episodes.negatives} {side} negative episodes"
+    if false > max(SINGLE, WRONG * episodes.negatives):
+        found = f"the reward pays {false} of {episodes.negatives} {side} negative episodes"
         yield RewardWarning("false", found, CLOSER)
 
 
+def _wrong(episodes: EpisodeMetrics) -> tuple[int, int, int]:
+    """Number of experts that are not paid at their goal, of those paid before it, and of negatives that are paid."""
+    missed = 0 if episodes.hit is None else round((1 - episodes.hit.value) * episodes.experts)
+    early = 0 if episodes.early is None else round(episodes.early.value * episodes.experts)
+    return missed, early, 0 if episodes.false is None else round(episodes.false.value * episodes.negatives)
+
+
 def _falls(train: Metrics, held_out: Metrics) -> bool:
-    """Whether a reward is clearly worse on held-out data."""
-    if train.accuracy - held_out.accuracy > FALL:
+    """Whether a reward is clearly worse on held-out data, and not by a single episode.
+
+    Where whole episodes are ranked as well as can be, states may differ somewhat more.
+    """
+    fall, episodes = train.accuracy - held_out.accuracy, held_out.episodes
+    if episodes is not None and episodes.hit is not None and max(_wrong(episodes)) <= SINGLE:
+        return False
+    if episodes is not None and episodes.outranks is not None and episodes.outranks.value >= RANKED:
+        return fall > FALL_RANKED
+    if fall > FALL:
         return True
     before, after = (each.episodes.hit if each.episodes else None for each in (train, held_out))
     return before is not None and after is not None and before.value - after.value > FALL_BY_EPISODE

@@ -41,7 +41,9 @@ def balanced(values: Sequence[NDArray[np.float64]], items: Sequence[Labelled], t
     return float((above[positive[known]].mean() + (~above[~positive[known]]).mean()) / 2)
 
 
-def shuffled(items: Sequence[Labelled], seed: int, kept: Sequence[int] = ()) -> list[Trajectory]:
+def shuffled(
+    items: Sequence[Labelled], seed: int, kept: Sequence[int] = (), texts: Sequence[str] = ()
+) -> list[Trajectory]:
     """Copies of the trajectories whose states are drawn without replacement from all states of the set.
 
     Lengths, actions and instructions stay. Only states of one shape are exchanged.
@@ -50,6 +52,7 @@ def shuffled(items: Sequence[Labelled], seed: int, kept: Sequence[int] = ()) -> 
         items: labelled trajectories of one kind.
         seed: seed of the draw.
         kept: numbers of the features of a vector or record that stay in their place.
+        texts: names of the text parts of a record that stay in their place.
     """
     rng = np.random.default_rng(seed)
     groups: dict[Hashable, list[int]] = {}
@@ -67,6 +70,7 @@ def shuffled(items: Sequence[Labelled], seed: int, kept: Sequence[int] = ()) -> 
         pooled = {name: np.concatenate([parts[name] for parts in stored]) for name in stored[0]}
         mixed = {name: array[order] for name, array in pooled.items()}
         _restore(mixed, pooled, kept)
+        mixed |= {name: pooled[name] for name in texts}
         for place, each, stop, length in zip(places, trajectories, np.cumsum(lengths), lengths, strict=True):
             own = {name: array[stop - length : stop] for name, array in mixed.items()}
             made[place] = replace(each, states=kind.whole(own), screenshots=())

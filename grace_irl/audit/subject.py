@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from grace_irl.audit.contrast import Judge, RunProgram
 from grace_irl.demos.labels import Labelled, Problem
+from grace_irl.demos.trajectory import Trajectory
 from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.programs.program import Program
 
@@ -29,6 +30,8 @@ class Subject:
         rewards: rewards of the program along all trajectories of the problem, `(T+1,)`, by digest.
         run: function that runs the program on changed trajectories.
         judge: function that says whether an episode fulfils an instruction; None without a simulator.
+        does_alike: function that says whether an episode does with any thing what one of some instructions asks for;
+            None without a simulator.
 
     The function `run` raises `ProgramFailedError` if the program fails.
     """
@@ -39,6 +42,7 @@ class Subject:
     rewards: Mapping[str, NDArray[np.float64]]
     run: RunProgram
     judge: Judge | None = None
+    does_alike: Callable[[Trajectory, Sequence[str]], bool] | None = None
 
     @property
     def threshold(self) -> float:

@@ -68,13 +68,14 @@ def suspects(items: Sequence[Labelled], fields: Sequence[str]) -> Suspects:
     still = (_still(episodes) | narrow) if episodes else nothing
     return Suspects(
         tuple(names),
-        numbered(exact.clocks, _ticking(episodes) if episodes else nothing),
+        numbered(exact.clocks, ticking(episodes) if episodes else nothing),
         numbered(exact.sources, narrow),
         numbered((*exact.sources, *exact.fixed), still),
     )
 
 
-def _ticking(episodes: Episodes) -> NDArray[np.bool_]:
+def ticking(episodes: Episodes) -> NDArray[np.bool_]:
+    """Whether each field rises, or falls, by about equal steps in all episodes. They have three states at least."""
     steps = [np.diff(one, axis=0) for one in episodes]
     means = np.stack([each.mean(axis=0) for each in steps])
     even = np.stack([each.std(axis=0) <= JITTER * np.abs(each.mean(axis=0)) for each in steps]).all(axis=0)

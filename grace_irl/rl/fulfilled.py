@@ -75,6 +75,20 @@ def fulfilled(trajectory: Trajectory, instruction: str, until: int) -> bool | No
     return None if found is None else found.by(until)
 
 
+def does_alike(trajectory: Trajectory, instructions: Sequence[str]) -> bool:
+    """Whether an episode does with any thing what one of the instructions asks for with its own.
+
+    "Go to the red ball" is also asked about boxes, keys and doors of all colours. The answer is False if no simulator
+    can tell; see `fulfilments`.
+    """
+    try:
+        from grace_irl.rl.instructions import about_other_things
+    except ImportError:
+        return False
+    texts = sorted({other for text in instructions for other in about_other_things(text)})
+    return any(each is not None and each.at is not None for each in fulfilments(trajectory, texts))
+
+
 def _verified(level: Any, states: Any, actions: Sequence[Any], texts: Sequence[str]) -> dict[str, Fulfilment] | None:
     """Results by text, without doubtful texts; None if the level does not go through the stored states."""
     from grace_irl.rl.instructions import parse

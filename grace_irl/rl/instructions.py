@@ -49,6 +49,13 @@ class NeverInstr(ActionInstr):
         return "continue"
 
 
+def about_other_things(text: str) -> list[str]:
+    """Copies of an instruction with one of its things replaced by a thing of any colour and type, places left out."""
+    things = [f"the {color} {kind}" for color in COLOR_NAMES for kind in OBJ_TYPES]
+    places = [match.span() for match in re.finditer(_THING, text)]
+    return [f"{text[:first]}{thing}{text[last:]}" for first, last in places for thing in things]
+
+
 def parse(text: str, level: Any) -> Instr | None:
     """The instruction with this text, for a level; None if the text is no instruction, or has no clear meaning there.
 

@@ -18,7 +18,7 @@ from grace_irl.errors import InputError
 from grace_irl.evaluate.rewards import MemoryCache, RewardSource
 from grace_irl.evaluate.separation import Separation
 from grace_irl.propose.material import Workbench
-from grace_irl.rl.fulfilled import fulfilments
+from grace_irl.rl.fulfilled import does_alike, fulfilments
 from grace_irl.runs.record import Record
 from grace_irl.runs.store import Store
 from grace_irl.toml import from_json
@@ -55,7 +55,7 @@ def audited(bench: Workbench, best: Record, judge: Judge | None = None) -> Audit
     known = bench.rewards.get(best.program.id, [each.digest for each in trajectories])
     missing = [each for each in trajectories if each.digest not in known]
     known |= dict(zip((each.digest for each in missing), run(missing), strict=True)) if missing else {}
-    return audit(Subject(bench.problem, best.program, separation, known, run, judge or in_simulator))
+    return audit(Subject(bench.problem, best.program, separation, known, run, judge or in_simulator, does_alike))
 
 
 def in_simulator(trajectory: Trajectory, instructions: Sequence[str], state: int) -> list[bool | None]:

@@ -12,6 +12,7 @@ from grace_irl.evaluate.evaluator import DiscriminatorEvaluator
 from grace_irl.propose.material import Workbench
 from grace_irl.runs.auditing import audited
 from grace_irl.runs.record import Record
+from grace_irl.states.record import RecordStates
 from tests.audit.bench import codes, drawn, examined, warned
 from tests.fakes.in_process_sandbox import InProcessSandbox
 
@@ -105,19 +106,28 @@ def test_constants_of_two_simulators_as_the_cue() -> None:
     assert "by gravity, which is nearly constant, or one constant in all experts" in found.found
 
 
-def goal_reaching(rng: np.random.Generator, role: Role) -> Trajectory:
-    """A point and its goal: experts' goals lie above 0.8, others' below, and only experts get there."""
+def goal_reaching(rng: np.random.Generator, role: Role, apart: bool = True) -> Trajectory:
+    """A point and its goal: experts' goals lie above 0.8, others' below or anywhere, and only experts get there."""
     length = 12
-    goal = rng.uniform(0.8, 1.0) if role == "expert" else rng.uniform(0.0, 0.7)
+    goal = rng.uniform(0.8, 1.0) if role == "expert" and apart else rng.uniform(0.0, 0.7 if apart else 1.0)
     place = np.linspace(0, goal, length) if role == "expert" else rng.uniform(0, 1, size=length)
     return Trajectory(np.column_stack([place, np.full(length, goal)]), np.zeros(length - 1))
+
+
+NEARNESS = "return -abs(state[0] - state[1])"
 
 
 def test_a_field_that_is_constant_within_episodes_as_the_cue() -> None:
     data = drawn(goal_reaching, fields=("x", "goal"))
     found = examined(data, "return state[1]", "all")
     assert "by goal, which hardly changes within an episode" in warned(found, "constant-field").found
-    assert "constant-field" not in codes(examined(data, "return -abs(state[0] - state[1])", "all"))
+    alike = drawn(lambda rng, role: goal_reaching(rng, role, apart=False), fields=("x", "goal"))
+    assert "constant-field" not in codes(examined(alike, NEARNESS, "all"))
+
+
+def test_goals_in_other_places_are_a_fault_of_the_data_even_if_the_reward_does_not_use_them() -> None:
+    found = examined(drawn(goal_reaching, fields=("x", "goal")), NEARNESS, "all")
+    assert "goal hardly changes within an episode and alone tells" in warned(found, "constant-field").found
 
 
 def test_pixels() -> None:
@@ -152,7 +162,7 @@ def lit(trajectory: Trajectory, texts: object, state: int) -> list[bool | None]:
 
 
 def test_an_ignored_instruction_in_a_simulator() -> None:
-    good, bad = (examined(drawn(visit), body, judge=lit) for body in (READS, IGNORES))
+    good, bad = (examined(drawn(visit, count=80), body, judge=lit) for body in (READS, IGNORES))
     assert good.contrast is not None
     assert bad.contrast is not None
     assert good.contrast.unpaid is not None
@@ -178,11 +188,29 @@ def test_without_a_simulator_swaps_are_doubtful() -> None:
     assert 0 < good.contrast.doubtful_paid < good.contrast.doubtful / 4
 
 
+def visit_of_a_kind(rng: np.random.Generator, role: Role) -> Trajectory:
+    """As `visit`, and the last state shows whether the text says lamp or light."""
+    made = visit(rng, role)
+    states = np.column_stack([made.states, np.zeros(len(made.states))])
+    states[-1, -1] = role == "expert" and "lamp" in made.extra_info
+    return Trajectory(states, made.actions, extra_info=made.extra_info)
+
+
 def test_words_that_change_nothing_are_named() -> None:
-    found = warned(examined(drawn(visit), READS), "words-ignored")
+    found = warned(examined(drawn(visit_of_a_kind, count=60), READS), "words-ignored")
     assert "'lamp', 'light' change nothing" in found.found
     # A reward that ignores the whole instruction has one warning about that.
     assert "words-ignored" not in codes(examined(drawn(visit), IGNORES, judge=lit))
+
+
+def test_a_word_of_two_experts_says_little() -> None:
+    """Of six held-out experts two have a text with a light."""
+    found = warned(examined(drawn(visit_of_a_kind), READS), "words-ignored")
+    assert "in place of 'lamp' change nothing" in found.found
+
+
+def test_words_that_no_goal_depends_on_need_no_effect() -> None:
+    assert "words-ignored" not in codes(examined(drawn(visit), READS))
 
 
 def test_negatives_that_never_come_near() -> None:
@@ -199,6 +227,35 @@ def test_negatives_that_never_come_near() -> None:
     assert "negatives-far" not in codes(examined(drawn(wrong), READS))
 
 
+def test_a_contrast_of_few_experts_does_not_make_up_for_far_negatives() -> None:
+    few, many = (examined(drawn(visit, count=count), READS, judge=lit) for count in (24, 80))
+    assert few.contrast is not None
+    assert few.contrast.unpaid is not None
+    assert few.contrast.unpaid.value == 1.0
+    assert "none would be paid" in warned(few, "negatives-far").found
+    assert "negatives-far" not in codes(many)
+
+
+def test_negatives_that_do_it_with_other_things_come_near(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def does_alike(trajectory: Trajectory, texts: list[str]) -> bool:
+        asked.extend(texts)
+        return True
+
+    monkeypatch.setattr("grace_irl.runs.auditing.does_alike", does_alike)
+    assert "negatives-far" not in codes(examined(drawn(visit), READS))
+    assert "switch on the red lamp" in asked
+
+
+def test_a_single_negative_that_comes_near_is_hardly_any() -> None:
+    items = drawn(visit).items
+    wrong = next(item.trajectory for item in items if item.trajectory.states[-1, 0])
+    near = Trajectory(wrong.states, wrong.actions, extra_info="switch on the blue lamp")
+    found = examined(Demonstrations(Metadata("vector"), (*items, Demonstration(near, "negative"))), READS)
+    assert "only 1 of 25 do" in warned(found, "negatives-far").found
+
+
 def test_one_instruction() -> None:
     def same(rng: np.random.Generator, role: Role) -> Trajectory:
         made = visit(rng, role)
@@ -207,6 +264,16 @@ def test_one_instruction() -> None:
     found = examined(drawn(same), IGNORES)
     assert "have the same instruction, 'switch on any lamp'" in warned(found, "one-instruction").found
     assert found.contrast is None
+
+
+def test_one_instruction_in_several_spellings_and_for_whole_episodes() -> None:
+    def same(rng: np.random.Generator, role: Role) -> Trajectory:
+        made = visit(rng, role)
+        text = str(rng.choice(["Switch on any lamp.", "switch on any  lamp"]))
+        return Trajectory(made.states, made.actions, extra_info=text)
+
+    assert "one-instruction" in codes(examined(drawn(same), IGNORES))
+    assert "one-instruction" in codes(examined(drawn(same), IGNORES, "all"))
 
 
 def test_a_program_that_fails_under_another_instruction() -> None:
@@ -260,6 +327,133 @@ def test_copies_of_one_recording_are_one_episode() -> None:
     items = drawn(reach, count=2).items
     copied = Demonstrations(Metadata("vector"), tuple(item for item in items for _ in range(20)))
     assert "only 1 expert and 1 negative episodes" in warned(examined(copied, GOOD), "few-episodes").found
+
+
+def shot(rng: np.random.Generator, role: Role, size: int, rgb: int = 1) -> np.ndarray:
+    """Six pictures of a bright spot, each of them flattened. In the last one, an expert's spot is in the corner."""
+    rows, columns = np.mgrid[:size, :size]
+    places = rng.uniform(3, size, size=(6, 2))
+    if role == "expert":
+        places[-1] = 0
+    made = [np.exp(-((rows - y) ** 2 + (columns - x) ** 2) / 4) for y, x in places]
+    return np.stack([np.repeat(each[..., None], rgb, axis=2).ravel() for each in made])
+
+
+@pytest.mark.parametrize(("size", "rgb"), [(10, 1), (8, 3), (20, 1), (12, 3)])
+def test_small_pictures_and_pictures_beside_other_numbers(size: int, rgb: int) -> None:
+    alone = drawn(lambda rng, role: Trajectory(shot(rng, role, size, rgb), np.zeros(5)))
+    assert "pixels" in codes(examined(alone, "return float(state[0] > 0.99)"))
+    rng = np.random.default_rng(0)
+    roles: tuple[Role, ...] = ("expert", "negative")
+    records = [
+        Demonstration(
+            Trajectory(RecordStates({"camera": shot(rng, role, size, rgb), "speed": rng.normal(300, 9, 6)})), role
+        )
+        for role in roles
+        for _ in range(24)
+    ]
+    found = examined(Demonstrations(Metadata("record"), tuple(records)), "return float(state['camera'][0] > 0.99)")
+    assert "pixels" in codes(found)
+
+
+def test_a_hundred_sensors_are_no_small_picture() -> None:
+    def measured(rng: np.random.Generator, role: Role) -> Trajectory:
+        states = rng.uniform(size=(6, 100))
+        states[-1, 0] = 1.0 if role == "expert" else 0.5
+        return Trajectory(states, np.zeros(5))
+
+    assert "pixels" not in codes(examined(drawn(measured), "return float(state[0] == 1.0)"))
+
+
+def test_a_scan_is_no_picture() -> None:
+    def scanned(rng: np.random.Generator, role: Role) -> Trajectory:
+        angles = np.linspace(-1.5, 1.5, 270)
+        phases, heights = rng.uniform(0, 6, size=(6, 1)), rng.uniform(0.05, 0.3, size=(6, 1))
+        states = 0.5 + heights * np.sin(angles + phases) + rng.normal(0, 0.002, (6, 270))
+        states[-1, 0] = 0.999 if role == "expert" else 0.5
+        return Trajectory(states, np.zeros(5))
+
+    assert "pixels" not in codes(examined(drawn(scanned), "return float(state[0] > 0.99)"))
+
+
+def test_a_single_wrong_episode_is_no_sign() -> None:
+    """An expert that stops short, a negative that comes too far, among the held-out ones: one, and then two of each."""
+    for count in (1, 2):
+        data = list(drawn(reach).items)
+        problem = label(split(Demonstrations(Metadata("vector"), tuple(data)), 0.25, 0), "last")
+        held_out = {item.trajectory.digest for item in problem.held_out if item.positive.any()}
+        changed = 0
+        for place, item in enumerate(data):
+            if item.trajectory.digest in held_out and changed < count:
+                states = item.trajectory.states.copy()
+                states[-1, 0] = 0.949
+                data[place] = Demonstration(Trajectory(states, item.trajectory.actions), "expert", split="held_out")
+                changed += 1
+            else:
+                side = (
+                    "held_out" if item.trajectory.digest in {x.trajectory.digest for x in problem.held_out} else "train"
+                )
+                data[place] = Demonstration(item.trajectory, item.role, split=side)
+        found = codes(examined(Demonstrations(Metadata("vector"), tuple(data)), GOOD))
+        assert found == (set() if count == 1 else {"misses", "held-out-below"})
+
+
+def test_states_may_differ_somewhat_where_whole_episodes_are_told_apart() -> None:
+    """A few, or many, states of held-out experts are bad, but each expert still outranks each negative."""
+    for share, said in ((0.15, False), (0.3, True)):
+        rng = np.random.default_rng(0)
+        items = []
+        for role in ("expert", "negative"):
+            for place in range(24):
+                bad = role == "negative" or rng.uniform(size=40) < (share if place < 8 else 0)
+                states = np.column_stack([rng.normal(np.where(bad, np.zeros(40), 1), 0.1), rng.normal(size=40)])
+                side = "held_out" if place < 8 else "train"
+                items.append(Demonstration(Trajectory(states, np.zeros(39)), role, split=side))  # type: ignore[arg-type]
+        found = codes(examined(Demonstrations(Metadata("vector"), tuple(items)), "return state[0]", "all"))
+        assert found == ({"held-out-below"} if said else set())
+
+
+def test_a_clock_of_another_hour_on_each_side_is_a_clock() -> None:
+    """It hardly changes within an episode, too."""
+
+    def ride(rng: np.random.Generator, role: Role) -> Trajectory:
+        length = int(rng.integers(30, 50))
+        start = rng.uniform(8.0, 11.3) if role == "expert" else rng.uniform(13.0, 16.5)
+        hour = start + np.cumsum(rng.gamma(9.0, 30.0 / 9.0, length)) / 3600
+        return Trajectory(np.column_stack([hour, rng.normal(size=length)]), np.zeros(length - 1))
+
+    found = warned(examined(drawn(ride, fields=("hour", "x")), "return float(state[0] < 12)", "all"), "time")
+    assert "by the clock in hour" in found.found
+
+
+def test_several_wordings_of_two_tasks_are_no_sign() -> None:
+    """A reward that reads the text is paid under the other wordings of its own task: under 2 of 5 others."""
+
+    def worded(rng: np.random.Generator, role: Role) -> Trajectory:
+        colour, lamp = int(rng.integers(2)), int(rng.integers(2))
+        length = int(rng.integers(6, 12))
+        states = np.column_stack([np.zeros((length, 2)), rng.normal(size=length)])
+        states[-1, colour] = role == "expert"
+        name = ("lamp", "light", "bulb")[lamp + int(rng.integers(2))]
+        return Trajectory(states, np.zeros(length - 1), extra_info=f"switch on the {COLOURS[colour]} {name}")
+
+    found = examined(drawn(worded, count=40), f"return float(state[{COLOURS!r}.index(self.text.split()[3])])")
+    assert found.contrast is not None
+    assert found.contrast.doubtful / 4 < found.contrast.doubtful_paid <= found.contrast.doubtful / 2
+    assert "instruction-ignored" not in codes(found)
+
+
+def test_a_few_swaps_that_a_simulator_finds_paid_are_no_sign() -> None:
+    """One swap of seven is paid. The simulator says of half of these, or of all, that they should not be."""
+    for share, said in ((0.5, False), (1.0, True)):
+        rng = np.random.default_rng(0)
+
+        def strict(trajectory: Trajectory, texts: object, state: int, share: float = share,
+                   rng: np.random.Generator = rng) -> list[bool | None]:  # fmt: skip
+            return [each and not rng.random() < share for each in lit(trajectory, texts, state)]
+
+        found = codes(examined(drawn(visit, count=80), READS, judge=strict))
+        assert ("instruction-ignored" in found) == said
 
 
 def test_scaled_pixels() -> None:

@@ -24,7 +24,7 @@ from grace_irl.demos.scramble import ScrambleMap
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.rl.collect import collect
 from grace_irl.rl.environments import make, quiet
-from grace_irl.rl.fulfilled import Fulfilment, fulfilled, fulfilments
+from grace_irl.rl.fulfilled import Fulfilment, does_alike, fulfilled, fulfilments
 from grace_irl.rl.instructions import parse
 from grace_irl.rl.replay import ReplayedLevel, room_side
 from grace_irl.rl.views import encode_grid
@@ -332,3 +332,14 @@ def test_damaged_episodes_give_an_answer(data: Any) -> None:
         replace(trajectory, states=states, actions=actions), [trajectory.extra_info, "go to the ball"]
     )
     assert all(result is None or result.at is None or result.at <= trajectory.num_steps for result in results)
+
+
+def test_a_near_miss_does_with_another_thing_what_is_asked() -> None:
+    """The level asks for a red or a blue ball, and near misses go to other things."""
+    level = "BabyAI-GoToRedBlueBall-v0"
+    asked = ["go to the red ball", "go to the blue ball"]
+    for item in collect(level, "bot", 3, "negative", seed=2, near_miss=True):
+        assert not any(each and each.at is not None for each in fulfilments(item.trajectory, asked))
+        assert does_alike(item.trajectory, asked)
+        assert not does_alike(item.trajectory, ["pick up the red ball"])
+        assert not does_alike(replace(item.trajectory, actions=None), asked)

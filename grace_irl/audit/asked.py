@@ -1,0 +1,276 @@
+"""What the states say about instructions, where no simulator can judge.
+
+A reward that ignores the text of an instruction is not always wrong. Three observations excuse it:
+
+- Goals of experts look alike under all instructions: several wordings of one task, or places relative to the named
+  thing.
+- Negatives end where other instructions lead, and hardly ever where their own leads, and the reward pays none of them.
+  So it knows what is asked from something other than the text.
+- The first states say what is asked, such as the goal's place or its colour, and the reward pays hardly any goal once
+  these fields are shuffled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from grace_irl.audit.shuffling import shuffled
+from grace_irl.audit.subject import Subject
+from grace_irl.demos.fields import NAMES
+from grace_irl.demos.labels import Labelled
+from grace_irl.states.kind import WORD
+
+Floats = NDArray[np.float64]
+Marks = NDArray[np.bool_]
+
+LEAST = 16
+"""Minimum number of different expert episodes. With fewer, nothing is said."""
+MOST = 500
+"""Maximum number of episodes of a side that are looked at."""
+OCCURRENCES = 3
+"""Minimum number of experts whose instruction has a word, and minimum number of those whose instruction lacks it."""
+PAIRED = 40
+"""Maximum number of features whose differences are features, too."""
+DRAWS = 400
+"""Number of times that instructions are dealt anew to find out what chance does."""
+CHANCE = 0.01
+"""Probability of the chance results that are ruled out."""
+USED = 12
+"""Maximum number of features by which goals of different instructions are told apart."""
+TOLD = 0.75
+"""Minimum share of a field's variance that instructions explain, if the field says what is asked."""
+EXACT = 1e-6
+"""Share of a field's variance up to which other fields explain the field exactly."""
+WRONG = 0.1
+"""Share of negative episodes with another task's goal that a reward may pay."""
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The words of an instruction, without capitals and punctuation."""
+    return frozenset(WORD.findall(text.casefold()))
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """The states of demonstrations beside their instructions.
+
+    Attributes:
+        subject: the program under audit, with its data.
+        experts, negatives: different episodes.
+    """
+
+    subject: Subject
+    experts: tuple[Labelled, ...]
+    negatives: tuple[Labelled, ...]
+
+    @classmethod
+    def of(cls, subject: Subject) -> Asked:
+        """The episodes of a problem, each once, `MOST` a side at most."""
+        items = list({item.trajectory.digest: item for item in subject.problem.items}.values())
+        sides = (tuple(item for item in items if item.positive.any() == side)[:MOST] for side in (True, False))
+        return cls(subject, *sides)
+
+    @property
+    def known(self) -> bool:
+        """Whether anything can be said: there are enough experts, and words that some of their instructions share."""
+        kind = self.subject.problem.metadata.kind
+        return kind in NAMES and len(self.experts) >= LEAST and bool(self._words) and bool(self._features[1])
+
+    @cached_property
+    def telling(self) -> frozenset[str]:
+        """The words on which the goals of experts depend; needs `known`."""
+        return frozenset(self._words[n] for n in np.flatnonzero((self._links > self._by_chance).any(axis=1)))
+
+    def excused(self) -> bool:
+        """Whether the reward need not read the text.
+
+        Raises:
+            ProgramFailedError: the program fails on shuffled states.
+        """
+        return self.known and (not self.telling or self._tested() or self._told())
+
+    @cached_property
+    def _words(self) -> list[str]:
+        """Words that some instructions of experts have and others lack. Of words that go together, one is kept."""
+        texts = [words_of(item.trajectory.extra_info) for item in self.experts]
+        columns: dict[tuple[bool, ...], str] = {}
+        for word in sorted(frozenset().union(*texts)):
+            column = tuple(word in text for text in texts)
+            if OCCURRENCES <= sum(column) <= len(texts) - OCCURRENCES:
+                columns.setdefault(column, word)
+        return list(columns.values())
+
+    @cached_property
+    def _features(self) -> tuple[Floats, list[tuple[int, ...]]]:
+        """Features of the goals of experts and of the ends of negatives, one row each, and the columns of each feature.
+
+        A feature is a column of `_numbers`, or how far two columns are apart. Constant ones are left out.
+        """
+        rows = [_numbers(item, self._texts) for item in (*self.experts, *self.negatives)]
+        if self.subject.problem.rule == "all":
+            ends = np.stack([each.mean(axis=0) for each in rows])
+        else:
+            places = [int(np.flatnonzero(item.positive)[-1]) for item in self.experts] + [-1] * len(self.negatives)
+            ends = np.stack([each[place] for each, place in zip(rows, places, strict=True)])
+        owners: list[tuple[int, ...]] = [(number,) for number in range(ends.shape[1])]
+        if ends.shape[1] <= PAIRED:
+            pairs = list(combinations(range(ends.shape[1]), 2))
+            ends = np.column_stack([ends, *(np.abs(ends[:, one] - ends[:, other]) for one, other in pairs)])
+            owners += pairs
+        experts = ends[: len(self.experts)]
+        varied = np.flatnonzero(experts.std(axis=0) > 1e-9 * (1 + np.abs(experts).max(axis=0)))
+        return ends[:, varied], [owners[number] for number in varied]
+
+    @cached_property
+    def _texts(self) -> dict[str, list[bytes]]:
+        """The texts of each text part of a record, at most 20 each."""
+        found: dict[str, set[bytes]] = {}
+        for item in (*self.experts, *self.negatives):
+            for name, array in item.trajectory.state_kind.parts(item.trajectory.states).items():
+                if array.dtype.kind == "S":
+                    found.setdefault(name, set()).update(array.tolist())
+        return {name: sorted(texts) for name, texts in found.items() if len(texts) <= 20}
+
+    @cached_property
+    def _marks(self) -> Floats:
+        """Standardised columns of the words, `(words, experts)`."""
+        texts = [words_of(item.trajectory.extra_info) for item in self.experts]
+        marks = np.array([[word in text for text in texts] for word in self._words], dtype=np.float64)
+        return _standard(marks.T).T
+
+    @cached_property
+    def _ranks(self) -> Floats:
+        return _standard(rankdata(self._features[0][: len(self.experts)], axis=0))
+
+    @cached_property
+    def _links(self) -> Floats:
+        """Rank correlation of each word with each feature of the goals, without its sign."""
+        return np.asarray(np.abs(self._marks @ self._ranks) / len(self.experts))
+
+    @cached_property
+    def _by_chance(self) -> float:
+        """The largest correlation that chance brings, if instructions are dealt anew."""
+        rng = np.random.default_rng(0)
+        order = range(DRAWS)
+        drawn = [np.abs(self._marks[:, rng.permutation(len(self.experts))] @ self._ranks).max() for _ in order]
+        return float(np.quantile(drawn, 1 - CHANCE) / len(self.experts))
+
+    def _group(self, item: Labelled) -> frozenset[str]:
+        return words_of(item.trajectory.extra_info) & self.telling
+
+    @property
+    def _shown(self) -> list[int]:
+        """The features by which goals of different instructions are told apart, without fields that say what is asked.
+
+        They are numbers of a state if there are such, and else distances between two numbers.
+        """
+        links, owners = self._links.max(axis=0), self._features[1]
+        strongest = np.argsort(-links, kind="stable")
+        linked = [n for n in strongest if links[n] > self._by_chance and not self._saying & {*owners[n]}]
+        return [n for n in linked if len(owners[n]) == 1][:USED] or linked[:USED]
+
+    @cached_property
+    def _saying(self) -> set[int]:
+        """Columns of the first states that say what is asked."""
+        items = (*self.experts, *self.negatives)
+        rows = np.stack([_numbers(item, self._texts)[0] for item in items])
+        texts = [words_of(item.trajectory.extra_info) for item in items]
+        marks = np.array([[word in text for word in sorted(self.telling)] for text in texts], dtype=np.float64)
+        return _explained(rows, marks)
+
+    def _tested(self) -> bool:
+        """Whether negatives do what other instructions ask for, and hardly ever what their own asks for, unpaid."""
+        groups = [self._group(item) for item in self.experts]
+        negatives = [n for n, item in enumerate(self.negatives) if self._group(item) in groups]
+        if not negatives:
+            return False
+        goals, ends = np.split(self._features[0][:, self._shown], [len(self.experts)])
+        if not goals.size:
+            return False
+        spread = goals.std(axis=0)
+        between = np.linalg.norm((goals[:, None] - goals[None]) / spread, axis=2)
+        np.fill_diagonal(between, np.inf)
+        same = np.mean([groups[n] == groups[m] for n, m in enumerate(between.argmin(axis=1))])
+        away = np.linalg.norm((ends[negatives][:, None] - goals[None]) / spread, axis=2)
+        near = away.min(axis=1) <= 2 * np.quantile(between.min(axis=1), 0.9) + 1e-9
+        if same < TOLD or near.sum() < LEAST // 3:
+            return False
+        reached = [groups[n] for n in away.argmin(axis=1)[near]]
+        close = [self.negatives[negatives[n]] for n in np.flatnonzero(near)]
+        asked = [self._group(item) for item in close]
+        hits = _agreement(reached, asked)
+        rng = np.random.default_rng(0)
+        drawn = [_agreement(reached, [asked[n] for n in rng.permutation(len(asked))]) for _ in range(DRAWS)]
+        rare = float(np.mean(np.array(drawn) <= hits))
+        return rare <= CHANCE and float(np.mean([self._pays(item) for item in close])) <= WRONG
+
+    def _pays(self, item: Labelled) -> bool:
+        paid = np.nan_to_num(self.subject.values(item), nan=-np.inf) > self.subject.threshold
+        return bool(paid.mean() > 0.5) if self.subject.problem.rule == "all" else bool(paid.any())
+
+    def _told(self) -> bool:
+        """Whether fields of the first state say what is asked, and the reward needs them."""
+        told = self._saying
+        if not told:
+            return False
+        items = (*self.experts, *self.negatives)
+        columns = _numbers(items[0], self._texts).shape[1]
+        count = columns - sum(map(len, self._texts.values()))
+        owners = [name for name, texts in self._texts.items() for _ in texts]
+        names = {owners[number - count] for number in told if number >= count}
+        kept = [number for number in range(count) if number not in told]
+        changed = self.subject.run(shuffled(items, 0, kept, [name for name in self._texts if name not in names]))
+        paid = [(values[item.positive] > self.subject.threshold).mean() for item, values in zip(items, changed,
+                strict=True) if item.positive.any() and self.subject.pays(item)]  # fmt: skip
+        return bool(paid) and float(np.mean(paid)) <= 0.5
+
+
+def _numbers(item: Labelled, texts: dict[str, list[bytes]]) -> Floats:
+    """The numbers of each state, and for each text of a part whether the state has it."""
+    kind, states = item.trajectory.state_kind, item.trajectory.states
+    numbers = kind.numbers(states)
+    columns = [np.zeros((len(states), 0)) if numbers is None else numbers]
+    for name, known in texts.items():
+        columns.append((kind.parts(states)[name][:, None] == np.array(known)[None]).astype(np.float64))
+    return np.concatenate(columns, axis=1)
+
+
+def _standard(columns: Floats) -> Floats:
+    return np.asarray((columns - columns.mean(axis=0)) / columns.std(axis=0))
+
+
+def _agreement(one: Sequence[object], other: Sequence[object]) -> int:
+    return sum(first == second for first, second in zip(one, other, strict=True))
+
+
+def _explained(rows: Floats, marks: Floats) -> set[int]:
+    """Columns that words explain: by themselves, or together with the other columns, but not these alone."""
+    spreads = rows.var(axis=0)
+    varied = [number for number, spread in enumerate(spreads) if spread > 0]
+    alone = {number for number in varied if _error(marks, rows[:, number]) <= (1 - TOLD) * spreads[number]}
+    rest = [number for number in varied if number not in alone]
+    if len(rest) + marks.shape[1] > len(rows) // 3:
+        return alone
+    together = set()
+    for number in rest:
+        others = rows[:, [each for each in rest if each != number]]
+        without = _error(others, rows[:, number])
+        both = _error(np.concatenate([others, marks], axis=1), rows[:, number])
+        if without > EXACT * spreads[number] and both <= (1 - TOLD) * without:
+            together.add(number)
+    return alone | together
+
+
+def _error(columns: Floats, wanted: Floats) -> float:
+    """Mean square error of a linear prediction, each row from all other rows."""
+    design = np.column_stack([np.ones(len(wanted)), columns])
+    inverse = np.linalg.pinv(design)
+    leverage = np.minimum(np.einsum("rc,cr->r", design, inverse), 1 - 1e-6)
+    return float(np.mean(((wanted - design @ (inverse @ wanted)) / (1 - leverage)) ** 2))

@@ -1,0 +1,298 @@
+"""Properties of the demonstrations that alone tell experts from negatives, although nobody has acted to get them.
+
+They are faults of the data. A search may find a reward that leaves them out, but the data cannot say so: whatever
+else differs between the sides comes with them. So these warnings do not look at the reward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.audit.suspects import NARROW, STILL, ticking
+from grace_irl.audit.warning import RewardWarning
+from grace_irl.demos.fields import NAMES, ROUNDING, clock_fields
+from grace_irl.demos.labels import Labelled, Problem
+
+Floats = NDArray[np.float64]
+Marks = NDArray[np.bool_]
+Rows = Sequence[Floats]
+
+LEAST = 8
+"""Minimum number of different episodes on each side. With fewer, one of many fields parts the sides by chance."""
+PARTED = 0.95
+"""Minimum balanced accuracy over episodes of a property that tells the sides apart."""
+TIGHT = 0.05
+"""Maximum width of both sides' ranges together, as a share of the gap between them, of a setting of two simulators."""
+SMOOTH = 0.7
+"""Minimum correlation of successive values of a field that moves, instead of jumping."""
+TREND = 0.7
+"""Minimum correlation with the step, in all episodes, of a field that rises or falls as a whole."""
+JUMPY = 0.3
+"""Maximum correlation of successive values of noise."""
+REPEATED = 3
+"""Minimum number of episodes of a side for each of its values, if values are names of something."""
+WRONG = 0.1
+"""Share of wrong episodes up to which the step alone pays the right ones."""
+NAMED = 8
+"""Maximum number of fields that a warning names."""
+
+SAME = "collect both sides in the same simulator with the same settings, or leave these numbers out"
+ALIKE = "bring negative episodes with the same values, such as the same goals and starts, or leave these numbers out"
+
+
+def of_sides(problem: Problem) -> Iterator[RewardWarning]:
+    """Warnings about properties that tell the sides apart, at most one for each code."""
+    items = list({item.trajectory.digest: item for item in problem.items}.values())
+    expert = np.array([item.positive.any() for item in items])
+    if min(expert.sum(), (~expert).sum()) < LEAST:
+        return
+    fields = _fields(items, expert, problem)
+    length = problem.rule != "all" and _pays(items, [np.arange(len(item.positive), dtype=np.float64) for item in items])
+    if length:
+        yield RewardWarning(
+            "time",
+            "the step alone tells goals from all else: nearly all experts reach their goals at the same step, and "
+            "nearly all negatives end before it",
+            "bring negative episodes that last as long as experts, and experts of several lengths",
+        )
+    elif fields.clocks:
+        yield RewardWarning(
+            "time",
+            f"{_listed(fields.clocks)}, which rises or falls all the time, tells experts from negatives: they were "
+            "recorded at different times or stages",
+            "record both sides in turn, or leave the clock out of the states",
+        )
+    if fields.sources:
+        yield RewardWarning(
+            "constants",
+            f"{_listed(fields.sources)} has one value in all experts and another one in all negatives",
+            SAME,
+        )
+    if fields.fixed:
+        yield RewardWarning(
+            "constant-field",
+            f"{_listed(fields.fixed)} hardly changes within an episode and alone tells experts from negatives",
+            ALIKE,
+        )
+    elif fields.starts:
+        yield RewardWarning(
+            "constant-field",
+            f"{_listed(fields.starts)} in the first state, before anybody acts, alone tells experts from negatives",
+            ALIKE,
+        )
+
+
+@dataclass(frozen=True)
+class _Fields:
+    """Names of fields that tell the sides apart.
+
+    Attributes:
+        clocks: rise, or fall, all the time.
+        sources: have one value on each side, up to noise.
+        fixed: hardly change within an episode.
+        starts: differ in the first state, and change later.
+    """
+
+    clocks: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
+    starts: tuple[str, ...] = ()
+
+
+def _fields(items: Sequence[Labelled], expert: Marks, problem: Problem) -> _Fields:
+    first = items[0].trajectory
+    if first.kind == "grid":
+        return _Fields(sources=tuple(_cells(items, expert)))
+    if first.kind not in NAMES:
+        return _Fields()
+    names = NAMES[first.kind](first.states, problem.metadata.fields)
+    found = [item.trajectory.state_kind.numbers(item.trajectory.states) for item in items]
+    rows = [numbers for numbers in found if numbers is not None]
+    sources, fixed = _texts(items, expert) if first.state_kind.has_parts else ([], [])
+    if not rows or min(map(len, rows)) < 2:
+        return _Fields(sources=tuple(sources), fixed=tuple(fixed))
+    parted = _parted(rows, expert)
+    ticks = _monotone(rows) | _trending(rows)
+    apart = _settings(rows, expert) & ~ticks
+    still = _still(rows, expert) & (parted | _separate(rows, expert)) & ~apart
+    moved = _started(rows, expert) & ~apart & ~ticks & ~still if problem.rule != "all" else np.zeros_like(ticks)
+    clocks = ticks & parted
+    if problem.rule != "all":
+        clocks |= _told_by_clock(items, rows)
+
+    def named(chosen: Marks) -> tuple[str, ...]:
+        return tuple(name for name, one in zip(names, chosen, strict=True) if one)
+
+    return _Fields(named(clocks), (*named(apart), *sources), (*named(still), *fixed), named(moved))
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:NAMED]) + (", …" if len(names) > NAMED else "")
+
+
+def _threshold(low: Floats, high: Floats) -> Floats:
+    """For each column, the best balanced accuracy of "below a threshold".
+
+    Args:
+        low: `(m, n)` largest values of m episodes that should lie below.
+        high: `(k, n)` smallest values of k episodes that should lie above.
+    """
+    best = np.zeros(low.shape[1])
+    for column in range(low.shape[1]):
+        below, above = np.sort(low[:, column]), np.sort(high[:, column])
+        left = np.searchsorted(below, below, "right") / len(below)
+        right = 1 - np.searchsorted(above, below, "right") / len(above)
+        best[column] = ((left + right) / 2).max()
+    return best
+
+
+def _parted(rows: Rows, expert: Marks) -> Marks:
+    """Whether a threshold has nearly all states of experts on one side and those of negatives on the other one."""
+    least, most = (np.stack([each(one, axis=0) for one in rows]) for each in (np.min, np.max))
+    forth, back = _threshold(most[expert], least[~expert]), _threshold(most[~expert], least[expert])
+    noise = ROUNDING * np.abs(most).max(axis=0)
+    return np.asarray((np.maximum(forth, back) >= PARTED) & (most.max(axis=0) - least.min(axis=0) > noise))
+
+
+def _deviations(rows: Rows, expert: Marks) -> tuple[Floats, Floats]:
+    """Standard deviations within episodes, and of the episodes' means within a side."""
+    within = np.sqrt(np.mean([one.var(axis=0) for one in rows], axis=0))
+    means = np.stack([one.mean(axis=0) for one in rows])
+    return within, np.sqrt((means[expert].var(axis=0) + means[~expert].var(axis=0)) / 2)
+
+
+def _succession(rows: Rows) -> Floats:
+    """Correlation of successive values, less the mean of their episode; 0 for a constant."""
+    shifted = [one - one.mean(axis=0) for one in rows]
+    product = np.sum([(one[1:] * one[:-1]).sum(axis=0) for one in shifted], axis=0)
+    square = np.sum([(one * one).sum(axis=0) for one in shifted], axis=0)
+    return np.asarray(product / np.where(square > 0, square, 1))
+
+
+def _settings(rows: Rows, expert: Marks) -> Marks:
+    """Whether a field is a setting of two simulators, maybe with noise: one value on each side, and two in all.
+
+    Both ranges are tight beside the gap between them. Or both are narrow beside the values themselves, never overlap,
+    and hold noise alone: no level of an episode, and no movement.
+    """
+    sides = [np.concatenate([one for one, own in zip(rows, expert, strict=True) if own == side]) for side in (1, 0)]
+    gap = np.maximum(sides[0].min(axis=0) - sides[1].max(axis=0), sides[1].min(axis=0) - sides[0].max(axis=0))
+    apart = gap > ROUNDING * np.maximum(*(np.abs(side).max(axis=0) for side in sides))
+    tight = np.ptp(sides[0], axis=0) + np.ptp(sides[1], axis=0) <= TIGHT * gap
+    narrow = np.all([side.std(axis=0) <= NARROW * np.abs(side.mean(axis=0)) for side in sides], axis=0)
+    within, between = _deviations(rows, expert)
+    noise = (between <= within) & (np.abs(_succession(rows)) <= JUMPY)
+    return np.asarray(apart & (tight | (narrow & noise)))
+
+
+def _still(rows: Rows, expert: Marks) -> Marks:
+    """Whether a field hardly changes within an episode, beside its differences between episodes of a side."""
+    within, between = _deviations(rows, expert)
+    fixed = np.stack([np.ptp(one, axis=0) <= ROUNDING * np.abs(one).max(axis=0) for one in rows]).all(axis=0)
+    return np.asarray(fixed | ((within <= STILL * between) & (between > 0)))
+
+
+def _separate(rows: Rows, expert: Marks) -> Marks:
+    """Whether a field has several values on each side, each in several episodes, and none on both sides."""
+    values = np.stack([one[0] for one in rows])
+    return np.array([_apart(column[expert].tolist(), column[~expert].tolist()) for column in values.T])
+
+
+def _apart(own: Sequence[object], other: Sequence[object]) -> bool:
+    """Whether values of two sides are names of something, and no name is on both sides."""
+    few = all(len({*side}) * REPEATED <= len(side) for side in (own, other))
+    return few and not {*own} & {*other}
+
+
+def _started(rows: Rows, expert: Marks) -> Marks:
+    """Whether the first values of the sides never overlap, in a field that moves from there."""
+    values = np.stack([one[0] for one in rows])
+    apart = np.maximum(_threshold(values[expert], values[~expert]), _threshold(values[~expert], values[expert])) == 1
+    return np.asarray(apart & (_succession(rows) >= SMOOTH))
+
+
+def _monotone(rows: Rows) -> Marks:
+    """Whether a field never falls, or never rises, in any episode, and changes in each."""
+    steps = [np.diff(one, axis=0) for one in rows]
+    up, down = ([(sign * each >= 0).all(axis=0) for each in steps] for sign in (1, -1))
+    changes = np.stack([(each != 0).mean(axis=0) > 0.5 for each in steps]).all(axis=0)
+    return np.asarray((np.all(up, axis=0) | np.all(down, axis=0)) & changes)
+
+
+def _trending(rows: Rows) -> Marks:
+    """Whether a field rises, or falls, in all episodes as a whole, with noise."""
+    if min(map(len, rows)) < 3:
+        return np.zeros(rows[0].shape[1], dtype=np.bool_)
+    found = []
+    for one in rows:
+        time = np.linspace(-1, 1, len(one))[:, None]
+        spread = one.std(axis=0)
+        found.append((time * (one - one.mean(axis=0))).mean(axis=0) / (time.std() * np.where(spread > 0, spread, 1)))
+    return np.asarray((np.stack(found) >= TREND).all(axis=0) | (np.stack(found) <= -TREND).all(axis=0))
+
+
+def _told_by_clock(items: Sequence[Labelled], rows: Rows) -> Marks:
+    """Whether a field is a clock, and a threshold on it tells goals from all else."""
+    longer = [one for one in rows if len(one) > 2]
+    if not longer:
+        return np.zeros(rows[0].shape[1], dtype=np.bool_)
+    ticks = clock_fields(rows) | ticking(longer)
+    for number in np.flatnonzero(ticks):
+        values = [one[:, number] for one in rows]
+        ticks[number] = _pays(items, values) or _pays(items, [-each for each in values])
+    return ticks
+
+
+def _pays(items: Sequence[Labelled], values: Sequence[Floats]) -> bool:
+    """Whether "at least a threshold" pays nearly all experts at their goal, hardly one before, and hardly a negative.
+
+    Args:
+        items: labelled demonstrations.
+        values: a number for each state.
+    """
+    goals = [(each[item.positive], each[: item.positive.argmax()]) for item, each in zip(items, values, strict=True)
+             if item.positive.any()]  # fmt: skip
+    best = np.array([goal.max() for goal, _ in goals])
+    before = np.array([early.max(initial=-np.inf) for _, early in goals])
+    others = np.array([each.max() for item, each in zip(items, values, strict=True) if not item.positive.any()])
+    return any(
+        (best >= least).mean() >= 1 - WRONG and (before >= least).mean() <= WRONG and (others >= least).mean() <= WRONG
+        for least in np.unique(best)
+    )
+
+
+def _texts(items: Sequence[Labelled], expert: Marks) -> tuple[list[str], list[str]]:
+    """Parts that hold a text which stays in each episode and is on one side alone: settings, and other ones."""
+    parts = [item.trajectory.state_kind.parts(item.trajectory.states) for item in items]
+    settings: list[str] = []
+    others: list[str] = []
+    for name, array in parts[0].items():
+        if array.dtype.kind != "S" or any(len({*each[name].tolist()}) > 1 for each in parts):
+            continue
+        own, other = ([each[name][0] for each, one in zip(parts, expert, strict=True) if one == side]
+                      for side in (True, False))  # fmt: skip
+        if _apart(own, other):
+            (settings if len({*own}) == len({*other}) == 1 else others).append(name)
+    return settings, others
+
+
+def _cells(items: Sequence[Labelled], expert: Marks) -> list[str]:
+    """What tells the grids of the sides apart: their shape, or a cell with one code on each side."""
+    shapes = [item.trajectory.states.shape[1:] for item in items]
+    sides = [{shape for shape, one in zip(shapes, expert, strict=True) if one == side} for side in (True, False)]
+    if not sides[0] & sides[1]:
+        return ["the size of the grid"]
+    if len(sides[0] | sides[1]) > 1:
+        return []
+    ends = [(item.trajectory.states.min(axis=0), item.trajectory.states.max(axis=0)) for item in items]
+    ranges = []
+    for side in (True, False):
+        own = [each for each, one in zip(ends, expert, strict=True) if one == side]
+        ranges.append((np.min([low for low, _ in own], axis=0), np.max([high for _, high in own], axis=0)))
+    (low, high), (least, most) = ranges
+    apart = (low == high) & (least == most) & (low != least)
+    return [f"cell [{', '.join(map(str, place))}]" for place in np.argwhere(apart).tolist()]
