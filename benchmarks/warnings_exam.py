@@ -1,8 +1,8 @@
 """An exam of the warnings of a fit: data sets at fault, which deserve a certain warning, and sound ones without any.
 
-The sets are in `warning_sets/`. One half, "unseen", is by somebody who did not know the rules of the audit
-(docs/warnings.md); the other, "seen", by somebody who knew them. The rules have since been repaired with both, so
-neither judges them any more. The synthesiser fits each set with 20 calls and holds out a quarter. The verdict on a set:
+The sets are in `warning_sets/`, in three groups of twenty. Group "seen" is by somebody who knew the rules of the audit
+(docs/warnings.md). "unseen" is by somebody who did not, but the rules have been repaired with it since. "fresh" is by
+another one who did not know them, and came after these repairs. The synthesiser fits each set with 20 calls and holds out a quarter. The verdict on a set:
 
     right     at fault, and a warning has an expected code; or sound, and there is no warning
     missed    at fault, and no warning has an expected code
@@ -11,8 +11,8 @@ neither judges them any more. The synthesiser fits each set with 20 calls and ho
 If a fit finds no valid program, its message warns the user, too: the code is "no-program". It is right if a
 set is at fault, and wrong if it is sound. The warning "nothing-held-out" never counts.
 
-    python benchmarks/warnings_exam.py                 # both halves, 40 fits: an hour on a busy core
-    python benchmarks/warnings_exam.py --half seen
+    python benchmarks/warnings_exam.py                 # all groups, 60 fits: an hour on a busy core
+    python benchmarks/warnings_exam.py --group seen
 
 Each result is kept under --out, and an exam that was stopped goes on where it was.
 """
@@ -27,14 +27,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from warning_sets import seen, unseen
+from warning_sets import fresh, seen, unseen
 from warning_sets.kinds import WarningSet
 
 import grace_irl
 from grace_irl.atomic import write_atomically
 from grace_irl.errors import GraceError, InputError
 
-HALVES: dict[str, Callable[[], Iterator[WarningSet]]] = {"seen": seen.sets, "unseen": unseen.sets}
+GROUPS: dict[str, Callable[[], Iterator[WarningSet]]] = {
+    "seen": seen.sets,
+    "unseen": unseen.sets,
+    "fresh": fresh.sets,
+}
 NO_PROGRAM = "no-program"
 """Code of a fit that fails with a message."""
 IGNORED = {"nothing-held-out"}
@@ -79,29 +83,29 @@ def examined(each: WarningSet, folder: Path) -> Row:
     return Row(each.name, expected, tuple(one.code for one in warnings), tuple(one.line for one in warnings))
 
 
-def rows(half: str, out: Path) -> Iterator[Row]:
-    """The results of one half. Those that have a file are not made again."""
-    for each in HALVES[half]():
-        path = out / half / f"{each.name}.json"
+def rows(group: str, out: Path) -> Iterator[Row]:
+    """The results of one group. Those that have a file are not made again."""
+    for each in GROUPS[group]():
+        path = out / group / f"{each.name}.json"
         if path.exists():
             kept = json.loads(path.read_text())
             yield Row(kept["name"], *(tuple(kept[key]) for key in ("expected", "codes", "said")))
             continue
-        row = examined(each, out / half / each.name)
+        row = examined(each, out / group / each.name)
         write_atomically(path, json.dumps(asdict(row), indent=1))
         yield row
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--half", choices=HALVES, help="one half (default: both)")
+    parser.add_argument("--group", choices=GROUPS, help="one group (default: all)")
     parser.add_argument("--out", type=Path, default=Path("out/warnings-exam"), help="where results are kept")
     options = parser.parse_args()
-    for half in [options.half] if options.half else HALVES:
-        (options.out / half).mkdir(parents=True, exist_ok=True)
-        print(f"| {half} | expected | warnings | verdict |\n|---|---|---|---|")
+    for group in [options.group] if options.group else GROUPS:
+        (options.out / group).mkdir(parents=True, exist_ok=True)
+        print(f"| {group} | expected | warnings | verdict |\n|---|---|---|---|")
         found = []
-        for row in rows(half, options.out):
+        for row in rows(group, options.out):
             found.append(row)
             said = row.said[0] if row.codes == (NO_PROGRAM,) else ""
             print(
@@ -111,7 +115,7 @@ def main() -> None:
             )
         faulty, sound = ([row for row in found if bool(row.expected) == fault] for fault in (True, False))
         print(
-            f"{half}: {sum(row.verdict == 'right' for row in faulty)} of {len(faulty)} sets at fault have the right "
+            f"{group}: {sum(row.verdict == 'right' for row in faulty)} of {len(faulty)} sets at fault have the right "
             f"warning, {sum(row.verdict == 'wrong' for row in sound)} of {len(sound)} sound sets have a wrong one",
             flush=True,
         )

@@ -87,7 +87,7 @@ def convert(
     ] = None,
     role: Annotated[str | None, typer.Option(help="Role of every episode: expert or negative.")] = None,
     task: Annotated[str | None, typer.Option(help="Task name of every episode.")] = None,
-    environment: Annotated[str | None, typer.Option("--env", help="Gymnasium id; gives MuJoCo's states their field names.")] = None,
+    environment: Annotated[str | None, typer.Option("--env", help="Gymnasium id; MuJoCo's fields get names.")] = None,
     label: Annotated[str | None, typer.Option(help="Expert states that are goals: all or last.")] = None,
     kind: Kind = None,
     screenshots: Annotated[str, typer.Option(help=SCREENSHOTS)] = "embed",
