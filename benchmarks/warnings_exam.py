@@ -2,7 +2,8 @@
 
 The sets are in `warning_sets/`, in three groups of twenty. Group "seen" is by somebody who knew the rules of the audit
 (docs/warnings.md). "unseen" is by somebody who did not, but the rules have been repaired with it since. "fresh" is by
-another one who did not know them, and came after these repairs. The synthesiser fits each set with 20 calls and holds out a quarter. The verdict on a set:
+another one who did not know them, and came after these repairs. The synthesiser fits each set with 20 calls and holds
+out a quarter. The verdict on a set:
 
     right     at fault, and a warning has an expected code; or sound, and there is no warning
     missed    at fault, and no warning has an expected code

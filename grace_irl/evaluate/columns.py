@@ -30,11 +30,14 @@ class Columns:
             the step of its next state.
         task: `(m,)` index into `tasks`.
         tasks: K task names.
-        share: `(2, K)` weight in the fitness of one state of each task: `share[0]` for negative and `share[1]` for
-            positive states. The weight of a negative state is 1 / (negative states of the task * number of tasks), and
-            positive states are weighted likewise. With the discriminator D, the weighted sum of log D (positive states)
-            and log(1 - D) (negative states) is thus the mean over tasks of GRACE, eq. 4.1. A task without positive or
-            without negative states has weight 0, and the number of tasks does not include the task.
+        share: `(3, K)` weight in the fitness of one state of each task: `share[0]` for negative states, `share[1]` for
+            positive states, and `share[2]` for states of swaps. The weight of a negative state is
+            1 / (negative states of the task * number of tasks), and positive states are weighted likewise. With the
+            discriminator D, the weighted sum of log D (positive states) and log(1 - D) (negative states) is thus the
+            mean over tasks of GRACE, eq. 4.1. In a task with swaps, all swaps together weigh as much as all other
+            negative states together, and each of these two classes has half the weight of the positive states. A task
+            without positive or without negative states has weight 0, and the number of tasks does not include the task.
+        swapped: `(m,)` True for swaps, experts' trajectories with another expert's instruction; None without any.
     """
 
     positive: Marks
@@ -44,18 +47,26 @@ class Columns:
     task: NDArray[np.int64]
     tasks: tuple[str, ...]
     share: Floats
+    swapped: Marks | None = None
 
     def groups(self) -> Iterator[tuple[Marks, float, float]]:
-        """Split the rows into groups with equal task and label. Omit groups that are empty or have weight 0.
+        """Split the rows into groups with equal task and class. Omit groups that are empty or have weight 0.
+
+        The classes are positive states, negative states, and states of swaps.
 
         Yields:
             Three values for each group: mask of its rows `(n,)`, sign (+1 positive, -1 negative), weight of one row.
         """
         row_task = np.repeat(self.task, self.lengths) if len(self.tasks) > 1 else None
+        negative, swaps = ~self.positive, None
+        if self.swapped is not None:
+            swaps = self.row_mask(self.swapped)
+            negative &= ~swaps
         for number in range(len(self.tasks)):
-            for side, sign in ((1, 1.0), (0, -1.0)):
-                weight = float(self.share[side, number])
-                mask = self.positive if side else ~self.positive
+            for side, sign, rows in ((1, 1.0, self.positive), (0, -1.0, negative), (2, -1.0, swaps)):
+                if rows is None:
+                    continue
+                weight, mask = float(self.share[side, number]), rows
                 if row_task is not None:
                     mask = mask & (row_task == number)
                 if weight > 0 and mask.any():
@@ -71,17 +82,18 @@ class Columns:
         mask = self.row_mask(items)
         log_pi = None if self.log_pi is None else self.log_pi[mask]
         positive, lengths, task = self.positive[mask], self.lengths[items], self.task[items]
-        return replace(self, positive=positive, log_pi=log_pi, lengths=lengths, task=task)
+        swapped = None if self.swapped is None else self.swapped[items]
+        return replace(self, positive=positive, log_pi=log_pi, lengths=lengths, task=task, swapped=swapped)
 
     def of_task(self, number: int) -> Columns | None:
         """The rows of one task, with weights as if there were no other task.
 
         The result is None if the task lacks positive or negative states.
         """
-        if self.share[0, number] == 0:
+        if self.share[1, number] == 0:
             return None
         whole = np.zeros_like(self.share)
-        whole[:, number] = self.share[:, number] * np.count_nonzero(self.share[0])
+        whole[:, number] = self.share[:, number] * np.count_nonzero(self.share[1])
         return replace(self.of_items(self.task == number), share=whole)
 
     def place(self, row: int) -> tuple[int, int]:
@@ -91,20 +103,25 @@ class Columns:
         return item, row - int(ends[item] - self.lengths[item]) + self.first_step
 
 
-def shares(positives: NDArray[np.int64], negatives: NDArray[np.int64]) -> Floats | None:
-    """`(2, K)` weights of one negative and of one positive state per task (`Columns.share`).
+def shares(
+    positives: NDArray[np.int64], negatives: NDArray[np.int64], swaps: NDArray[np.int64] | None = None
+) -> Floats | None:
+    """`(3, K)` weights of one negative state, one positive state and one state of a swap per task (`Columns.share`).
 
     A task without positive or without negative states has weight 0. The result is None if every task has weight 0.
 
     Args:
-        positives, negatives: `(K,)` number of states per task.
+        positives, negatives, swaps: `(K,)` number of states per task. States of swaps are not among the negative ones.
     """
-    whole = (positives > 0) & (negatives > 0)
+    swaps = np.zeros_like(negatives) if swaps is None else swaps
+    whole = (positives > 0) & (negatives + swaps > 0)
     if not whole.any():
         return None
-    counts = np.stack([negatives, positives]).astype(np.float64)
+    counts = np.stack([negatives, positives, swaps]).astype(np.float64)
+    sides = np.count_nonzero([negatives, swaps], axis=0)
+    classes = np.stack([sides, np.ones_like(sides), sides])
     share = np.zeros_like(counts)
-    share[:, whole] = 1.0 / counts[:, whole] / whole.sum()
+    np.divide(1.0 / whole.sum(), counts * classes, out=share, where=(counts > 0) & whole)
     return share
 
 
@@ -123,8 +140,11 @@ def columns(items: Sequence[Labelled], log_pi: LogPi, *, takes_action: bool) -> 
     task = np.array([number[item.task] for item in items], dtype=np.int64)
     marked = np.array([int(item.positive[first:].sum()) for item in items], dtype=np.int64)
     positives = np.bincount(task, marked, len(tasks)).astype(np.int64)
-    negatives = np.bincount(task, lengths - marked, len(tasks)).astype(np.int64)
-    share = shares(positives, negatives)
+    swapped = np.array([item.demonstration.swapped for item in items], dtype=np.bool_)
+    negatives, swaps = (
+        np.bincount(task, (lengths - marked) * some, len(tasks)).astype(np.int64) for some in (~swapped, swapped)
+    )
+    share = shares(positives, negatives, swaps)
     if share is None:
         return None
     pi = None
@@ -138,6 +158,7 @@ def columns(items: Sequence[Labelled], log_pi: LogPi, *, takes_action: bool) -> 
         task=task,
         tasks=tasks,
         share=share,
+        swapped=swapped if swapped.any() else None,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -66,10 +67,42 @@ def test_tasks_weigh_the_same_whatever_their_size() -> None:
     assert fitness(rewards, rows) == pytest.approx((2 * math.log(0.5) + 2 * math.log(0.75)) / 2)
 
 
+def test_all_swaps_weigh_as_much_as_all_other_negatives() -> None:
+    """Three negative states and one of a swap; the swap alone is paid."""
+    rows = rows_of([True, False, False, False, False])
+    share = shares(np.array([1]), np.array([3]), np.array([1]))
+    assert share is not None
+    swapped = replace(rows, share=share, swapped=np.array([False, False, False, False, True]))
+    rewards = np.array([0.0, 0.0, 0.0, 0.0, math.log(3)])
+    assert fitness(rewards, swapped) == pytest.approx(math.log(0.5) + (math.log(0.5) + math.log(0.25)) / 2)
+    assert fitness(np.zeros(5), swapped) == pytest.approx(2 * math.log(0.5))
+    # Without swaps in a part of the data, and with swaps alone as negatives.
+    assert fitness(np.zeros(4), swapped.of_items(np.array([True, True, True, True, False]))) > 2 * math.log(0.5)
+    alone = shares(np.array([1]), np.array([0]), np.array([4]))
+    assert alone is not None
+    assert alone[:, 0].tolist() == [0.0, 1.0, 0.25]
+    task = swapped.of_task(0)
+    assert task is not None
+    assert fitness(rewards, task) == fitness(rewards, swapped)
+
+
+def test_swaps_are_a_class_of_labelled_trajectories() -> None:
+    items = label(vector_set(), "last").items
+    marked = [
+        replace(item, demonstration=replace(item.demonstration, swapped=True)) if at == len(items) - 1 else item
+        for at, item in enumerate(items)
+    ]
+    assert items[-1].demonstration.role == "negative"
+    found = columns(marked, LogPi(), takes_action=False)
+    assert found is not None
+    weights = [(sign, weight * int(mask.sum())) for mask, sign, weight in found.groups()]
+    assert weights == [(1.0, pytest.approx(1.0)), (-1.0, pytest.approx(0.5)), (-1.0, pytest.approx(0.5))]
+
+
 def test_a_task_with_one_side_weighs_nothing() -> None:
     found = shares(np.array([2, 1]), np.array([4, 0]))
     assert found is not None
-    assert found.tolist() == [[0.25, 0.0], [0.5, 0.0]]
+    assert found.tolist() == [[0.25, 0.0], [0.5, 0.0], [0.0, 0.0]]
     assert shares(np.array([2]), np.array([0])) is None
     rows = rows_of([True, False, True], task=[0, 0, 1])
     assert fitness(np.array([0.0, 0.0, 99.0]), rows) == pytest.approx(2 * math.log(0.5))
