@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from grace_irl.synthesis.grid.meaning import CHANNELS, ENCLOSED, SEVERAL, SHARED, STATIC, Filter
 from grace_irl.synthesis.grid.scene import EVENTS, HALVES, OFFSETS, SIDES, Scene, ThingRows
 
-MISSED = 12.0
+MISSED = 30.0
 """Cost in nats if the event completes in none of a trajectory's goal states. Each missed goal state has an equal share
 of this cost."""
 WRONGLY_HIT = 5.0

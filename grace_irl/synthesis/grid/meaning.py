@@ -155,6 +155,9 @@ class Slots:
         for one, other in (pair for words in said for pair in pairwise(words)):
             before.setdefault(other, set()).update({one} & named.keys())
             after.setdefault(one, set()).update({other} & named.keys())
+        # Nothing follows from the ends of instructions: more may be said there.
+        before.pop("", None)
+        after.pop("", None)
         found = cls(_of_one_feature(before, named), _of_one_feature(after, named))
         places: dict[str, set[Feature | None]] = {}
         for words in said:

@@ -24,6 +24,7 @@ from grace_irl.synthesis.grid.learn import wander
 from grace_irl.synthesis.grid.lexicon import Lexicon, Posterior
 from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Hypothesis, Meanings, Novel, Plan, Slots, summary
 from grace_irl.synthesis.grid.reading import SPOKEN, GridReading
+from grace_irl.synthesis.grid.scene import EVENTS
 from grace_irl.synthesis.grid.search import search, view
 from grace_irl.synthesis.grid.source import write_source
 
@@ -32,6 +33,7 @@ MISS = 0.8
 COINCIDENCE = 0.05
 """If the things at all goals share a code (a number in a grid cell), this may be chance. Programs require the code
 if the probability of this chance is below `COINCIDENCE`."""
+CHANGED = Filter("event", EVENTS.index("changed"))
 NOVEL_TRUST = 0.85
 """Probability that a word outside the training data names a value that no known word names."""
 
@@ -59,7 +61,12 @@ def decide(lexicon: Lexicon, posterior: Posterior, reading: GridReading | None =
         kept = safest(chances, pressure, evidence)
         if kept:
             sure.append((word, tuple(evidence.filters[column] for column in kept)))
-        if best >= 0 and evidence.filters[best] != SEVERAL and kept != (best,) and _credible(word, reading, said):
+        if (
+            best >= 0
+            and evidence.filters[best] != SEVERAL
+            and kept != (best,)
+            and _credible(word, reading, posterior, said)
+        ):
             guesses.append((word, (evidence.filters[best],)))
     columns = {*reading.constants.values(), *shared_constants(lexicon, reading)}
     constants = tuple(sorted(evidence.filters[column] for column in columns))
@@ -67,10 +74,19 @@ def decide(lexicon: Lexicon, posterior: Posterior, reading: GridReading | None =
     return Hypothesis(lexicon.plan, constants, tuple(sure), tuple(guesses), novel, lexicon.between, slots)
 
 
-def _credible(word: str, reading: GridReading, said: set[str]) -> bool:
-    """Whether a goal state shows what a word may mean, or no word of the experts (`said`) has the same meaning."""
-    column = reading.meanings.get(word)
-    return word in said or not any(other in said and reading.meanings[other] == column for other in reading.meanings)
+def _credible(word: str, reading: GridReading, posterior: Posterior, said: set[str]) -> bool:
+    """Whether a reading's meaning of a word may be a guess.
+
+    Either an expert's instruction has the word (`said`), so that goal states show its meaning. Or the meaning is at
+    least twice as likely as every other one, and no word of the experts has it.
+    """
+    column = reading.meanings.get(word, -1)
+    if word in said:
+        return True
+    taken = any(other in said and reading.meanings[other] == column for other in reading.meanings)
+    chances = posterior.words[word]
+    others = [chance for other, chance in chances.items() if other not in (-1, column)]
+    return not taken and chances.get(column, 0.0) >= 2 * max(others, default=0.0)
 
 
 def words_of_experts(evidence: GridEvidence) -> set[str]:
@@ -93,8 +109,9 @@ def shared_constants(lexicon: Lexicon, reading: GridReading) -> list[int]:
     """Indices of filters on codes that the things at all goals pass, unless this may be chance (`COINCIDENCE`).
 
     For example, the event "changed" includes doors that open and doors that close. If doors open at all goals, the
-    filter on the code of an open door excludes doors that close, even if no demonstration shows a closing door. A
-    filter applies to every step of an instruction. So a filter is left out if the thing of an earlier step fails it,
+    filter on the code of an open door excludes doors that close, even if no demonstration shows a closing door. The
+    codes of things to which other events happen do not follow from the event, so the event must be "changed". A filter
+    applies to every step of an instruction. So a filter is left out if the thing of an earlier step fails it,
     because the program would then miss a goal.
     """
     evidence = lexicon.evidence
@@ -105,7 +122,8 @@ def shared_constants(lexicon: Lexicon, reading: GridReading) -> list[int]:
         at_goal, elsewhere = evidence.split_rows(i, lexicon.stages(reading, i), positive)
         goals += [at_goal] if len(at_goal) else []
         others.append(elsewhere)
-    if not goals or lexicon.plan.beside:
+    changes = evidence.filters[reading.constants["event"]] == CHANGED
+    if not goals or not changes or lexicon.plan.beside:
         return []
     rest = np.concatenate(others)
     found: list[int] = []
@@ -319,7 +337,11 @@ class GridSketcher:
             return replace(weighed, guesses=(), novel="ignore")
         filters = found.lexicon.evidence.filters
         known, sure = words_of_experts(found.lexicon.evidence), dict(weighed.meanings)
-        kept = [word for word in one.reading.meanings if word in sure or _credible(word, one.reading, known)]
+        kept = [
+            word
+            for word in one.reading.meanings
+            if word in sure or _credible(word, one.reading, found.posterior, known)
+        ]
         said = {word: (filters[one.reading.meanings[word]],) for word in kept}
         spoken = tuple(sorted((word, fs) for word, fs in said.items() if fs[0].feature != "count"))
         novel: Novel = "require" if weighed.novel != "ignore" else "ignore"

@@ -28,21 +28,20 @@ NAMED: dict[str, Feature] = {
             {},
         ),  # "nice" has no meaning
         (["on left", "on red", "red on", "blue on"], {"on": "channel 1"}, {}),
-        (["ball", "key"], {"": "channel 0"}, {"": "channel 0"}),
+        (["ball", "key"], {}, {}),  # an instruction's end is no slot
         ([], {}, {}),
     ],
 )
 def test_slots(texts: list[str], before: dict[str, str], after: dict[str, str]) -> None:
     found = Slots.of([tuple(text.split()) for text in texts], NAMED)
-    assert {word: feature for word, feature in found.before if word} == {w: f for w, f in before.items() if w}
-    assert {word: feature for word, feature in found.after if word} == {w: f for w, f in after.items() if w}
+    assert (dict(found.before), dict(found.after)) == (before, after)
 
 
 def test_known_words_that_stand_in_slots_alone() -> None:
-    """ "green" is only where colours are, "grey" where kinds are, at the end; "the" is also elsewhere."""
+    """ "green" is only where colours are; "the" is also elsewhere, and "grey" in no slot."""
     texts = ["the red ball", "the blue ball", "the green ball", "green ball", "go to the red key", "go to grey"]
     found = Slots.of([tuple(text.split()) for text in texts], NAMED)
-    assert found.unnamed == (("green", "channel 1"), ("grey", "channel 0"))
+    assert found.unnamed == (("green", "channel 1"),)
 
 
 SLOTS = Slots((("mip", "channel 1"), ("tro", "channel 1")), (("gax", "channel 0"),))
@@ -57,6 +56,7 @@ WORDS = (("gax", (RED,)), ("mip", (BALL,)), ("tro", (KEY,)))
         ("qux tro", 0.0, 0.0),  # it is no key either
         ("gax qux", 0.0, 0.5),  # a kind that is neither ball nor key
         ("mip qux", 1.0, 1.0),  # no slot says what it names, and nothing here is new
+        ("qux mip gax", 1.0, 1.0),  # its colour is said already
         ("zek mip", 1.0, 1.0),  # a known word
     ],
 )
