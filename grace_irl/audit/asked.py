@@ -1,13 +1,13 @@
-"""What the states say about instructions, where no simulator can judge.
+"""Observations of states that excuse a reward for ignoring the text of instructions, if no simulator can judge.
 
-A reward that ignores the text of an instruction is not always wrong. Three observations excuse it:
+Such a reward is not always wrong. Each of three observations excuses the reward:
 
-- Goals of experts look alike under all instructions: several wordings of one task, or places relative to the named
-  thing.
-- Negatives end where other instructions lead, and hardly ever where their own leads, and the reward pays none of them.
-  So it knows what is asked from something other than the text.
-- The first states say what is asked, such as the goal's place or its colour, and the reward pays hardly any goal once
-  these fields are shuffled.
+- The goals of experts look alike under all instructions. Either the instructions are wordings of one task, or the
+  states give places relative to the thing that the instruction names.
+- Negatives end like goals of other instructions, and less often like goals of their own instruction than chance allows.
+  The reward pays at most a tenth of these negatives. So something other than the text tells the reward what to pay.
+- Fields of the first states show what the instruction says, such as the place or the colour of the goal. If these
+  fields are shuffled, the reward pays at most half of the goals. So the reward reads these fields instead of the text.
 """
 
 from __future__ import annotations
@@ -31,39 +31,41 @@ Floats = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 
 LEAST = 16
-"""Minimum number of different expert episodes. With fewer, nothing is said."""
+"""Minimum number of different expert episodes. With fewer, nothing excuses a reward."""
 MOST = 500
-"""Maximum number of episodes of a side that are looked at."""
+"""Maximum number of episodes of a side. Further episodes are not read."""
 OCCURRENCES = 3
-"""Minimum number of experts whose instruction has a word, and minimum number of those whose instruction lacks it."""
+"""Minimum number of experts with a word in their instruction, and of experts without the word in theirs."""
 PAIRED = 40
-"""Maximum number of features whose differences are features, too."""
+"""Maximum number of columns. With more, differences between two columns are no features."""
 DRAWS = 400
-"""Number of times that instructions are dealt anew to find out what chance does."""
+"""Number of random permutations of the instructions, by which results of chance are estimated."""
 CHANCE = 0.01
-"""Probability of the chance results that are ruled out."""
+"""Significance level: share of the permutations that may give a result as extreme as the observed one."""
 USED = 12
 """Maximum number of features by which goals of different instructions are told apart."""
 TOLD = 0.75
-"""Minimum share of a field's variance that instructions explain, if the field says what is asked."""
+"""Minimum share of a field's variance that the words explain, if the field shows what the instruction says.
+
+It is also the minimum share of goals whose nearest goal has the same instruction."""
 EXACT = 1e-6
-"""Share of a field's variance up to which other fields explain the field exactly."""
+"""Maximum unexplained share of a field's variance, if other fields explain the field exactly."""
 WRONG = 0.1
-"""Share of negative episodes with another task's goal that a reward may pay."""
+"""Maximum share that an excused reward pays of the negatives that end like a goal."""
 
 
 def words_of(text: str) -> frozenset[str]:
-    """The words of an instruction, without capitals and punctuation."""
+    """The words of an instruction, in lower case and without punctuation."""
     return frozenset(WORD.findall(text.casefold()))
 
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """The states of demonstrations beside their instructions.
+    """The states of demonstrations, compared with the instructions.
 
     Attributes:
         subject: the program under audit, with its data.
-        experts, negatives: different episodes.
+        experts, negatives: episodes with and without positive states. No two episodes are equal.
     """
 
     subject: Subject
@@ -72,24 +74,28 @@ class Asked:
 
     @classmethod
     def of(cls, subject: Subject) -> Asked:
-        """The episodes of a problem, each once, `MOST` a side at most."""
+        """The episodes of a problem, each once, and at most `MOST` of a side."""
         items = list({item.trajectory.digest: item for item in subject.problem.items}.values())
         sides = (tuple(item for item in items if item.positive.any() == side)[:MOST] for side in (True, False))
         return cls(subject, *sides)
 
     @property
     def known(self) -> bool:
-        """Whether anything can be said: there are enough experts, and words that some of their instructions share."""
+        """Whether the states can be compared with the instructions.
+
+        States must be vectors or records with a feature that varies. There must be `LEAST` experts, and a word that
+        some of their instructions have and others lack.
+        """
         kind = self.subject.problem.metadata.kind
         return kind in NAMES and len(self.experts) >= LEAST and bool(self._words) and bool(self._features[1])
 
     @cached_property
     def telling(self) -> frozenset[str]:
-        """The words on which the goals of experts depend; needs `known`."""
+        """The words with which features of the experts' goals correlate more than by chance; needs `known`."""
         return frozenset(self._words[n] for n in np.flatnonzero((self._links > self._by_chance).any(axis=1)))
 
     def excused(self) -> bool:
-        """Whether the reward need not read the text.
+        """Whether an observation excuses the reward for ignoring the text.
 
         Raises:
             ProgramFailedError: the program fails on shuffled states.
@@ -98,7 +104,10 @@ class Asked:
 
     @cached_property
     def _words(self) -> list[str]:
-        """Words that some instructions of experts have and others lack. Of words that go together, one is kept."""
+        """Words that some instructions of experts have and others lack.
+
+        Of several words that the same instructions have, the list holds the first in order.
+        """
         texts = [words_of(item.trajectory.extra_info) for item in self.experts]
         columns: dict[tuple[bool, ...], str] = {}
         for word in sorted(frozenset().union(*texts)):
@@ -109,9 +118,11 @@ class Asked:
 
     @cached_property
     def _features(self) -> tuple[Floats, list[tuple[int, ...]]]:
-        """Features of the goals of experts and of the ends of negatives, one row each, and the columns of each feature.
+        """Features of the goals of experts and of the ends of negatives, with the columns that each feature comes from.
 
-        A feature is a column of `_numbers`, or how far two columns are apart. Constant ones are left out.
+        A feature is a column of `_numbers`, or the absolute difference of two columns. Features that are constant over
+        the experts are left out. The features have one row for each expert, then one for each negative. The row is of
+        the last goal state or the last state; with label rule "all", it is the mean over all states.
         """
         rows = [_numbers(item, self._texts) for item in (*self.experts, *self.negatives)]
         if self.subject.problem.rule == "all":
@@ -130,7 +141,7 @@ class Asked:
 
     @cached_property
     def _texts(self) -> dict[str, list[bytes]]:
-        """The texts of each text part of a record, at most 20 each."""
+        """The different texts of each text part of a record. A part with more than 20 texts is left out."""
         found: dict[str, set[bytes]] = {}
         for item in (*self.experts, *self.negatives):
             for name, array in item.trajectory.state_kind.parts(item.trajectory.states).items():
@@ -140,7 +151,7 @@ class Asked:
 
     @cached_property
     def _marks(self) -> Floats:
-        """Standardised columns of the words, `(words, experts)`."""
+        """For each word, whether the instruction of each expert has the word, standardised; `(words, experts)`."""
         texts = [words_of(item.trajectory.extra_info) for item in self.experts]
         marks = np.array([[word in text for text in texts] for word in self._words], dtype=np.float64)
         return _standard(marks.T).T
@@ -151,12 +162,12 @@ class Asked:
 
     @cached_property
     def _links(self) -> Floats:
-        """Rank correlation of each word with each feature of the goals, without its sign."""
+        """Absolute rank correlation of each word with each feature of the goals."""
         return np.asarray(np.abs(self._marks @ self._ranks) / len(self.experts))
 
     @cached_property
     def _by_chance(self) -> float:
-        """The largest correlation that chance brings, if instructions are dealt anew."""
+        """The correlation that the largest one exceeds in a share `CHANCE` of random permutations of instructions."""
         rng = np.random.default_rng(0)
         order = range(DRAWS)
         drawn = [np.abs(self._marks[:, rng.permutation(len(self.experts))] @ self._ranks).max() for _ in order]
@@ -167,9 +178,10 @@ class Asked:
 
     @property
     def _shown(self) -> list[int]:
-        """The features by which goals of different instructions are told apart, without fields that say what is asked.
+        """The features by which goals of different instructions are told apart, at most `USED`.
 
-        They are numbers of a state if there are such, and else distances between two numbers.
+        They are single columns if any single column qualifies, and otherwise differences of two columns. Columns that
+        show in the first state what the instruction says do not qualify.
         """
         links, owners = self._links.max(axis=0), self._features[1]
         strongest = np.argsort(-links, kind="stable")
@@ -178,7 +190,7 @@ class Asked:
 
     @cached_property
     def _saying(self) -> set[int]:
-        """Columns of the first states that say what is asked."""
+        """Columns that show in the first state what the instruction says."""
         items = (*self.experts, *self.negatives)
         rows = np.stack([_numbers(item, self._texts)[0] for item in items])
         texts = [words_of(item.trajectory.extra_info) for item in items]
@@ -186,7 +198,10 @@ class Asked:
         return _explained(rows, marks)
 
     def _tested(self) -> bool:
-        """Whether negatives do what other instructions ask for, and hardly ever what their own asks for, unpaid."""
+        """Whether negatives do what other instructions ask for, and the reward hardly ever pays these negatives.
+
+        They must do what their own instruction asks for less often than chance allows.
+        """
         groups = [self._group(item) for item in self.experts]
         negatives = [n for n, item in enumerate(self.negatives) if self._group(item) in groups]
         if not negatives:
@@ -216,7 +231,7 @@ class Asked:
         return bool(paid.mean() > 0.5) if self.subject.problem.rule == "all" else bool(paid.any())
 
     def _told(self) -> bool:
-        """Whether fields of the first state say what is asked, and the reward needs them."""
+        """Whether fields show in the first state what the instruction says, and the reward needs these fields."""
         told = self._saying
         if not told:
             return False
@@ -233,7 +248,7 @@ class Asked:
 
 
 def _numbers(item: Labelled, texts: dict[str, list[bytes]]) -> Floats:
-    """The numbers of each state, and for each text of a part whether the state has it."""
+    """A row for each state: its numbers, then 1 or 0 for each known text, as the state has the text or not."""
     kind, states = item.trajectory.state_kind, item.trajectory.states
     numbers = kind.numbers(states)
     columns = [np.zeros((len(states), 0)) if numbers is None else numbers]
@@ -251,7 +266,14 @@ def _agreement(one: Sequence[object], other: Sequence[object]) -> int:
 
 
 def _explained(rows: Floats, marks: Floats) -> set[int]:
-    """Columns that words explain: by themselves, or together with the other columns, but not these alone."""
+    """Columns that the words explain, alone or together with the other columns.
+
+    A column that the other columns explain exactly without the words does not count.
+
+    Args:
+        rows: `(m, n)` columns of m first states.
+        marks: `(m, k)` 1 if an episode's instruction has a word, else 0.
+    """
     spreads = rows.var(axis=0)
     varied = [number for number, spread in enumerate(spreads) if spread > 0]
     alone = {number for number in varied if _error(marks, rows[:, number]) <= (1 - TOLD) * spreads[number]}
@@ -269,7 +291,7 @@ def _explained(rows: Floats, marks: Floats) -> set[int]:
 
 
 def _error(columns: Floats, wanted: Floats) -> float:
-    """Mean square error of a linear prediction, each row from all other rows."""
+    """Leave-one-out mean square error of a linear prediction: all other rows predict each row."""
     design = np.column_stack([np.ones(len(wanted)), columns])
     inverse = np.linalg.pinv(design)
     leverage = np.minimum(np.einsum("rc,cr->r", design, inverse), 1 - 1e-6)

@@ -1,9 +1,9 @@
-"""The audit of a reward: where it may be wrong, as warnings with advice.
+"""The audit of a reward: warnings that say where the reward may be wrong, with advice.
 
-The audit looks at the demonstrations, at the reward's figures and at its source. It also runs the program on changed
-copies of the demonstrations: with other instructions (`grace_irl.audit.contrast`) and with shuffled states
-(`grace_irl.audit.shuffling`). Faults that the data show by themselves are in `grace_irl.audit.sides`. True rewards of
-the environment have no part in it.
+The audit reads the demonstrations, the metrics of the reward and the source of the program. The audit also runs the
+program on changed copies of the demonstrations: with other instructions (`grace_irl.audit.contrast`) and with shuffled
+states (`grace_irl.audit.shuffling`). `grace_irl.audit.sides` finds faults that the data show without a reward. The
+audit does not use the true rewards of the environment.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from grace_irl.audit.warning import Audit
 
 
 def audit(subject: Subject) -> Audit:
-    """Examine a reward."""
+    """Examine a reward. A warning of `sides` is left out if `cues` has one with the same code."""
     found, of_instructions = instructions.examine(subject)
     used = list(cues.of_cues(subject))
     warnings = (

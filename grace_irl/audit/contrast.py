@@ -1,7 +1,8 @@
 """Contrast: whether a reward follows the instruction, measured by exchanging the instructions of expert episodes.
 
-An expert's goal should no longer be paid if the episode gets the instruction of another expert. This holds only if the
-episode does not fulfil the other instruction as well. A simulator can tell; without one, the exchange is doubtful.
+A *swap* is an expert episode with another instruction. Under the other instruction, the reward should no longer pay the
+episode's goal, unless the episode fulfils the other instruction as well. A simulator can decide whether the episode
+does. Without a simulator, the swap is doubtful.
 """
 
 from __future__ import annotations
@@ -18,17 +19,20 @@ from grace_irl.evaluate.episodes import share
 from grace_irl.evaluate.separation import Measurement
 
 RunProgram = Callable[[Sequence[Trajectory]], Sequence[NDArray[np.float64]]]
-"""A function from trajectories to the rewards of a program along each, `(T+1,)`."""
+"""A function that runs a program on trajectories. It returns the rewards along each trajectory, `(T+1,)`."""
 
 Judge = Callable[[Trajectory, Sequence[str], int], Sequence[bool | None]]
-"""A function that says of each instruction whether an episode fulfils it at a state or before; None if it cannot tell.
+"""A function that decides for each instruction whether an episode fulfils the instruction by a given state.
 
-Its arguments are the episode, the instructions and the index of the state."""
+Its arguments are the episode, the instructions and the index of the state. A result is None if the function cannot
+decide."""
 
 MOST_INSTRUCTIONS = 12
 """Maximum number of other instructions that an episode gets."""
 MOST_STATES = 10_000
-"""Maximum number of states on which a program runs for the swaps of one kind. Episodes beyond it are left out."""
+"""Maximum number of states on which a program runs for swaps of whole instructions, and again for swaps of words.
+
+Episodes beyond the maximum are left out, but never the first one."""
 EXCHANGED = 5
 """Maximum number of other words that replace a word."""
 
@@ -40,7 +44,7 @@ class Swap:
     Attributes:
         item: the episode, with its own instruction.
         instruction: the other instruction.
-        fulfilled: whether the episode fulfils the other instruction, too; None if this is doubtful.
+        fulfilled: whether the episode fulfils the other instruction as well; None if nothing can decide.
         paid: whether the reward pays a goal of the episode under the other instruction.
     """
 
@@ -51,7 +55,7 @@ class Swap:
 
     @property
     def word(self) -> str:
-        """The first word of the episode's own instruction that the other instruction lacks at its place."""
+        """The first word of the own instruction that differs from the other's word at the same place; "" if none."""
         pairs = zip(self.item.trajectory.extra_info.split(), self.instruction.split(), strict=False)
         return next((own for own, other in pairs if own != other), "")
 
@@ -61,14 +65,14 @@ class Contrast:
     """The result of giving expert episodes the instructions of other experts.
 
     Attributes:
-        unpaid: share of the swaps under which an expert's goal is no longer paid, as the mean over experts; None if no
-            swap counts. A swap counts if a simulator says that the episode does not fulfil the other instruction.
+        unpaid: share of an expert's swaps in which the goal is no longer paid, as the mean over experts; None if no
+            swap counts. A swap counts if a simulator decides that the episode does not fulfil the other instruction.
         experts: number of expert episodes with a swap that counts.
         swaps: number of swaps that count.
-        doubtful: number of swaps of which no simulator says whether they count.
-        doubtful_paid: number of doubtful swaps under which the goal is still paid.
-        ignored: words that can be replaced by others without effect: in all their swaps, of three or more experts, the
-            goal is still paid.
+        doubtful: number of swaps for which no simulator can decide whether they count.
+        doubtful_paid: number of doubtful swaps in which the goal is still paid.
+        ignored: words without effect. At least three experts have a swap that replaces the word, and in all these swaps
+            the goal is still paid. Swaps do not count if the episode fulfils the new instruction.
     """
 
     unpaid: Measurement | None
@@ -82,19 +86,21 @@ class Contrast:
     def line(self) -> str:
         """The contrast as one line for the terminal."""
         if self.unpaid is None:
-            still = f", under {self.doubtful_paid} of them the goal is still paid" if self.doubtful else ""
-            return f"contrast: unknown; no simulator can judge the swaps of instructions ({self.doubtful}{still})"
-        left = f"; {self.doubtful} doubtful ones left out" if self.doubtful else ""
+            if not self.doubtful:
+                return "contrast: unknown; no expert was examined with an instruction that the episode does not fulfil"
+            still = f"in {self.doubtful_paid} of these swaps, the goal is still paid"
+            return f"contrast: unknown; no simulator can judge {self.doubtful} swaps of instructions ({still})"
+        left = f"; {self.doubtful} doubtful swaps left out" if self.doubtful else ""
         return (
-            f"contrast: {self.unpaid} of the goals are no longer paid under another expert's instruction "
+            f"contrast: {self.unpaid} of the swaps of instructions leave a goal unpaid "
             f"({self.experts} experts, {self.swaps} swaps{left})"
         )
 
 
 def by_instruction(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]]:
-    """For each task and instruction of an expert, instructions of the task's other experts.
+    """For each task and instruction of an expert, other instructions of the task's experts.
 
-    If there are many, `MOST_INSTRUCTIONS` are drawn evenly from the sorted ones.
+    At most `MOST_INSTRUCTIONS` are taken, at equal steps through the sorted instructions.
     """
     by_task: dict[str, set[str]] = {}
     for item in items:
@@ -104,17 +110,17 @@ def by_instruction(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]
     for task, texts in by_task.items():
         ordered = sorted(texts)
         for place, own in enumerate(ordered):
-            rest = ordered[place + 1 :] + ordered[:place]  # from the own text on, so that all are drawn equally often
+            rest = ordered[place + 1 :] + ordered[:place]  # starts after the own text, so no text is preferred
             step = -(-len(rest) // MOST_INSTRUCTIONS) or 1
             found[task, own] = rest[::step]
     return found
 
 
 def by_word(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]]:
-    """For each task and instruction of an expert, copies of the instruction with one word exchanged.
+    """For each task and instruction, copies of the instruction with one word replaced.
 
-    A word is exchanged for words that other instructions of the task have at its place, after the same word or before
-    the same word. Each word is exchanged for at most `EXCHANGED` others.
+    Another word may replace a word if instructions of the task have this other word after the same preceding word, and
+    before the same following word. At most `EXCHANGED` other words replace a word.
     """
     by_task: dict[str, set[tuple[str, ...]]] = {}
     for item in items:
@@ -137,7 +143,7 @@ def by_word(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]]:
 
 
 def _windows(words: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
-    """Each word with the word before it and the word after it; "" at the ends."""
+    """Triples of the preceding word, the word and the following word; "" stands for a word beyond an end."""
     return zip(("", *words[:-1]), words, (*words[1:], ""), strict=True)
 
 
@@ -149,15 +155,15 @@ def swaps(
     judge: Judge | None,
     least: float = 0.0,
 ) -> list[Swap]:
-    """Give expert episodes other instructions, and see which goals are still paid.
+    """Give expert episodes other instructions, and determine which goals the reward still pays.
 
     Args:
         experts: expert episodes whose goals are paid under their own instruction.
         instructions: the other instructions by task and own instruction (`by_instruction`, `by_word`).
         threshold: reward above which a state is paid.
         run: function that runs the program.
-        judge: function that says which other instructions an episode fulfils; None without a simulator.
-        least: share of an expert's positive states of which more must be paid, so that its goal is paid.
+        judge: function that decides which other instructions an episode fulfils; None without a simulator.
+        least: a goal counts as paid if the reward pays more than this share of the expert's positive states.
     """
     chosen: list[tuple[Labelled, list[str]]] = []
     states = 0
@@ -181,7 +187,7 @@ def swaps(
 
 
 def contrast(exchanged: Sequence[Swap], words: Sequence[Swap]) -> Contrast:
-    """Summarise swaps.
+    """Compute the contrast from swaps.
 
     Args:
         exchanged: swaps of whole instructions.
@@ -208,5 +214,5 @@ def contrast(exchanged: Sequence[Swap], words: Sequence[Swap]) -> Contrast:
 
 
 def _without_effect(made: Sequence[Swap]) -> bool:
-    """Whether a word can be replaced in three or more experts, and their goals are still paid each time."""
+    """Whether these swaps of a word are of three or more experts, and the goal is still paid in each swap."""
     return len({swap.item for swap in made}) > 2 and all(swap.paid for swap in made)

@@ -1,4 +1,4 @@
-"""Copies: episodes that are one recording, exactly or but for noise."""
+"""Copies: episodes of one recording, which are equal or differ only by noise."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from grace_irl.demos.labels import Labelled
 NEAR = 0.05
 """Maximum difference between states of copies, as a share of each field's standard deviation."""
 MOST = 1_000
-"""Maximum number of episodes that are searched for copies with noise."""
+"""Maximum number of episodes in a set that is searched for copies with noise."""
 
 
 def recordings(items: Sequence[Labelled]) -> list[int]:
-    """The number of each episode's recording.
+    """The recording that each episode comes from, as a number.
 
-    Episodes of one recording have one instruction and are equal, actions included. Or they are as long,
-    have the same texts, and none of their numbers differs by more than noise.
+    Two episodes come from one recording if their states, actions and instructions are equal. Vectors and records may
+    also differ by noise: then the episodes have the same length, instruction and texts, and no number of a state
+    differs by more than `NEAR`. Their actions may differ. More than `MOST` episodes are compared for equality only.
     """
     found: dict[str, int] = {}
     for item in items:

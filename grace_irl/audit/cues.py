@@ -1,4 +1,4 @@
-"""Warnings about cues: properties other than behaviour by which a reward tells experts from negatives."""
+"""Warnings about cues. A cue is no behaviour, and yet a reward tells experts from negatives by the cue."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grace_irl.audit.warning import RewardWarning
 from grace_irl.demos.labels import Labelled, Problem
 
 MOST_STATES = 10_000
-"""Maximum number of states that are shuffled. Episodes beyond it are left out."""
+"""Maximum number of states that are shuffled. Episodes beyond the maximum are left out."""
 NAMED = 8
 """Maximum number of features that a warning names."""
 
@@ -21,7 +21,8 @@ def of_cues(subject: Subject) -> Iterator[RewardWarning]:
     items = _sample(subject.problem)
     real = balanced([subject.values(item) for item in items], items, subject.threshold)
     found = suspects(items, subject.problem.metadata.fields)
-    # A clock that starts at another hour on each side hardly changes within an episode, so clocks are asked first.
+    # A clock that starts at another hour on each side also hardly changes within an episode. Clocks come first, so that
+    # the warning calls it a clock.
     asked = (("time", ()), ("clock", found.clocks), ("constants", found.constants), ("constant-field", found.fixed))
     for seed, (code, kept) in enumerate(asked):
         if code != "time" and not kept:
@@ -39,11 +40,11 @@ def of_cues(subject: Subject) -> Iterator[RewardWarning]:
 def _warning(code: str, named: str) -> RewardWarning:
     said = {
         "time": (
-            "by the step, the length or the instruction of an episode, and not by what states show",
+            "by the step, the length or the instruction of an episode, and not by what the states show",
             "bring negative episodes of the same lengths and with the same instructions",
         ),
         "clock": (
-            f"by the clock in {named}, and not by what else states show",
+            f"by the clock in {named}, and not by the rest of the states",
             "leave the clock out of the states, or bring negative episodes of the same lengths",
         ),
         "constants": (
@@ -61,10 +62,10 @@ def _warning(code: str, named: str) -> RewardWarning:
 
 
 def _sample(problem: Problem) -> list[Labelled]:
-    """Training episodes with and without positive states in turn.
+    """Training episodes, alternately one with positive states and one without.
 
-    They have at most `MOST_STATES` states, not counting the first two episodes. Without negative trajectories, all
-    episodes have positive states.
+    An episode is left out if it brings the number of states above `MOST_STATES`. The first episode of each side always
+    stays. Without negative trajectories, all episodes have positive states.
     """
     sides = [[item for item in problem.train if item.positive.any() == positive] for positive in (True, False)]
     chosen: list[Labelled] = []

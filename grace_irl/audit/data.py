@@ -1,4 +1,4 @@
-"""Warnings about the demonstrations: too few, alike on both sides, or pictures."""
+"""Warnings about demonstrations: few episodes, the same episode on both sides, or states that are pictures."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from grace_irl.audit.warning import RewardWarning
 from grace_irl.demos.labels import Labelled
 
 FEW = 5
-"""Number of held-out episodes of a side below which there is a warning."""
+"""Minimum number of held-out episodes of a side. With fewer, there is a warning."""
 PIXELS = 256
-"""Number of numbers in a state from which the state may be a picture."""
+"""Minimum number of numbers in a picture of any shape."""
 SHADES = 64
-"""Number of different values from which a state may be a picture. Codes of grids have fewer."""
+"""Minimum number of different values in pictures. The codes of grids have fewer."""
 SMALL = 64
-"""Number of numbers from which they may be a small picture, if they are a square with lines."""
+"""Minimum number of numbers in a small picture, which must be a square with lines."""
 LINES = 0.2
-"""Correlation of numbers one line apart, from which there are lines."""
+"""Minimum correlation of numbers one line apart, in a picture with lines."""
 SMOOTH = 0.8
-"""Correlation of neighbours from which numbers may be a scan."""
+"""Minimum correlation of neighbouring numbers in a scan."""
 LOOKED_AT = 32
-"""Number of states that are searched for pixels."""
+"""Maximum number of episodes whose middle state is searched for pixels."""
 
 
 def of_data(subject: Subject) -> Iterator[RewardWarning]:
@@ -39,14 +39,14 @@ def of_data(subject: Subject) -> Iterator[RewardWarning]:
         yield RewardWarning(
             "no-difference",
             f"{same} negative episode{' is' if same == 1 else 's are'} also among the experts",
-            "check which files are experts and which are negatives (demos inspect)",
+            "check which files hold experts and which hold negatives (demos inspect)",
         )
     if _pictured(items):
         yield RewardWarning(
             "pixels",
-            "the states look like pixels, which the reward reads one by one",
-            "give the things in the picture as numbers, or declare pictures (--kind image) and let a model that sees "
-            "write the programs (--llm-url, --images)",
+            "the states look like pictures, and the reward reads single pixels",
+            "describe the things in the picture by numbers, or declare pictures (--kind image) and let a model that "
+            "can see pictures write the programs (--llm-url, --images)",
         )
 
 
@@ -55,7 +55,7 @@ def _few(subject: Subject) -> Iterator[RewardWarning]:
     if held_out is None:
         yield RewardWarning(
             "nothing-held-out",
-            "no episode was held out, so the figures do not say how well the reward carries over",
+            "no episode was held out, so the figures do not say how good the reward is on new episodes",
             "bring more episodes, or hold some out (--held-out)",
         )
     elif held_out.episodes is not None:
@@ -73,13 +73,13 @@ def _few(subject: Subject) -> Iterator[RewardWarning]:
             yield RewardWarning(
                 "few-episodes",
                 f"only {experts} expert and {negatives} negative episodes are held out (copies are not counted), so "
-                "figures on them are uncertain",
-                "bring more episodes, or hold out a larger share of them (--held-out)",
+                "the held-out figures are uncertain",
+                "bring more episodes, or hold out a larger share of the episodes (--held-out)",
             )
 
 
 def _pictured(items: Sequence[Labelled]) -> bool:
-    """Whether vectors, or a part of records, may be a picture."""
+    """Whether the vectors, or a part of the records, look like pictures."""
     kind = items[0].trajectory.state_kind
     if not (kind.named_fields or kind.has_parts):
         return False
@@ -95,10 +95,11 @@ def _pictured(items: Sequence[Labelled]) -> bool:
 
 
 def _shows(values: NDArray[np.float64]) -> bool:
-    """Whether rows hold pictures: neighbouring numbers from 0 to 255, or from 0 to 1, with many different values.
+    """Whether each row holds a picture: a run of columns with many different values.
 
-    With fewer than `PIXELS` numbers, all are a square whose lines are alike. A scan, such as a lidar's, has neighbours
-    that are alike, but no lines.
+    All values of the run are whole numbers from 0 to 255, or numbers from 0 to 1. A run of fewer than `PIXELS` columns
+    must form a square in which neighbouring lines are alike. A longer run is no picture if it looks like a scan, such
+    as a lidar's: neighbouring numbers are alike, and there are no lines.
     """
     whole = (values == np.round(values)).all(axis=0)
     inside = (values.min(axis=0) >= 0) & ((values.max(axis=0) <= 1) | ((values.max(axis=0) <= 255) & whole))
@@ -116,12 +117,12 @@ def _shows(values: NDArray[np.float64]) -> bool:
 
 
 def _lines(run: NDArray[np.float64], width: int) -> bool:
-    """Whether numbers are more like those one line further than like their neighbours there."""
+    """Whether numbers `width` places apart correlate, and more than numbers two places less or more apart."""
     here = _alike(run, width)
     return here >= LINES and here >= max(_alike(run, width - 2), _alike(run, width + 2)) + LINES / 4
 
 
 def _alike(run: NDArray[np.float64], lag: int) -> float:
-    """Correlation of numbers so many places apart, less their means over states."""
+    """Correlation of numbers `lag` places apart, after each place's mean over the states is subtracted."""
     shifted = run - run.mean(axis=0)
     return float((shifted[:, lag:] * shifted[:, :-lag]).mean() / max(float((shifted**2).mean()), 1e-12))

@@ -1,4 +1,4 @@
-"""Warnings about instructions: rewards that do not follow them, and demonstrations that do not test it."""
+"""Warnings about rewards that do not follow instructions, and about demonstrations that do not test whether they do."""
 
 from __future__ import annotations
 
@@ -15,27 +15,29 @@ from grace_irl.audit.warning import RewardWarning
 from grace_irl.demos.trajectory import Trajectory
 
 WRONG = 0.1
-"""Share of swaps under which a goal is still paid, above which there is a warning."""
+"""Maximum share of swaps in which the goal is still paid. With a larger share, there is a warning."""
 DOUBTFUL = 0.5
-"""The same for doubtful swaps. Up to half of them are fulfilled if there are two tasks in many wordings."""
+"""Maximum share of doubtful swaps in which the goal is still paid. With a larger share, there is a warning.
+
+With two tasks in many wordings, episodes fulfil the other instruction in up to half of the swaps."""
 SHOWN = 0.8
-"""Minimum lower end of the interval of a contrast that makes up for negatives which never come near."""
+"""Minimum lower end of the contrast's interval. From there on, there is no warning about negatives that are far."""
 FAR = 0.1
-"""Share of negatives that would be paid under any instruction, up to which negatives are far from what is paid."""
+"""Maximum share of negatives that come near what is paid, if there is a warning that negatives are far."""
 MOST = 0.5
-"""Share of an expert's states of which more must be paid, if all of them are positive."""
+"""With label rule "all", an expert counts as paid if the reward pays more than this share of its states."""
 NAMED = 8
 """Maximum number of words that a warning names."""
 
-WRONG_GOALS = "bring episodes of a wrong goal (collect --near-miss), or expand the run"
+WRONG_GOALS = "bring episodes with a wrong goal (collect --near-miss), or expand the run"
 NEAR_MISSES = f"add swaps of instructions (--swaps, for BabyAI), {WRONG_GOALS}"
 
 
 def examine(subject: Subject) -> tuple[Contrast | None, list[RewardWarning]]:
-    """Exchange instructions.
+    """Measure the contrast of a reward, and find warnings about instructions.
 
-    The contrast is None if there is nothing to exchange, if the program fails, or with label rule "all", where an
-    episode has no goal that a simulator could judge.
+    The contrast is None if the experts have no instruction or only one, if the program fails, or with label rule "all":
+    there, an episode has no goal that a simulator could judge.
     """
     experts = [item for item in subject.problem.items if item.positive.any()]
     texts = {item.trajectory.extra_info for item in experts}
@@ -46,7 +48,7 @@ def examine(subject: Subject) -> tuple[Contrast | None, list[RewardWarning]]:
     try:
         return _exchanged(subject)
     except ProgramFailedError as error:
-        failed = f"the program fails if an episode has the instruction of another one: {error}"
+        failed = f"the program fails on episodes with another instruction or with shuffled states: {error}"
         return None, [RewardWarning("fails", failed, "choose another program (show lists them), or search longer")]
 
 
@@ -76,31 +78,36 @@ def _one(text: str) -> RewardWarning:
 
 
 def _ignored(found: Contrast, asked: Asked) -> Iterator[RewardWarning]:
-    # No simulator tells whether a word matters. It may, if the goals of experts depend on it.
+    # Without a simulator, a word counts only if the goals of experts depend on the word.
     doubtful = found.unpaid is None and asked.known
     ignored = [word for word in found.ignored if not doubtful or words_of(word) & asked.telling]
     if found.unpaid is not None and found.unpaid.value < 1 - WRONG:
-        still = f"{1 - found.unpaid.value:.0%} of the experts' goals are also paid under instructions"
-        yield RewardWarning("instruction-ignored", f"{still} that they do not fulfil", NEAR_MISSES)
+        still = f"in {1 - found.unpaid.value:.0%} of the swaps, a goal is paid under an instruction"
+        yield RewardWarning("instruction-ignored", f"{still} that its episode does not fulfil", NEAR_MISSES)
     elif found.unpaid is None and found.doubtful_paid > DOUBTFUL * found.doubtful:
-        still = f"in {found.doubtful_paid} of {found.doubtful} cases a goal is still paid under another instruction"
+        still = f"in {found.doubtful_paid} of {found.doubtful} swaps of instructions, an expert's goal is still paid"
         yield RewardWarning(
-            "instruction-ignored", f"{still}, and no simulator tells whether it fulfils that one", NEAR_MISSES
+            "instruction-ignored",
+            f"{still}, and no simulator can judge whether the episode fulfils the other instruction",
+            NEAR_MISSES,
         )
     elif ignored:
         words = ", ".join(map(repr, ignored[:NAMED])) + (", …" if len(ignored) > NAMED else "")
         yield RewardWarning(
             "words-ignored",
-            f"in the instruction, other words in place of {words} change nothing",
-            "check whether these words matter; if they do, bring negative episodes that differ from the task in them",
+            f"the reward still pays the goal if another word replaces {words} in the instruction",
+            "check whether these words matter; if they do, bring negative episodes that would be right if the "
+            "instruction had other words there",
         )
 
 
 def _far(subject: Subject, found: Contrast) -> Iterator[RewardWarning]:
-    """Warn if hardly a negative episode comes near what is paid, and no simulator has shown the contrast.
+    """Warn if hardly any negative episode comes near what is paid, and no contrast shows that the text decides the pay.
 
-    An episode comes near if it would be paid under any instruction, or does with another thing what an instruction asks
-    for. Swaps of a few experts show little: the interval of the contrast counts, and not its value.
+    An episode comes near in one of two ways. The reward pays a state of the episode under its own instruction or under
+    one of at most `MOST_INSTRUCTIONS` instructions of experts. Or the simulator decides that the episode does, with
+    another thing, what one of these instructions asks for. The contrast counts by the lower end of its interval and not
+    by its value, because swaps of few experts show little. Swaps among the negatives rule the warning out.
     """
     if found.unpaid is not None and found.unpaid.low >= SHOWN:
         return
@@ -127,9 +134,9 @@ def _far(subject: Subject, found: Contrast) -> Iterator[RewardWarning]:
         for place, item in enumerate(negatives[:examined])
     )
     if near <= FAR * examined:
-        said = "the negatives never come near what the reward pays: none would be paid under any instruction"
+        said = "no negative comes near what the reward pays: none would be paid under the instructions tried"
         if near:
-            said = f"the negatives hardly ever come near what the reward pays: only {near} of {examined} do"
+            said = f"hardly any negative comes near what the reward pays: only {near} of {examined} negatives do"
         yield RewardWarning("negatives-far", said, WRONG_GOALS)
 
 

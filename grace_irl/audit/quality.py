@@ -1,4 +1,4 @@
-"""Warnings about a reward's figures, and about programs that list states."""
+"""Warnings about the metrics of a reward, and about programs that list states."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from grace_irl.evaluate.separation import EpisodeMetrics, Metrics
 from grace_irl.programs.parsing import parse
 
 WRONG = 0.1
-"""Share of wrong episodes above which there is a warning."""
+"""Maximum share of wrong episodes. With a larger share, there is a warning."""
 SINGLE = 1
-"""Number of wrong episodes up to which there is no warning: a single one may be an accident."""
+"""Maximum number of wrong episodes that never brings a warning: a single one may be an accident."""
 CHANCE = 0.6
-"""Balanced accuracy below which a reward hardly tells the sides apart."""
+"""Minimum balanced accuracy of a reward that tells the sides apart."""
 RANKS = 0.7
-"""Probability of outranking below which a reward hardly tells the sides apart."""
+"""Minimum probability of outranking of a reward that tells the sides apart."""
 FALL = 0.05
-"""Fall of the accuracy from training to held-out data above which there is a warning."""
+"""Maximum fall of the accuracy from training to held-out data. With a larger fall, there is a warning."""
 RANKED = 0.95
-"""Probability of outranking on held-out data from which whole episodes are told apart."""
+"""Minimum probability of outranking of a reward that tells whole held-out episodes apart."""
 FALL_RANKED = 0.1
-"""The same fall, if held-out episodes are told apart."""
+"""Maximum fall of the accuracy of a reward that tells whole held-out episodes apart. It replaces `FALL`."""
 FALL_BY_EPISODE = 0.25
-"""The same fall of the share of experts that are paid at their goal."""
+"""Maximum fall, from training to held-out data, of the share of experts that are paid at their goal."""
 CONSTANTS = 250
-"""Number of constants that a program may have in any case. One more is allowed for each positive training state."""
+"""Number of constants that every program may have. For each positive training state, a program may have one more."""
 
 ROLES = (
     "check which files are experts and which are negatives (demos inspect), and that experts do what negatives do not"
@@ -36,7 +36,7 @@ CLOSER = "search longer, or bring negative episodes that come close to a goal (c
 
 
 def of_figures(subject: Subject) -> Iterator[RewardWarning]:
-    """Warnings about a reward's figures."""
+    """Warnings about the metrics of a reward."""
     metrics, side, episodes = subject.tested, subject.side, subject.tested.episodes
     paid = _as_often(episodes) if episodes is not None else ""
     if metrics.accuracy < CHANCE:
@@ -53,8 +53,8 @@ def of_figures(subject: Subject) -> Iterator[RewardWarning]:
     if metrics is not train and _falls(train, metrics):
         yield RewardWarning(
             "held-out-below",
-            f"accuracy falls from {train.accuracy:.3f} on training data to {metrics.accuracy:.3f} on held-out data, so "
-            "the reward has learnt what is peculiar to the training episodes",
+            f"the reward is worse on held-out data ({_measured(metrics)}) than on training data ({_measured(train)}), "
+            "so it may use properties that only the training episodes have",
             "bring more episodes",
         )
 
@@ -62,7 +62,8 @@ def of_figures(subject: Subject) -> Iterator[RewardWarning]:
 def of_source(subject: Subject) -> Iterator[RewardWarning]:
     """A warning if a program may list the states that it pays.
 
-    Such a program has about as many constants as there are goal states, and is worse on held-out data.
+    Such a program has at least as many constants as there are positive training states. There is no warning if the
+    reward is about as good on held-out data as on training data.
     """
     train, held_out = subject.separation.train, subject.separation.held_out
     if held_out is not None and not _falls(train, held_out):
@@ -73,19 +74,19 @@ def of_source(subject: Subject) -> Iterator[RewardWarning]:
     if constants > CONSTANTS + train.experts:
         yield RewardWarning(
             "memorised",
-            f"the program has about {constants} constants for {train.experts} positive training states, and may list "
+            f"the program has about {constants} constants for {train.experts} positive training states, so it may list "
             "these states",
-            "bring more episodes, hold some out, and prefer a shorter program (show lists them)",
+            "bring more episodes, hold some out, and prefer a shorter program (show lists the programs)",
         )
 
 
 def _as_often(episodes: EpisodeMetrics) -> str:
-    """A clause for a reward that pays negative episodes nearly as often as experts; else ""."""
+    """A clause with the share of paid episodes of each side, if the shares are nearly equal; else ""."""
     if episodes.hit is None or episodes.false is None or episodes.false.value < max(0.25, episodes.hit.value - 0.25):
         return ""
     return (
-        f"negative episodes nearly as often as experts: {episodes.false.value:.0%} of {episodes.negatives}, beside "
-        f"{episodes.hit.value:.0%} of {episodes.experts}"
+        f"negative episodes nearly as often as experts: {episodes.false.value:.0%} of {episodes.negatives} negatives, "
+        f"and {episodes.hit.value:.0%} of {episodes.experts} experts at their goal"
     )
 
 
@@ -104,16 +105,23 @@ def _by_episode(episodes: EpisodeMetrics, side: str) -> Iterator[RewardWarning]:
 
 
 def _wrong(episodes: EpisodeMetrics) -> tuple[int, int, int]:
-    """Number of experts that are not paid at their goal, of those paid before it, and of negatives that are paid."""
+    """Three numbers: of experts not paid at their goal, of experts paid before their goal, and of paid negatives."""
     missed = 0 if episodes.hit is None else round((1 - episodes.hit.value) * episodes.experts)
     early = 0 if episodes.early is None else round(episodes.early.value * episodes.experts)
     return missed, early, 0 if episodes.false is None else round(episodes.false.value * episodes.negatives)
 
 
-def _falls(train: Metrics, held_out: Metrics) -> bool:
-    """Whether a reward is clearly worse on held-out data, and not by a single episode.
+def _measured(metrics: Metrics) -> str:
+    """The accuracy as text, with the share of experts that are paid at their goal, if known."""
+    hit = metrics.episodes.hit if metrics.episodes is not None else None
+    paid = "" if hit is None else f", {hit.value:.0%} of experts paid at their goal"
+    return f"accuracy {metrics.accuracy:.3f}{paid}"
 
-    Where whole episodes are ranked as well as can be, states may differ somewhat more.
+
+def _falls(train: Metrics, held_out: Metrics) -> bool:
+    """Whether a reward is clearly worse on held-out data, because of more than one held-out episode of a side.
+
+    If the reward tells whole held-out episodes apart, the accuracy over states may fall more.
     """
     fall, episodes = train.accuracy - held_out.accuracy, held_out.episodes
     if episodes is not None and episodes.hit is not None and max(_wrong(episodes)) <= SINGLE:

@@ -1,7 +1,7 @@
 """Cues: properties by which a reward can tell experts from negatives without looking at behaviour.
 
-An experiment finds them. It shuffles the states of all episodes, so that nothing but the cue keeps its place. A reward
-that classifies the shuffled states nearly as well as the real ones needs nothing but the cue.
+An experiment finds cues: the states of all episodes are shuffled, so that only the cue keeps its place. If a reward
+classifies the shuffled states nearly as well as the real ones, the reward needs only the cue.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Trajectory
 
 KEPT = 0.8
-"""A cue explains a reward if the shuffled states keep at least this share of its accuracy above chance."""
+"""Minimum share of the reward's accuracy above chance that is left on shuffled states, if a cue explains the reward."""
 TOLD = 0.6
-"""Minimum balanced accuracy of a reward on the real states. Below it, there is nothing to explain."""
+"""Minimum balanced accuracy of a reward on the real states. With less, there is nothing to explain."""
 
 
 def explains(real: float, shuffled: float) -> bool:
@@ -28,7 +28,7 @@ def explains(real: float, shuffled: float) -> bool:
 
 
 def balanced(values: Sequence[NDArray[np.float64]], items: Sequence[Labelled], threshold: float) -> float:
-    """Balanced accuracy of rewards at a threshold. Rewards that are NaN, of first states, do not count.
+    """Balanced accuracy of rewards at a threshold. NaN does not count: a reward of transitions has it at first states.
 
     Args:
         values: rewards `(T+1,)` of each trajectory.
@@ -44,9 +44,9 @@ def balanced(values: Sequence[NDArray[np.float64]], items: Sequence[Labelled], t
 def shuffled(
     items: Sequence[Labelled], seed: int, kept: Sequence[int] = (), texts: Sequence[str] = ()
 ) -> list[Trajectory]:
-    """Copies of the trajectories whose states are drawn without replacement from all states of the set.
+    """Copies of trajectories with the states in random order. A state may move to any step of any trajectory.
 
-    Lengths, actions and instructions stay. Only states of one shape are exchanged.
+    Lengths, actions and instructions stay. A state takes the place of a state with the same shape.
 
     Args:
         items: labelled trajectories of one kind.
@@ -78,7 +78,7 @@ def shuffled(
 
 
 def _restore(mixed: dict[str, NDArray[Any]], pooled: dict[str, NDArray[Any]], features: Sequence[int]) -> None:
-    """Put these features of the mixed states back in place. Features are counted over all parts that hold numbers."""
+    """Restore some features of the mixed states in place. Features are numbered through all parts with numbers."""
     first = 0
     for name, array in mixed.items():
         if not len(features) or array.dtype.kind in "SUO":

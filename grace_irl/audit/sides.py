@@ -1,7 +1,8 @@
-"""Properties of the demonstrations that alone tell experts from negatives, although nobody has acted to get them.
+"""Warnings about properties that no behaviour brings about, but that alone tell experts from negatives.
 
-They are faults of the data. A search may find a reward that leaves them out, but the data cannot say so: whatever
-else differs between the sides comes with them. So these warnings do not look at the reward.
+Such a property is a fault of the data. Every other difference between the sides comes together with the property, so
+the data cannot show which of the two a reward should use. The fault stays even if the reward that was found does not
+use the property. So these warnings do not depend on the reward.
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ Marks = NDArray[np.bool_]
 Rows = Sequence[Floats]
 
 LEAST = 8
-"""Minimum number of different episodes on each side. With fewer, one of many fields parts the sides by chance."""
+"""Minimum number of different episodes on each side. With fewer, chance may separate the sides in some field."""
 PARTED = 0.95
-"""Minimum balanced accuracy over episodes of a property that tells the sides apart."""
+"""Minimum balanced accuracy, over episodes, of a field that tells the sides apart by a threshold."""
 TIGHT = 0.05
-"""Maximum width of both sides' ranges together, as a share of the gap between them, of a setting of two simulators."""
+"""Maximum sum of the widths of both sides' ranges, as a share of the gap between the ranges, in a tight setting."""
 SMOOTH = 0.7
-"""Minimum correlation of successive values of a field that moves, instead of jumping."""
+"""Minimum correlation of successive values, in a field that moves and does not jump."""
 TREND = 0.7
-"""Minimum correlation with the step, in all episodes, of a field that rises or falls as a whole."""
+"""Minimum correlation with the step in every episode, in a field that rises or falls as a whole."""
 JUMPY = 0.3
-"""Maximum correlation of successive values of noise."""
+"""Maximum absolute correlation of successive values, in a field of noise."""
 REPEATED = 3
-"""Minimum number of episodes of a side for each of its values, if values are names of something."""
+"""Minimum mean number of a side's episodes with the same value, if the values are names of something."""
 WRONG = 0.1
-"""Share of wrong episodes up to which the step alone pays the right ones."""
+"""Maximum share of episodes, of experts and of negatives, on which a threshold on the step or a clock may be wrong."""
 NAMED = 8
 """Maximum number of fields that a warning names."""
 
@@ -55,21 +56,22 @@ def of_sides(problem: Problem) -> Iterator[RewardWarning]:
     if length:
         yield RewardWarning(
             "time",
-            "the step alone tells goals from all else: nearly all experts reach their goals at the same step, and "
-            "nearly all negatives end before it",
+            "the step alone tells goals from all else: at one step nearly all experts are at their goals, hardly any "
+            "expert was there before, and nearly all negatives have ended",
             "bring negative episodes that last as long as experts, and experts of several lengths",
         )
     elif fields.clocks:
         yield RewardWarning(
             "time",
-            f"{_listed(fields.clocks)}, which rises or falls all the time, tells experts from negatives: they were "
-            "recorded at different times or stages",
-            "record both sides in turn, or leave the clock out of the states",
+            f"{_listed(fields.clocks)}, which rises or falls all the time, alone tells experts or their goals from all "
+            "else: the sides may have been recorded at different times or stages",
+            "record experts and negatives alternately, or leave the clock out of the states",
         )
     if fields.sources:
         yield RewardWarning(
             "constants",
-            f"{_listed(fields.sources)} has one value in all experts and another one in all negatives",
+            f"{_listed(fields.sources)} differs between all experts and all negatives, as a setting of two simulators "
+            "does",
             SAME,
         )
     if fields.fixed:
@@ -91,10 +93,10 @@ class _Fields:
     """Names of fields that tell the sides apart.
 
     Attributes:
-        clocks: rise, or fall, all the time.
-        sources: have one value on each side, up to noise.
-        fixed: hardly change within an episode.
-        starts: differ in the first state, and change later.
+        clocks: fields that rise, or fall, all the time.
+        sources: fields with one value on each side, up to noise; for grids, also their size.
+        fixed: fields that hardly change within an episode.
+        starts: fields that tell the sides apart in the first state, and change later.
     """
 
     clocks: tuple[str, ...] = ()
@@ -135,11 +137,11 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _threshold(low: Floats, high: Floats) -> Floats:
-    """For each column, the best balanced accuracy of "below a threshold".
+    """For each column, the best balanced accuracy that a threshold between low and high episodes reaches.
 
     Args:
-        low: `(m, n)` largest values of m episodes that should lie below.
-        high: `(k, n)` smallest values of k episodes that should lie above.
+        low: `(m, n)` largest values in m episodes. The values should not exceed the threshold.
+        high: `(k, n)` smallest values in k episodes. The values should exceed the threshold.
     """
     best = np.zeros(low.shape[1])
     for column in range(low.shape[1]):
@@ -151,7 +153,7 @@ def _threshold(low: Floats, high: Floats) -> Floats:
 
 
 def _parted(rows: Rows, expert: Marks) -> Marks:
-    """Whether a threshold has nearly all states of experts on one side and those of negatives on the other one."""
+    """Whether a threshold has nearly all experts above and nearly all negatives below, or vice versa, in all states."""
     least, most = (np.stack([each(one, axis=0) for one in rows]) for each in (np.min, np.max))
     forth, back = _threshold(most[expert], least[~expert]), _threshold(most[~expert], least[expert])
     noise = ROUNDING * np.abs(most).max(axis=0)
@@ -159,14 +161,14 @@ def _parted(rows: Rows, expert: Marks) -> Marks:
 
 
 def _deviations(rows: Rows, expert: Marks) -> tuple[Floats, Floats]:
-    """Standard deviations within episodes, and of the episodes' means within a side."""
+    """Two standard deviations: of values within an episode, and of the means of a side's episodes."""
     within = np.sqrt(np.mean([one.var(axis=0) for one in rows], axis=0))
     means = np.stack([one.mean(axis=0) for one in rows])
     return within, np.sqrt((means[expert].var(axis=0) + means[~expert].var(axis=0)) / 2)
 
 
 def _succession(rows: Rows) -> Floats:
-    """Correlation of successive values, less the mean of their episode; 0 for a constant."""
+    """Correlation of successive values, after each episode's mean is subtracted; 0 for a constant."""
     shifted = [one - one.mean(axis=0) for one in rows]
     product = np.sum([(one[1:] * one[:-1]).sum(axis=0) for one in shifted], axis=0)
     square = np.sum([(one * one).sum(axis=0) for one in shifted], axis=0)
@@ -174,10 +176,11 @@ def _succession(rows: Rows) -> Floats:
 
 
 def _settings(rows: Rows, expert: Marks) -> Marks:
-    """Whether a field is a setting of two simulators, maybe with noise: one value on each side, and two in all.
+    """Whether a field is a setting of two simulators: one value on each side, up to noise.
 
-    Both ranges are tight beside the gap between them. Or both are narrow beside the values themselves, never overlap,
-    and hold noise alone: no level of an episode, and no movement.
+    The ranges of the two sides must not overlap. Moreover, both ranges are tight, as compared with the gap between
+    them. Or both ranges are narrow, as compared with the values, and the values vary by noise alone: the episodes of a
+    side do not differ in their means, and successive values do not correlate.
     """
     sides = [np.concatenate([one for one, own in zip(rows, expert, strict=True) if own == side]) for side in (1, 0)]
     gap = np.maximum(sides[0].min(axis=0) - sides[1].max(axis=0), sides[1].min(axis=0) - sides[0].max(axis=0))
@@ -190,33 +193,36 @@ def _settings(rows: Rows, expert: Marks) -> Marks:
 
 
 def _still(rows: Rows, expert: Marks) -> Marks:
-    """Whether a field hardly changes within an episode, beside its differences between episodes of a side."""
+    """Whether a field hardly changes within an episode, as compared with differences between episodes of a side."""
     within, between = _deviations(rows, expert)
     fixed = np.stack([np.ptp(one, axis=0) <= ROUNDING * np.abs(one).max(axis=0) for one in rows]).all(axis=0)
     return np.asarray(fixed | ((within <= STILL * between) & (between > 0)))
 
 
 def _separate(rows: Rows, expert: Marks) -> Marks:
-    """Whether a field has several values on each side, each in several episodes, and none on both sides."""
+    """Whether a field starts with few different values on each side, and with none of them on both sides."""
     values = np.stack([one[0] for one in rows])
     return np.array([_apart(column[expert].tolist(), column[~expert].tolist()) for column in values.T])
 
 
 def _apart(own: Sequence[object], other: Sequence[object]) -> bool:
-    """Whether values of two sides are names of something, and no name is on both sides."""
+    """Whether the values of both sides are names of something, and both sides have no name in common.
+
+    A side's values are taken for names if they repeat often (`REPEATED`).
+    """
     few = all(len({*side}) * REPEATED <= len(side) for side in (own, other))
     return few and not {*own} & {*other}
 
 
 def _started(rows: Rows, expert: Marks) -> Marks:
-    """Whether the first values of the sides never overlap, in a field that moves from there."""
+    """Whether a threshold on the first value tells all experts from all negatives, in a field that moves later."""
     values = np.stack([one[0] for one in rows])
     apart = np.maximum(_threshold(values[expert], values[~expert]), _threshold(values[~expert], values[expert])) == 1
     return np.asarray(apart & (_succession(rows) >= SMOOTH))
 
 
 def _monotone(rows: Rows) -> Marks:
-    """Whether a field never falls, or never rises, in any episode, and changes in each."""
+    """Whether a field never falls, or never rises, and changes in most steps of each episode."""
     steps = [np.diff(one, axis=0) for one in rows]
     up, down = ([(sign * each >= 0).all(axis=0) for each in steps] for sign in (1, -1))
     changes = np.stack([(each != 0).mean(axis=0) > 0.5 for each in steps]).all(axis=0)
@@ -224,7 +230,7 @@ def _monotone(rows: Rows) -> Marks:
 
 
 def _trending(rows: Rows) -> Marks:
-    """Whether a field rises, or falls, in all episodes as a whole, with noise."""
+    """Whether a field rises in all episodes as a whole, or falls in all episodes as a whole, with noise."""
     if min(map(len, rows)) < 3:
         return np.zeros(rows[0].shape[1], dtype=np.bool_)
     found = []
@@ -248,11 +254,13 @@ def _told_by_clock(items: Sequence[Labelled], rows: Rows) -> Marks:
 
 
 def _pays(items: Sequence[Labelled], values: Sequence[Floats]) -> bool:
-    """Whether "at least a threshold" pays nearly all experts at their goal, hardly one before, and hardly a negative.
+    """Whether some threshold on a number of each state tells goals from all else.
+
+    Nearly all experts reach the threshold at a goal, hardly any expert before its first goal, and hardly any negative.
 
     Args:
         items: labelled demonstrations.
-        values: a number for each state.
+        values: the number of each state, for each demonstration.
     """
     goals = [(each[item.positive], each[: item.positive.argmax()]) for item, each in zip(items, values, strict=True)
              if item.positive.any()]  # fmt: skip
@@ -266,7 +274,10 @@ def _pays(items: Sequence[Labelled], values: Sequence[Floats]) -> bool:
 
 
 def _texts(items: Sequence[Labelled], expert: Marks) -> tuple[list[str], list[str]]:
-    """Parts that hold a text which stays in each episode and is on one side alone: settings, and other ones."""
+    """Parts with texts that tell the sides apart, and that never change within an episode.
+
+    The first list has the parts with one text on each side, and the second list those with more texts.
+    """
     parts = [item.trajectory.state_kind.parts(item.trajectory.states) for item in items]
     settings: list[str] = []
     others: list[str] = []
@@ -281,7 +292,7 @@ def _texts(items: Sequence[Labelled], expert: Marks) -> tuple[list[str], list[st
 
 
 def _cells(items: Sequence[Labelled], expert: Marks) -> list[str]:
-    """What tells the grids of the sides apart: their shape, or a cell with one code on each side."""
+    """Names of what tells the grids of the sides apart: their size, or cells with one code on each side."""
     shapes = [item.trajectory.states.shape[1:] for item in items]
     sides = [{shape for shape, one in zip(shapes, expert, strict=True) if one == side} for side in (True, False)]
     if not sides[0] & sides[1]:

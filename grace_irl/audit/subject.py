@@ -24,14 +24,14 @@ class Subject:
     """A program under audit.
 
     Attributes:
-        problem: labelled demonstrations. There are positive and negative states for training.
+        problem: labelled demonstrations, with positive and negative states on the training side.
         program: the program.
-        separation: its metrics. They have a threshold.
+        separation: metrics of the program, with a threshold.
         rewards: rewards of the program along all trajectories of the problem, `(T+1,)`, by digest.
         run: function that runs the program on changed trajectories.
-        judge: function that says whether an episode fulfils an instruction; None without a simulator.
-        does_alike: function that says whether an episode does with any thing what one of some instructions asks for;
-            None without a simulator.
+        judge: function that decides whether an episode fulfils an instruction; None without a simulator.
+        does_alike: function that decides whether an episode does what one of some instructions asks for, with the thing
+            that the instruction names or with any other thing; None without a simulator.
 
     The function `run` raises `ProgramFailedError` if the program fails.
     """
@@ -68,7 +68,7 @@ class Subject:
         return bool((self.values(item)[item.positive] > self.threshold).any())
 
     def paid_experts(self) -> list[Labelled]:
-        """Experts whose goal is paid: held-out ones, or training ones if no held-out expert is paid."""
+        """Held-out experts whose goal is paid. If there are none, training experts whose goal is paid."""
         for items in (self.problem.held_out, self.problem.train):
             if found := [item for item in items if item.positive.any() and self.pays(item)]:
                 return found

@@ -1,8 +1,8 @@
-"""Suspects: features of vectors and records that may be a cue, because behaviour hardly changes them.
+"""Suspects: features of vectors and records that may be cues, because behaviour hardly changes these features.
 
-`grace_irl.demos.fields` finds exact clocks and constants, which the synthesiser leaves out. Measured data are not
-exact: clocks jitter, cameras see a fixed target with noise, and a sensor follows a constant of its simulator. A suspect
-is no fault by itself. It becomes a cue if a reward needs nothing else (`grace_irl.audit.shuffling`).
+`grace_irl.demos.fields` finds exact clocks and constants. Measured data are not exact: clocks jitter, cameras see a
+fixed target with noise, and a sensor measures a constant of its simulator with noise. So this module also finds inexact
+ones. A suspect is no fault by itself. It is a cue if a reward needs nothing else (`grace_irl.audit.shuffling`).
 """
 
 from __future__ import annotations
@@ -19,24 +19,25 @@ from grace_irl.demos.labels import Labelled
 Episodes = Sequence[NDArray[np.float64]]
 
 JITTER = 0.5
-"""Maximum standard deviation of a clock's steps, as a share of the mean step."""
+"""Maximum standard deviation of a clock's steps in an episode, as a share of the episode's mean step."""
 PACE = 0.15
-"""Maximum standard deviation of a clock's mean step between episodes, as a share of the mean step of all."""
+"""Maximum standard deviation of the episodes' mean steps of a clock, as a share of their mean."""
 STILL = 0.05
-"""Maximum standard deviation within episodes of a feature that stays the same, as a share of that between episodes."""
+"""Maximum standard deviation within episodes of a fixed feature, as a share of the deviation between episodes."""
 NARROW = 0.02
-"""Maximum standard deviation of a feature that is nearly constant everywhere, as a share of its mean."""
+"""Maximum standard deviation of a feature that is nearly constant everywhere, as a share of the feature's mean."""
 
 
 @dataclass(frozen=True)
 class Suspects:
-    """Numbers of features that behaviour hardly changes, by the kind of cue that they may be.
+    """Indices of features that behaviour hardly changes, by the kind of cue that they may be.
 
     Attributes:
-        names: names of all features.
-        clocks: features that rise, or fall, by about equal steps in all episodes.
-        constants: features that are nearly constant everywhere.
-        fixed: features that stay about the same within an episode, and those of `constants`.
+        names: names of all features. The other attributes hold indices into `names`.
+        clocks: features that rise in all episodes, or fall in all episodes, by about equal steps.
+        constants: features that are nearly constant everywhere, and features with one constant in all experts and
+            another one in all negatives.
+        fixed: features that hardly change within an episode, and the features of `constants`.
     """
 
     names: tuple[str, ...] = ()
@@ -75,7 +76,11 @@ def suspects(items: Sequence[Labelled], fields: Sequence[str]) -> Suspects:
 
 
 def ticking(episodes: Episodes) -> NDArray[np.bool_]:
-    """Whether each field rises, or falls, by about equal steps in all episodes. They have three states at least."""
+    """Whether each field rises in all episodes, or falls in all episodes, by about equal steps.
+
+    Args:
+        episodes: arrays `(T+1, n)` with at least three states each.
+    """
     steps = [np.diff(one, axis=0) for one in episodes]
     means = np.stack([each.mean(axis=0) for each in steps])
     even = np.stack([each.std(axis=0) <= JITTER * np.abs(each.mean(axis=0)) for each in steps]).all(axis=0)

@@ -12,8 +12,8 @@ class RewardWarning:
     """A sign that a reward may be wrong.
 
     Attributes:
-        code: name of the sign, for example "few-episodes". docs/warnings.md lists all of them.
-        found: what was found, as a clause without a full stop.
+        code: name of the sign, for example "few-episodes". docs/warnings.md lists all codes.
+        found: what the audit found, as a clause without a full stop.
         advice: what the user can do, as a clause without a full stop.
     """
 
@@ -32,9 +32,9 @@ class Audit:
     """The result of an audit.
 
     Attributes:
-        warnings: the warnings, most important first.
-        contrast: whether the reward follows the instruction; None if that was not examined: with one instruction, with
-            label rule "all", or if no expert's goal is paid.
+        warnings: the warnings. Those about the metrics of the reward come first.
+        contrast: whether the reward follows the instruction; None if the experts have no instruction or only one, if
+            the program fails on changed episodes, or with label rule "all".
     """
 
     warnings: tuple[RewardWarning, ...] = ()

@@ -1,7 +1,7 @@
 """Metrics of a reward over whole episodes, with 95 % confidence intervals over episodes.
 
-Metrics over states hide how often a reward fails: a few wrong states among thousands hardly change an accuracy, but may
-lie in every episode.
+Metrics over states hide how often a reward fails. A few wrong states among thousands hardly change an accuracy, but
+every episode may contain a wrong state.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class EpisodeLabels:
         rule: the label rule.
         starts: `(m,)` first row of each episode.
         positive: `(n,)` True for positive rows.
-        before: `(n,)` True for rows of expert episodes before the first positive row.
+        before: `(n,)` True for those rows of expert episodes that come before the episode's first positive row.
         expert: `(m,)` True for episodes with a positive row.
         returns: `(m,)` true returns, or None if an episode lacks true rewards.
     """
@@ -122,8 +122,8 @@ class EpisodeLabels:
 def share(value: float, of: int) -> Measurement | None:
     """A share of `of` episodes with Wilson's score interval; None if `of` is 0.
 
-    The share may be a mean of shares between 0 and 1, one per episode. Then the interval is a little too wide, because
-    such a mean varies less than a share of episodes that are right or wrong.
+    The value may also be the mean of numbers between 0 and 1, one per episode. Then the interval is a little too wide,
+    because such a mean varies less than a share of episodes.
     """
     if not of:
         return None
@@ -135,7 +135,7 @@ def share(value: float, of: int) -> Measurement | None:
 
 @lru_cache(maxsize=4096)
 def outranking(value: float, experts: int, negatives: int) -> Measurement:
-    """A probability of outranking (AUC) with the interval of method 5 of Newcombe (2006, Statistics in Medicine 25).
+    """A probability of outranking (AUC), with its interval by method 5 of Newcombe (2006, Statistics in Medicine 25).
 
     The interval is the set of probabilities from which `value` is at most `Z` standard errors away. The standard error
     is that of Hanley and McNeil (1982), with both sample sizes replaced by their mean.
@@ -153,9 +153,10 @@ def outranking(value: float, experts: int, negatives: int) -> Measurement:
 
 
 def correlated(value: float, episodes: int) -> Measurement:
-    """Spearman's rank correlation with the interval of Bonett and Wright (2000), on the scale of Fisher's z.
+    """Spearman's rank correlation, with its interval by Bonett and Wright (2000), on the scale of Fisher's z.
 
-    At ±1, where z is infinite, the interval is computed halfway to the next possible correlation.
+    At ±1, z is infinite. There, the interval is computed for a correlation halfway between ±1 and the next possible
+    value. With at most three episodes, the interval holds all correlations.
     """
     if episodes <= 3:
         return Measurement(value, -1.0, 1.0)

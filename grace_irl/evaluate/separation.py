@@ -53,9 +53,10 @@ class EpisodeMetrics:
         outranks: probability that an expert episode has a higher mean reward than a negative one. Ties count one half.
         correlation: Spearman's rank correlation of an episode's sum of rewards with its true return.
 
-    The label rules "last" and "goal" have `hit`, `early` and `false`; rule "all" has `outranks`, and `correlation` if
-    the data hold the true rewards of all episodes. The other metrics are None, as are metrics of a set without experts
-    or without negatives.
+    With label rules "last" and "goal", `hit`, `early` and `false` are known, and the other metrics are None. With rule
+    "all", `outranks` is known, and so is `correlation` if the data hold the true rewards of all episodes. Without
+    experts, `hit` and `early` are None; without negatives, `false` is; without one of the sides, `outranks` is.
+    `correlation` is None if there are fewer than three episodes, or if all sums or all true returns are equal.
     """
 
     experts: int
@@ -71,8 +72,8 @@ class EpisodeMetrics:
 class Metrics:
     """Metrics of how well rewards separate expert from negative states (docs/fitness.md, "Metrics").
 
-    Over several tasks `fitness` is the mean over tasks, so that a task with many states does not dominate. `auc`,
-    `accuracy` and `separated` take all states together, because one threshold must serve every task.
+    With several tasks, `fitness` is the mean over tasks, so that a task with many states does not dominate. `auc`,
+    `accuracy` and `separated` are computed over the states of all tasks, because one threshold must serve every task.
 
     Attributes:
         fitness: E_{s in S_e}[log D(s)] + E_{s in S_n}[log(1 - D(s))], nats, at most 0 (GRACE, eq. 4.1). S_e and S_n are
@@ -107,8 +108,10 @@ class Separation:
         threshold: threshold with the best accuracy on the training data of all tasks. A state is classified as positive
             if its uncalibrated reward is higher. None in runs of older versions, where each accuracy is at the best
             threshold for its own data.
-        tasks: map from a task's name to its metrics on training data and on held-out data (None without such data).
-        monotonicity: mean Kendall tau of reward against time along expert trajectories, or None.
+        tasks: map from a task's name to two metrics: on the task's training data, and on its held-out data (None if the
+            task has no held-out data).
+        monotonicity: mean Kendall tau of reward against time along expert trajectories; None if no expert trajectory
+            has two rewards.
     """
 
     train: Metrics
@@ -123,7 +126,8 @@ class Separation:
     def of(cls, evaluation: Evaluation | None) -> Separation | None:
         """The separation in an evaluation's evidence.
 
-        None if the program is invalid, if the evaluation stopped early, or if another evaluator wrote the evidence.
+        The result is None if the program is invalid, if the evaluation stopped early, or if another evaluator wrote the
+        evidence.
 
         Raises:
             InputError: damaged evidence.

@@ -1,4 +1,4 @@
-"""The presentation of evaluations that measure how well a reward separates expert from negative states."""
+"""Texts and tables about how well a reward separates expert from negative states."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ HEAD = ("by state", "fitness", "auc", "accuracy", "separated", "positive", "nega
 
 
 def metrics_figures(rows: Sequence[tuple[str, Metrics | None]], title: str = "") -> Figures:
-    """A table of metrics. A row is a name and its metrics; without metrics, its cells are "-"."""
+    """A table of metrics with a row for each name. If a name has no metrics, the cells of its row are "-"."""
     return Figures(HEAD, tuple(_row(name, metrics) for name, metrics in rows), title)
 
 
 def episode_figures(rows: Sequence[tuple[str, Metrics | None]], title: str = "") -> Figures | None:
-    """A table of metrics over episodes, with a row for each name; None if no row has such metrics."""
+    """A table of metrics over episodes, with a row for each name that has such metrics; None if no name has any."""
     known = [(name, metrics.episodes) for name, metrics in rows if metrics is not None and metrics.episodes is not None]
     if not known:
         return None
@@ -40,7 +40,8 @@ def episode_line(metrics: Metrics | None) -> str:
         return ""
     if episodes.outranks is not None:
         ranks = "outranks: probability that an expert episode has a higher mean reward than a negative one"
-        return f"{ranks}; rank correlation: with true returns; [95 % interval over episodes]"
+        returns = "rank correlation: of an episode's sum of rewards with its true return"
+        return f"{ranks}; {returns}; [95 % interval over episodes]"
     return (
         "hit: experts paid at their goal; early: experts paid before it; false: negative episodes paid anywhere; "
         "[95 % interval over episodes]"
@@ -67,10 +68,10 @@ def accuracy_line(threshold: float | None) -> str:
     """A line that explains at which threshold the accuracies are measured.
 
     Args:
-        threshold: the threshold; None in runs of older versions, which fitted one to each set of data.
+        threshold: the threshold; None in runs of older versions, which fitted a threshold to each set of data.
     """
     if threshold is None:
-        return f"accuracy: {BEST_HERE}, training and held-out data each (an older version made the run)"
+        return f"accuracy: {BEST_HERE}, one for training and one for held-out data (an older version made the run)"
     return f"accuracy: a reward > {threshold:.6g} counts as an expert's, the best threshold on training data"
 
 
@@ -108,7 +109,7 @@ class SeparationAccount(Account):
         return f"On held-out data, which no proposer saw, {_judged(found.held_out)}."
 
     def figures(self, evaluation: Evaluation) -> list[Figures]:
-        """See `Account`. The first table is over all tasks. With several tasks, one table per task follows."""
+        """See `Account`. The table by episode comes first, then that by state over all tasks, then one per task."""
         found = Separation.of(evaluation)
         if found is None:
             return []
@@ -129,7 +130,7 @@ class SeparationAccount(Account):
         return [*self.remarks(evaluation), *rising]
 
     def cautions(self, evaluation: Evaluation) -> list[str]:
-        """See `Account`. The warning is for runs of older versions, which fitted one threshold to each set of data."""
+        """See `Account`. Only runs of older versions have a caution: they fitted a threshold to each set of data."""
         found = Separation.of(evaluation)
         old = found is not None and found.held_out is not None and found.threshold is None
         return [accuracy_line(None)] if old else []
@@ -181,12 +182,12 @@ class SeparationAccount(Account):
 
 
 def figures_by_episode(found: Separation, title: str = "") -> Figures | None:
-    """The table of metrics over episodes, over all tasks and for each; None for a run of an older version."""
+    """The table of metrics over episodes, for all tasks together and for each task; None in runs of older versions."""
     return episode_figures([row for rows in _sides(found) for row in rows], title)
 
 
 def _sides(found: Separation) -> list[list[tuple[str, Metrics | None]]]:
-    """Names and metrics on training and held-out data: over all tasks, and for each of several tasks."""
+    """Names and metrics on training and held-out data: for all tasks, then for each of several tasks."""
     sides: list[list[tuple[str, Metrics | None]]] = [[("train", found.train), ("held out", found.held_out)]]
     for name, (train, held_out) in found.tasks.items() if len(found.tasks) > 1 else ():
         sides.append([(f"{name}, train", train), (f"{name}, held out", held_out)])
@@ -208,7 +209,7 @@ def _row(name: str, metrics: Metrics | None) -> tuple[str, ...]:
 
 
 def _judged(metrics: Metrics) -> str:
-    """A clause on the quality of a reward by episode, if known, and by state."""
+    """A clause about the metrics of a reward: over episodes if they are known, and over states."""
     episodes = metrics.episodes
     if episodes is None:
         return f"the reward {_parts(metrics)}"
@@ -229,7 +230,7 @@ def _judged(metrics: Metrics) -> str:
 def _parts(metrics: Metrics) -> str:
     counted = f"{states(metrics.experts, 'positive')} from {states(metrics.negatives, 'negative')}"
     if metrics.separated:
-        apart = f"separates {counted}: each positive one is worth more than every negative one"
+        apart = f"separates {counted}: each positive state has a higher reward than every negative state"
         if metrics.accuracy == 1:
             return apart
         return (
@@ -247,7 +248,7 @@ def states(count: int, name: str) -> str:
 
 
 def _paid(found: Separation) -> list[tuple[str, str]]:
-    """Pairs of name and text with the metrics over episodes, on training and held-out data."""
+    """Names of the metrics over episodes, each with a text that holds the metric on training and held-out data."""
     sides = [("train", found.train.episodes), ("held-out", found.held_out.episodes if found.held_out else None)]
     known = [(side, episodes) for side, episodes in sides if episodes is not None]
     lines = []

@@ -1,4 +1,4 @@
-"""The audit at the end of a run: the best program, the run's demonstrations and its sandbox."""
+"""The audit at the end of a run. It takes the best program, the demonstrations and the sandbox from the run."""
 
 from __future__ import annotations
 
@@ -30,12 +30,16 @@ KEY = "audit"
 def audited(bench: Workbench, best: Record, judge: Judge | None = None) -> Audit | None:
     """Audit the best program of a run.
 
-    The result is None if the method of the run does not separate expert from negative states.
+    The result is None if the evaluation of the program holds no `Separation`, as with methods that do not separate
+    expert from negative states, or if the `Separation` of an older version holds no threshold.
 
     Args:
         bench: data and sandbox of the run.
-        best: the program, which ran on all data.
-        judge: function that says whether an episode fulfils an instruction; None for the simulator of BabyAI.
+        best: the program, with its evaluation on all data.
+        judge: function that decides whether an episode fulfils an instruction. By default, BabyAI's simulator decides.
+
+    Raises:
+        ProgramFailedError: the program fails on an unchanged trajectory.
     """
     separation = Separation.of(best.evaluation)
     if separation is None or separation.threshold is None:
@@ -59,7 +63,7 @@ def audited(bench: Workbench, best: Record, judge: Judge | None = None) -> Audit
 
 
 def in_simulator(trajectory: Trajectory, instructions: Sequence[str], state: int) -> list[bool | None]:
-    """Say of each instruction whether an episode of BabyAI fulfils it at a state or before; see `Judge`."""
+    """Decide which instructions an episode of BabyAI fulfils by a given state; see `Judge`."""
     return [None if found is None else found.by(state) for found in fulfilments(trajectory, instructions)]
 
 
@@ -69,7 +73,7 @@ def store_audit(store: Store, found: Audit) -> None:
 
 
 def stored_audit(store: Store) -> Audit | None:
-    """The audit of a run; None without one, as in runs of older versions and in runs that have not ended.
+    """The stored audit of a run; None if the run has none, as runs of older versions and runs that have not ended.
 
     Raises:
         InputError: a damaged audit.
