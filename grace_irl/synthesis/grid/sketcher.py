@@ -68,7 +68,7 @@ def decide(lexicon: Lexicon, posterior: Posterior, reading: GridReading | None =
 
 
 def _credible(word: str, reading: GridReading, said: set[str]) -> bool:
-    """Whether a goal state shows what a word may mean, or no word of the experts (`said`) has the same meaning."""
+    """Whether the experts' instructions have a word (`said`), or none of their words has the same meaning."""
     column = reading.meanings.get(word)
     return word in said or not any(other in said and reading.meanings[other] == column for other in reading.meanings)
 
@@ -95,7 +95,7 @@ def shared_constants(lexicon: Lexicon, reading: GridReading) -> list[int]:
     For example, the event "changed" includes doors that open and doors that close. If doors open at all goals, the
     filter on the code of an open door excludes doors that close, even if no demonstration shows a closing door. A
     filter applies to every step of an instruction. So a filter is left out if the thing of an earlier step fails it,
-    because the program would then miss a goal.
+    because the program would then miss a goal. Plans with neighbours ("beside") have no such filters.
     """
     evidence = lexicon.evidence
     spoken = {evidence.filters[column].feature for column in (*reading.constants.values(), *reading.meanings.values())}
@@ -132,8 +132,8 @@ def _goals_stay(lexicon: Lexicon, reading: GridReading, constants: Sequence[int]
 def negative_pressure(lexicon: Lexicon, reading: GridReading) -> float:
     """Share of negative states that a program would reward if it ignored all words about things.
 
-    Swaps, expert episodes with another instruction, count by episode and as a class of their own. The result is the
-    larger of both shares.
+    Swaps are expert episodes with another instruction. Their share is that of episodes in which the program would
+    reward a state. The result is the larger of the two shares: of swaps, and of the negative states of other episodes.
     """
     filters = lexicon.evidence.filters
     verbs = {word: column for word, column in reading.meanings.items() if filters[column].feature == "event"}
@@ -206,10 +206,11 @@ def best_condition(evidence: GridEvidence) -> GridReading:
 
 
 def _slots(lexicon: Lexicon, reading: GridReading, meanings: Meanings) -> Slots:
-    """Where an unknown word names one feature, by the meanings of the words of training instructions.
+    """The slots in which an unknown word names one feature, by the meanings of the words of training instructions.
 
-    A word without a meaning is known, and not taken like an unknown one, if the thing at one of its goals is what other
-    words name.
+    A known word without a meaning that stands in slots of one feature is treated like an unknown word, because it may
+    name a new value. There is one exception: at a goal of an instruction with this word, the thing has a value of the
+    feature that another word names.
     """
     evidence = lexicon.evidence
     slots = Slots.of([scene.words for scene in evidence.scenes], {word: fs[0].feature for word, fs in meanings})
@@ -272,8 +273,9 @@ class GridSketcher:
     def initial(self) -> list[str]:
         """The best reading of each plan in each style, then these readings without meanings of words.
 
-        If a single condition fits the labels better than the best reading does, it comes before all of them. This
-        happens if no reading explains the instructions: the best reading may then miss many goals.
+        If a reading without words (`best_condition`) fits the labels better than the best reading does, it comes
+        before all of them. This happens if no reading explains the instructions: the best reading may then miss many
+        goals.
         """
         sketches = [
             _Sketch(i, one.posterior.best, style).text() for i, one in enumerate(self._found) for style in STYLES
