@@ -63,7 +63,7 @@ def _cap(cap: Cap) -> str:
     if cap.most <= cap.limit:
         said = f"never reached (at most {cap.most:.4g})"
     elif cap.typical <= cap.limit:
-        said = f"a typical run takes {cap.typical / cap.limit:.0%} of it, the longest would be ended by it"
+        said = f"a typical run takes {cap.typical / cap.limit:.0%} of it; it would end the longest run"
     else:
         said = f"ends a typical run when {cap.limit / cap.typical:.0%} of the run is done"
     return f"--{cap.name} {cap.limit:.10g}: {said}"
@@ -91,7 +91,7 @@ def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
             say(warning.line)
         say(f"reward: {run.reward_path}")
         if run.favourite is not None:
-            say(f"policy: {run.folder / run.favourite.policy} (of all rounds, it earns most by the reward)")
+            say(f"policy: {run.folder / run.favourite.policy} (it earns the most reward of all rounds' policies)")
         if report is not None:
             say(f"report: {report}")
     if as_json:

@@ -23,15 +23,18 @@ from grace_irl.states.vector import VECTOR
 Episodes = Sequence[NDArray[np.float64]]
 
 ROUNDING = 8 * float(np.finfo(np.float32).eps)
-"""Relative difference between values that differ only by rounding to float32, about 1e-6. One rounding errs by half of
-float32's eps at most. The factor leaves room for a few operations before it."""
+"""Maximum relative difference between values that differ only by rounding to float32, about 1e-6. One rounding errs by
+half of float32's eps at most. The factor 8 leaves room for the rounding of a few operations."""
 EVEN = 1e-3
-"""Relative difference between the steps of a clock."""
+"""Maximum relative difference between the steps of a clock."""
 
 
 @dataclass(frozen=True)
 class FieldCues:
-    """Names of fields whose values do not depend on behaviour. A name is in at most one of the tuples.
+    """Names of fields whose values do not depend on behaviour.
+
+    A name is in one tuple only. The exception is a field that rises or falls evenly, but by no more than `ROUNDING`: it
+    may be in `fixed` and in `clocks`.
 
     Attributes:
         fixed: constant within every episode, and not the same in all: a goal, a task, the size of an object.
@@ -50,8 +53,8 @@ def find_cues(items: Sequence[Labelled], fields: Sequence[str] = ()) -> FieldCue
 
     Args:
         items: labelled demonstrations of one kind of state.
-        fields: names of a vector's components (`Metadata.fields`). A component without a name is called `[i]`, with its
-            0-based index. Numbers of a record are called `part[i]`.
+        fields: names of a vector's components (`Metadata.fields`). Unless there is one name for each component, they
+            are called `[i]`, with their 0-based index. Numbers of a record are called `part[i]`.
 
     Returns:
         The names, in the order of the fields. States of other kinds have none.
@@ -78,8 +81,8 @@ def find_cues(items: Sequence[Labelled], fields: Sequence[str] = ()) -> FieldCue
 def fixed_fields(episodes: Episodes, expert: Sequence[bool]) -> NDArray[np.bool_]:
     """Whether each field is constant within every episode, up to rounding to float32.
 
-    Episodes of one state say nothing about this. If experts or negatives have no longer episode, nobody knows whether
-    behaviour changes a field, and the answer is False for every field.
+    Episodes of one state say nothing about this. If all episodes of the experts, or all of the negatives, have one
+    state, nobody knows whether behaviour changes a field, and the answer is False for every field.
 
     Args:
         episodes: the episodes.
@@ -91,7 +94,7 @@ def fixed_fields(episodes: Episodes, expert: Sequence[bool]) -> NDArray[np.bool_
     sizes = np.stack([np.abs(episode).max(axis=0) for episode in told])
     spans = np.stack([np.ptp(episode, axis=0) for episode in told])
     # The median helps if a value happens to be near 0 in one episode: the rounding errors there may be as large as in
-    # the other episodes. The maximum could be that of one outlier, beside which all other episodes look constant.
+    # the other episodes. The maximum over episodes would not do: beside one outlier, all other episodes look constant.
     return np.asarray((spans <= ROUNDING * np.maximum(sizes, np.median(sizes, axis=0))).all(axis=0))
 
 

@@ -22,8 +22,8 @@ def warnings(separation: Separation, evidence: EvidencePanel, audit: Audit | Non
 
     Args:
         separation: metrics of the best program.
-        evidence: its rewards.
-        audit: its audit; None for runs of older versions, and for runs that have not ended.
+        evidence: rewards of the best program.
+        audit: audit of the best program; None for runs of older versions, and for runs that have not ended.
     """
     found = [f"{_sentence(each.found)} {_sentence(each.advice)}" for each in audit.warnings] if audit else []
     found += _unaudited(separation, evidence) if audit is None else []

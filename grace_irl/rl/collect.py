@@ -19,7 +19,7 @@ from grace_irl.rl.policies import ActingPolicy, PolicyDoneError, PolicyFailureEr
 
 PATIENCE = 10
 """Collection fails if more than PATIENCE * (1 + number of kept episodes) episodes failed or were left out. The policy
-is then not good enough for this environment."""
+is then not good enough for this environment. Worlds without another task (`WORLDS`) do not count here."""
 
 WORLDS = 100
 """Collection of near misses also fails if more than WORLDS * (1 + number of kept episodes) worlds have no other task.
@@ -33,8 +33,8 @@ class EpisodeTally:
     Attributes:
         kept: episodes in the resulting set of demonstrations.
         dropped_successes: negative episodes left out because they reached the goal.
-        failures: episodes left out because the policy failed, an expert missed the goal, or a near miss was none
-            (`grace_irl.rl.near_miss`), by reason.
+        failures: episodes left out for other reasons, by reason: the policy failed, an expert missed the goal, or an
+            episode that was to be a near miss (`grace_irl.rl.near_miss`) is none.
     """
 
     kept: int = 0
@@ -76,14 +76,15 @@ def collect(
     If the environment has a goal, an expert's episode that misses the goal is left out. A negative episode that reaches
     the goal is left out too, because it would be a false negative.
 
-    In a near miss (`near_miss`), BabyAI's bot does another task of the same world, such as going to another object. The
-    instruction and the rewards are those of the right task, so all rewards are 0. An episode in which the right task
-    gets done is left out.
+    In a near miss (`near_miss`), BabyAI's bot does another task of the same world, such as going to another object. In
+    a level of our own (`grace_irl.rl.levels`), a script does it. The instruction and the rewards are those of the right
+    task, so all rewards are 0. An episode in which the right task gets done is left out.
 
-    A near miss stops when the other task is done. It is then `truncated` and not `terminated`, because the environment
-    did not end it. So the label rule that follows from endings stays "last" (`grace_irl.demos.label_rule`), and readers
-    without rewards do not take the episode for a success. If the environment itself ends the episode with a failure,
-    such as at a wrong door in BabyAI-OpenMatchingDoor-v0, the episode is `terminated`, as it would be for any policy.
+    A near miss stops when the other task is done. The episode is then `truncated` and not `terminated`, because the
+    environment did not end it. So the label rule that the endings suggest stays "last" (`grace_irl.demos.label_rule`),
+    and readers without rewards do not take the episode for a success. If the environment itself ends the episode with a
+    failure, such as at a wrong door in BabyAI-OpenMatchingDoor-v0, the episode is `terminated`, as it would be for any
+    policy.
 
     Args:
         env_id: Gymnasium id.
@@ -93,8 +94,8 @@ def collect(
         seed: seed from which the seeds of all episodes are drawn. The same seed gives the same set.
         max_steps: time limit of an episode in steps; None keeps the environment's own limit.
         keep_successes: whether to keep negative episodes that reached the goal.
-        near_miss: whether the bot does another task than the instruction says. The name of a deviation, for example
-            "other order", is the only one to draw.
+        near_miss: whether the policy does another task than the instruction says; or the name of the only deviation to
+            draw, for example "other order".
         task: task name; the environment's id by default.
         kind: name of the states' kind, if the observation space fits several kinds, for example "grid" or "image".
             With "", the values of the states decide.
@@ -169,7 +170,7 @@ def _check_losses(count: EpisodeTally, kept: int, episodes: int, env_id: str) ->
             "expected a level with other objects to choose from, for --near-miss"
         )
     raise GraceError(
-        f"{env_id}: {kept} of {episodes} episodes after {lost} that do not serve "
+        f"{env_id}: only {kept} of {episodes} episodes kept, and {lost} left out "
         f"({'; '.join(count.lines())}); expected a level within the policy's reach"
     )
 
@@ -178,7 +179,7 @@ def _require_near_miss(policy: str, role: Role, *, keep_successes: bool) -> None
     """Check that settings suit near misses.
 
     Raises:
-        InputError: another role than negative, another policy than the bot, or successes are to be kept.
+        InputError: the role is not "negative", the policy is not "bot", or successes are to be kept.
     """
     if role != "negative":
         raise InputError(f"--near-miss with --role {role}; expected --role negative: the bot does another task")

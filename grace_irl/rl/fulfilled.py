@@ -30,8 +30,8 @@ class Fulfilment:
 def fulfilments(trajectory: Trajectory, instructions: Sequence[str]) -> list[Fulfilment | None]:
     """Decide for each instruction when the episode fulfils it. The episode is replayed once for all instructions.
 
-    The world comes from the first state alone: MiniGrid decodes it, and a bare environment replays the actions. The
-    trajectory's own instruction, its rewards and its origin play no part, and no environment is made by a name.
+    The world comes from the first state alone: MiniGrid decodes this state, and a bare environment replays the actions.
+    The trajectory's own instruction, its rewards and its origin play no part, and no environment is made by its name.
 
     The verifiers of BabyAI decide (`Instr.verify`), as in the environment: "open" and "pick up" count only when the
     agent opens or picks up, and "go to" as soon as the agent faces the object, in the first state too. An instruction
@@ -76,10 +76,10 @@ def fulfilled(trajectory: Trajectory, instruction: str, until: int) -> bool | No
 
 
 def does_alike(trajectory: Trajectory, instructions: Sequence[str]) -> bool:
-    """Whether an episode does with any thing what one of the instructions asks for with its own.
+    """Whether an episode does what one of the instructions asks for, if any thing may replace one of its things.
 
-    "Go to the red ball" is also asked about boxes, keys and doors of all colours. The answer is False if no simulator
-    can tell; see `fulfilments`.
+    For "go to the red ball", it is enough that the agent goes to any ball, box, key or door (`about_other_things`). The
+    answer is False if no simulator can tell; see `fulfilments`.
     """
     try:
         from grace_irl.rl.instructions import about_other_things
@@ -96,7 +96,7 @@ def _verified(level: Any, states: Any, actions: Sequence[Any], texts: Sequence[s
 
     tasks: dict[str, Any] = {text: task for text in dict.fromkeys(texts) if (task := parse(text, level)) is not None}
     found = dict.fromkeys(tasks, Fulfilment(None))
-    for index, action in enumerate([level.actions.done, *actions]):  # the first action stands for state 0 alone
+    for index, action in enumerate([level.actions.done, *actions]):  # state 0 is verified with "done", which is no step
         if index:
             level.step(action)
         if not np.array_equal(encode_grid(level), states[index]):

@@ -50,7 +50,11 @@ class NeverInstr(ActionInstr):
 
 
 def about_other_things(text: str) -> list[str]:
-    """Copies of an instruction with one of its things replaced by a thing of any colour and type, places left out."""
+    """Copies of an instruction in which another thing replaces one of its things.
+
+    There is a copy for each thing of the instruction, and for each colour and type that may replace it. The
+    replacing thing has no location, such as "on your left".
+    """
     things = [f"the {color} {kind}" for color in COLOR_NAMES for kind in OBJ_TYPES]
     places = [match.span() for match in re.finditer(_THING, text)]
     return [f"{text[:first]}{thing}{text[last:]}" for first, last in places for thing in things]
@@ -60,16 +64,17 @@ def parse(text: str, level: Any) -> Instr | None:
     """The instruction with this text, for a level; None if the text is no instruction, or has no clear meaning there.
 
     The grammar is that of `Instr.surface` in BabyAI, and that of the missions of our own levels. Articles are ignored,
-    as BabyAI's verifier ignores them: any ball fulfils "go to the ball" and "go to a ball". Actions are not strict,
-    because the text does not tell strict actions from others.
+    as BabyAI's verifier ignores them: any ball fulfils "go to the ball" and "go to a ball". BabyAI also has strict
+    actions, which fail if the agent opens or picks up a wrong object. The text does not tell them from others, so no
+    action is strict, except in "open the door matching the key".
 
-    The meaning is not clear if the level would not give the instruction: a door to open is open from the start, an
-    object lies in its place from the start, or several objects fit where our own levels have one.
+    The meaning is not clear if the level would not give the instruction. For example, a door to open is open from the
+    start, an object lies in its place from the start, or several objects fit where our own levels have one.
 
     Args:
         text: the instruction.
-        level: a level of BabyAI in the state in which its episode begins. It is not changed, except that an instruction
-            of SortColors sets its attribute `balls`.
+        level: a level of BabyAI in the state in which its episode begins. The level is not changed, except that an
+            instruction of SortColors sets its attribute `balls`.
     """
     task = _parsed(text, level)
     return task if task is not None and _is_open(task, level) else None

@@ -19,8 +19,8 @@ from grace_irl.rl.levels import (
 )
 
 Script = Callable[[Any, np.random.Generator], Iterator[Any]]
-"""A function from a level (unwrapped, reset) and a generator to the actions of one episode. It raises `NoWayError` if
-this room does not allow the deviation."""
+"""A function from a level (unwrapped, reset) and a random generator to the actions of one episode. It raises
+`NoWayError` if the world does not allow the deviation."""
 
 
 def dropped_beside(level: Any, rng: np.random.Generator) -> Iterator[Any]:
@@ -34,7 +34,7 @@ def dropped_beside(level: Any, rng: np.random.Generator) -> Iterator[Any]:
 
 
 def anchor_moved(level: Any, rng: np.random.Generator) -> Iterator[Any]:
-    """Drop one of the two others in such a cell that the object lies between them."""
+    """Move one of the two others, so that the object lies between them where it is."""
     instruction = level.instrs
     moved, stays = (instruction.ends[i] for i in rng.permutation(2))
     start, there, other = (cell_of(thing.cur_pos) for thing in (moved, instruction.moved, stays))
@@ -53,7 +53,7 @@ def wrong_door_opened(level: Any, rng: np.random.Generator) -> Iterator[Any]:
 
 
 def one_ball_sorted(level: Any, rng: np.random.Generator) -> Iterator[Any]:
-    """Drop one ball in its room, and leave the other one where it is."""
+    """Bring one ball to its goal room, and leave the other one where it is."""
     ball = list(level.balls)[rng.integers(2)]
     yield from _acted(level, cell_of(ball.cur_pos), level.actions.pickup)
     while level.carrying is not None:
@@ -61,7 +61,7 @@ def one_ball_sorted(level: Any, rng: np.random.Generator) -> Iterator[Any]:
 
 
 def balls_moved_about(level: Any, rng: np.random.Generator) -> Iterator[Any]:
-    """Drop both balls, in the order of the mission, each in the room where it was."""
+    """Move each ball to another cell of the room where it lies, in the order of the mission."""
     for ball in level.balls:
         start = cell_of(ball.cur_pos)
         yield from _acted(level, start, level.actions.pickup)
@@ -79,14 +79,14 @@ SCRIPTS: dict[type, dict[str, Script]] = {
 
 
 def _acted(level: Any, target: Cell, action: Any) -> Iterator[Any]:
-    """The actions with which the agent faces a cell, and then `action`."""
+    """The actions after which the agent faces a cell, followed by `action`."""
     while (step := step_towards(level, target)) is not None:
         yield step
     yield action
 
 
 def _free(level: Any) -> list[Cell]:
-    """Cells in which the agent can drop something, except for its own."""
+    """The empty cells, except for the one in which the agent stands."""
     cells = [(x, y) for x in range(level.grid.width) for y in range(level.grid.height)]
     return [cell for cell in cells if level.grid.get(*cell) is None and cell != cell_of(level.agent_pos)]
 

@@ -77,7 +77,7 @@ class SortColors(PlannedLevel):
         """The next action of a solution: one ball after the other, each by a shortest path.
 
         Raises:
-            NoWayError: there is no path.
+            NoWayError: there is no path, or no free cell in the ball's room.
         """
         if self.carrying is None:
             ball = next(ball for ball in self.balls if not self.in_its_room(ball))
@@ -267,7 +267,8 @@ def cell_of(position: Any) -> Cell:
 def step_towards(level: Any, target: Cell) -> Any | None:
     """The first action on a shortest path to a position that faces a cell; None if the agent already faces it.
 
-    The path opens closed doors that are not locked, and avoids all other objects in the way.
+    The path opens closed doors that are not locked, and avoids all other objects in the way. Opening a door and
+    stepping into its cell count as one step together.
 
     Args:
         level: a MiniGrid environment, unwrapped.

@@ -1,4 +1,4 @@
-"""Near misses: episodes in which BabyAI's bot does another task of the same world than the instruction says."""
+"""Near misses: episodes in which a policy does another task than the instruction says, in the same world."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class NearMissPolicy:
         """Draw a deviation for the new episode.
 
         Raises:
-            PolicyFailureError: the world has no other task.
+            PolicyFailureError: the world allows no deviation, or not the deviation `only`.
             InputError: the environment has no instruction of BabyAI, or no deviation of its level has the name `only`.
         """
         from grace_irl.rl.level_deviations import SCRIPTS
@@ -83,7 +83,7 @@ class NearMissPolicy:
 
         Raises:
             PolicyDoneError: the other task is done.
-            PolicyFailureError: the bot is stuck, or the world does not allow the deviation.
+            PolicyFailureError: the bot is stuck or gives up, or the world does not allow the deviation.
         """
         from grace_irl.rl.levels import NoWayError
 
@@ -97,7 +97,7 @@ class NearMissPolicy:
         return np.int64(action), None
 
     def _first_possible(self, scripts: dict[str, Iterator[Any]]) -> Iterator[Any]:
-        """The actions of the first script that the world allows, as far as that shows before its first action."""
+        """The actions of the first script that raises no `NoWayError` before its first action."""
         from grace_irl.rl.levels import NoWayError
 
         for self.deed, actions in scripts.items():

@@ -34,8 +34,10 @@ def other_tasks(level: Any) -> dict[str, list[Instr]]:
     """Instructions of the same form as the level's own, about things of the same world, with another meaning.
 
     - go to, open, pick up: another description with the same parts (type, colour, location). It matches no object that
-      the right description matches. "similar object": it shares a part with the right one; "other object": none.
-    - put next to: "exchanged": both objects in the other's role; "other moved" and "other fixed": one of them replaced.
+      the right description matches. "similar object": it shares a part with the right one; "other object": it shares
+      none.
+    - put next to: "exchanged": each object in the role of the other; "other moved" and "other fixed": one object
+      replaced.
     - sequences: "other order": the two parts of "then" or "after" in the other order; "other part": one action
       replaced by another task of its form.
 
@@ -43,7 +45,8 @@ def other_tasks(level: Any) -> dict[str, list[Instr]]:
         level: a BabyAI environment, unwrapped and just reset.
 
     Returns:
-        The instructions by the name of the deviation; {} if the world has none. None of them is strict.
+        The instructions by the name of the deviation; {} if the world has none. None of them is strict: in BabyAI, a
+        strict instruction fails at a wrong object or in a wrong order.
     """
     found: dict[str, list[Instr]] = {}
     for name, task in _others(level.instrs, level):
@@ -105,7 +108,7 @@ def _shares_a_part(one: ObjDesc, other: ObjDesc) -> bool:
 
 
 def _is_valid(task: Any, level: Any) -> bool:
-    """Whether the level may give this instruction: its objects lie in the grid, and suit its actions."""
+    """Whether the level may give this instruction: all its objects lie in the grid, and its actions suit them."""
     try:
         level.validate_instrs(task)
     except RejectSampling:

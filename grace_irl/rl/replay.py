@@ -23,7 +23,8 @@ class ReplayedLevel(RoomGridLevel):
     """A level of BabyAI in the state that an array shows. It has no instruction and no end.
 
     The array does not show the contents of a box, the object that the agent carries, and the object under the agent.
-    The level has none of these. If that is wrong, its states differ from the stored ones as soon as it matters.
+    The level has none of these. If the episode had one of them, the level's states differ from the stored ones as soon
+    as it matters.
 
     Args:
         state: a full grid `(width, height, 3)` with MiniGrid's own codes, agent included, as in `MiniGridView`.

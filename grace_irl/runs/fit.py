@@ -74,7 +74,7 @@ class Parts:
     """Objects of the caller that replace configured parts of a run, and callbacks.
 
     Attributes:
-        demonstrations: demonstrations in place of `config.data.demos`.
+        demonstrations: demonstrations in place of the files that `config.data` names.
         proposer: proposer in place of the one named in `config.proposer`.
         sandbox: open sandbox in place of a new one.
         listener: callback that gets a snapshot of the run after each answer and after each result.
@@ -102,7 +102,8 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
         parts: objects and callbacks of the caller.
 
     Raises:
-        InputError: settings, data or a folder that cannot be used. Nothing is written.
+        InputError: settings, data or a folder that cannot be used. Nothing is written. One error comes later, when the
+            run is saved: a model or a person names goal states, but there are not both positive and negative states.
         GraceError: no valid program was found, or the model's server is lost. The run is saved.
         Interrupted: Ctrl-C. The run is saved.
     """
@@ -221,7 +222,7 @@ def resume(
 
 
 _OLDER = {1: f", whose held-out accuracies are each at the {BEST_HERE}"}
-"""Texts for the error message about a run that has an older format and cannot be resumed, by format."""
+"""By format: text for the error message about a run of this older format, which cannot be resumed."""
 
 
 def _work(
@@ -455,5 +456,6 @@ def _require_compatible(began: Config, config: Config, store: Store) -> None:
         if value != before[key] and not key.startswith(CHANGEABLE):
             raise InputError(
                 f"setting {key!r} was {before[key]!r} when the run began and is {value!r} now; "
-                "expected only generations, stop rules and workers to change on --resume: start a new run"
+                "expected only settings such as generations, stop rules and workers to change on --resume: "
+                "start a new run"
             )

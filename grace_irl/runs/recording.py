@@ -41,7 +41,7 @@ class _Head:
     """The header of a recording without its settings.
 
     Attributes:
-        calls: number of requests of the run with a result: a score, or a failure.
+        calls: number of the run's requests that have a result: a score, or a failure.
         data: the trajectories of the run; [] in format 1.
     """
 
@@ -77,7 +77,7 @@ class Recorded:
 
     Attributes:
         config: the settings in the header, without those that run code, read files or contact a server (`shareable`).
-        calls: number of requests of the run with a result: a score, or a failure.
+        calls: number of the run's requests that have a result: a score, or a failure.
         content: the trajectories of the run; [] in a recording of format 1, which does not list them.
     """
 
@@ -126,7 +126,7 @@ def recorded_config(path: Path) -> Config:
     """The configuration for a replay of a recorded run. The replay stops after as many results as the run had.
 
     A recording may come from somebody else. So it provides no settings that run code, read files or contact a server
-    (`shareable`). The folder of a run also provides its demonstrations, if this user made it on this machine.
+    (`shareable`). The folder of a run also provides its demonstrations, if this user made the run on this machine.
 
     Args:
         path: the folder of a run, or a recording.
@@ -155,7 +155,7 @@ def recorded_config(path: Path) -> Config:
 
 
 def require_recorded_data(proposer: ProposerConfig, rows: Sequence[TrajectoryRow]) -> None:
-    """Check that a replay has the demonstrations of the recorded run.
+    """Check that a replay has the demonstrations of the recorded run. A recording of format 1 does not list them.
 
     Args:
         proposer: settings of the proposer. Without a replay, there is nothing to check.
@@ -185,6 +185,8 @@ def content_of(rows: Sequence[TrajectoryRow]) -> Content:
 
 def write_recording(store: Store, config: Config, path: Path) -> int:
     """Write the answers of a run into a recording. Return their number, not counting answers about goal states.
+
+    An answer is left out if its request has no result yet.
 
     Raises:
         InputError: the run has no answer yet.

@@ -1,7 +1,7 @@
 """Swaps: expert episodes with the instruction of another expert, as negative demonstrations (`--swaps`).
 
-They show that a goal is one only under its own instruction. A swap is used if the simulator of BabyAI says that the
-episode does not fulfil the other instruction.
+Swaps show that a state is a goal only under its own instruction. A swap is used if the simulator of BabyAI says that
+the episode does not fulfil the other instruction.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from grace_irl.errors import InputError
 from grace_irl.rl.fulfilled import fulfilments
 
 MOST = 4
-"""Maximum number of swaps of an expert. With one alone, few words are tested."""
+"""Maximum number of swaps of an expert. A single swap tests few words."""
 
 
 def with_swaps(demonstrations: Demonstrations, rule: LabelRule) -> Demonstrations:
@@ -30,7 +30,7 @@ def with_swaps(demonstrations: Demonstrations, rule: LabelRule) -> Demonstration
         rule: the label rule.
 
     Raises:
-        InputError: rule "all", or no swap.
+        InputError: the rule is "all", or no expert has a swap.
     """
     if rule == "all":
         raise InputError("--swaps: label rule all has no goals; expected last or goal: leave --swaps out")
@@ -70,15 +70,17 @@ def _groups(demonstrations: Demonstrations) -> list[list[Demonstration]]:
 
 
 def _swaps(experts: Sequence[Demonstration]) -> list[Demonstration]:
-    """At most `MOST` swaps of each expert that count, with the instructions of which most words are the expert's own.
+    """At most `MOST` swaps of each expert.
 
-    These swaps test single words: the episode of a grey box under "go to the grey key" is a near miss.
+    Of the instructions that the episode does not fulfil, a swap has one of those that differ least from the expert's
+    own. Such swaps test single words: an episode of "go to the grey box" becomes a negative of "go to the grey key".
     """
     texts = sorted({item.trajectory.extra_info for item in experts})
     made = []
     for item in experts:
         own = texts.index(item.trajectory.extra_info)
-        others = texts[own + 1 :] + texts[:own]  # from the own text on, so that equally near ones take turns
+        # The texts after the own one come first. So experts get different texts if several are equally near.
+        others = texts[own + 1 :] + texts[:own]
         judged = fulfilments(item.trajectory, others)
         counting = [text for text, one in zip(others, judged, strict=True) if one is not None and one.at is None]
         nearest = sorted(counting, key=partial(_differing, item.trajectory.extra_info))

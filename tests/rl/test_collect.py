@@ -81,7 +81,7 @@ def test_the_bot_has_an_alarm(monkeypatch: pytest.MonkeyPatch) -> None:
             pass
 
     monkeypatch.setattr(baby_ai_bot.BabyAIBot, "replan", hang)
-    with pytest.raises(GraceError, match=r"0 of 2 episodes after \d+.*hung for 0\.02 s"):
+    with pytest.raises(GraceError, match=r"only 0 of 2 episodes kept, and \d+ left out.*hung for 0\.02 s"):
         collect(GO_TO_OBJ, "bot", 2, "expert", alarm_s=0.02)
 
 

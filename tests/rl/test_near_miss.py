@@ -231,7 +231,7 @@ def test_endings_still_show_the_label_rule() -> None:
 
 
 def test_a_time_limit_and_a_bot_that_fails_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(GraceError, match=f"0 of 2 episodes after 11 .*{OUT_OF_TIME}: 11"):
+    with pytest.raises(GraceError, match=f"only 0 of 2 episodes kept, and 11 left out .*{OUT_OF_TIME}: 11"):
         misses("Open", 2, max_steps=1)
     from minigrid.utils import baby_ai_bot
 

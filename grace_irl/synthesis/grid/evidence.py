@@ -7,7 +7,7 @@ is a condition on one feature of a thing, such as its colour code. There are thr
 * Reference: an instruction describes things that are present at the start, so each description must match something in
   the first state. A reading whose descriptions match few things explains the instruction better (the size principle of
   concept learning). The instruction of a swap belongs to another episode, so it is no such evidence.
-* Parsimony: a reading has a price for each of its assumptions (`lexicon.ReadingPrices`).
+* Parsimony: a reading has a price for each of its assumptions (`reading.ReadingPrices`).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ MISSED = 30.0
 """Cost in nats if the event completes in none of a trajectory's goal states. Each missed goal state has an equal share
 of this cost."""
 WRONGLY_HIT = 5.0
-"""Cost in nats if the event completes in any state of a trajectory that is not a goal. `WRONG_STATE` is added for each
-of these states, up to 60."""
+"""Cost in nats if the event completes in any negative state of a trajectory. `WRONG_STATE` is added for each of these
+states, up to 60 states."""
 WRONG_STATE = 0.1
 ABSENT = 5.0
 """Cost in nats of a description that matches nothing in the first state. One that matches n things costs log n."""
@@ -45,7 +45,7 @@ another thing in a cell next to this thing. The step "put the ball next to the b
 "placed" and the ball, one for the box. If there are two further entries, their things lie on opposite sides of this
 thing, in its row or column, near or far."""
 MOVED = tuple(EVENTS.index(event) for event in ("taken", "changed", "placed"))
-"""Events that need not happen in a half of the grid by chance."""
+"""Events that change the world. The others happen wherever the agent walks, so they say little about halves."""
 
 
 class GridEvidence:
@@ -99,7 +99,7 @@ class GridEvidence:
         """Find two groups of events in a scene, to compare the things to which they happen.
 
         The first group are the events of the last stage in the positive states where this stage completes. The second
-        group are all other events of an equal kind, such as "taken".
+        group are all other events of the same kind, such as "taken".
 
         Returns:
             For each group, a table (rows, F): whether each event passes each of the F filters.
@@ -174,7 +174,7 @@ class GridEvidence:
             if len(step) == ENCLOSED:
                 rows &= self._between(scene, *neighbours)
             else:
-                # Each neighbour that the step describes must lie in one of the four cells next to the row's thing.
+                # Each neighbour that the step describes must lie in one of the four cells next to the event's thing.
                 for columns in neighbours:
                     beside = 0
                     for there, masks in self._around(scene):
@@ -189,13 +189,16 @@ class GridEvidence:
         return states
 
     def _between(self, scene: int, one: Columns, other: Columns) -> int:
-        """The set of rows whose thing lies between two things that pass these filters, in its row or column."""
+        """The set of events whose thing lies between two things that pass these filters.
+
+        The three things lie in one row or column of the grid.
+        """
         lines = zip(self._lines(scene, one), self._lines(scene, other), strict=True)
         (down, below), (right, after), (up, above), (left, before) = lines
         return (down & above) | (up & below) | (right & before) | (left & after)
 
     def _lines(self, scene: int, columns: Columns) -> list[int]:
-        """For each direction, the set of rows with a thing in this direction, near or far, that passes these."""
+        """For each direction, the set of events that have a thing there, near or far, which passes the filters."""
         found = self._seen[scene].get(columns)
         if found is None:
             found = self._seen[scene][columns] = [0] * len(OFFSETS)
@@ -205,11 +208,11 @@ class GridEvidence:
         return found
 
     def _around(self, scene: int, distance: int = 1) -> list[tuple[int, list[int]]]:
-        """The neighbours of each row: the things at a distance in the four directions, in the row's state.
+        """The neighbours of each event: the things at a distance in the four directions, in the state of the event.
 
         Returns:
-            A pair for each direction: the set of rows with a thing there, and a list. For each filter, the list has the
-            set of rows for which the cell there passes the filter.
+            A pair for each direction: the set of events with a thing there, and a list. For each filter, the list has
+            the set of events for which the cell there passes the filter.
         """
         if (scene, distance) not in self._near:
             rows, states, objects = self.scenes[scene].happenings, self.scenes[scene].states, self.scenes[scene].objects
@@ -246,10 +249,10 @@ def _filters(scenes: Sequence[Scene], positives: Sequence[NDArray[np.bool_]]) ->
 
 
 def _of_experts(goals: Sequence[tuple[Scene, NDArray[np.bool_]]]) -> set[Filter]:
-    """Filters on halves, and on what things share, that each expert passes. Few are left, so the search stays fast.
+    """Filters on halves and on what things share (`SHARED`) that each expert passes. They are few, for a fast search.
 
-    Each expert moves or changes a thing in the half. At each expert's goal, an event happens to a thing that shares its
-    code with a thing of this kind.
+    For a half, one kind of event in `MOVED` must happen there in every expert's trajectory. For what things share, an
+    event at a goal of every expert must happen to a thing that passes the filter.
 
     Args:
         goals: the trajectories with goal states, each with the mask of these states.
@@ -299,7 +302,7 @@ def _ever(done: int) -> int:
 
 
 def _all(masks: Sequence[int], rows: int, columns: Columns) -> int:
-    """The set of those of these rows that pass all these filters, given the set of rows that pass each filter."""
+    """The subset of `rows` that passes all filters in `columns`; `masks` has the set of rows that pass each filter."""
     for column in columns:
         rows &= masks[column]
     return rows
@@ -316,7 +319,7 @@ def _bits(scene: Scene) -> NDArray[np.int64]:
 
 
 def _mask(marks: NDArray[np.bool_], bits: NDArray[np.int64] | None = None) -> int:
-    """The marked elements as a set: an integer with one bit for each of them, by default the bit of its index."""
+    """The marked elements as a set: an integer with one bit for each element, by default at the element's index."""
     if bits is not None:
         marked = np.zeros(int(bits.max(initial=-1)) + 1, np.bool_)
         marked[bits] = marks

@@ -22,19 +22,20 @@ COLD = 0.3  # temperature at the end of a walk
 STEPS_PER_CHOICE = 12
 """Number of steps of an annealed walk per pair of a word and a filter."""
 KICKS = 12
-"""Number of attempts to leave the reading at which a walk ends: a few changes, whatever they cost, then a descent. Each
-second one exchanges a constant for a meaning (`Walk.transfer`), if there are constants."""
+"""Number of kicks, which are attempts to leave the reading at which a walk ends. A kick makes a few changes, whatever
+they cost, and then descends. If there is a constant besides the event, every second kick exchanges a constant for a
+meaning instead (`Walk.transfer`)."""
 KICK = (2, 6)
 """Range of the number of random changes of a kick; the second number is excluded."""
 UNSEEN = 0.1
-"""The rounds of a search end if the expected share of rounds that would end at a cost not seen before falls to this."""
+"""A search ends if at most this share of further rounds is expected to end at a new cost."""
 AGAIN = 6
-"""The rounds also end if this number of them ended at the lowest cost."""
+"""A search also ends if this number of its rounds ended at the lowest cost."""
 MOST_ROUNDS = 20
 """Maximum number of rounds of a search."""
 SAME = 1e-6  # costs that differ by less, in nats, are equal
 DOUBT = 1.5
-"""Divisor of costs before they become probabilities. Costs are too large, as they add up correlated evidence."""
+"""Divisor of costs before they become probabilities. Costs are too large, because they add up correlated evidence."""
 PROFILE_MARGIN = 12.0
 """In nats. In the best reading, one word is given another meaning. If that raises the cost by at most this much, the
 meanings of the other words are optimised while this one stays fixed."""
@@ -46,9 +47,9 @@ next, including the fixed one."""
 class Seeker:
     """A search for the most likely reading under one plan, in independent rounds.
 
-    A round is an annealed walk, and kicks from the reading at which it ends. One round often ends at a reading that is
-    not the best. How many rounds a search needs depends on the data. If all rounds end at one cost, a few are enough.
-    If they end at many costs, a better reading is likely to exist, so the search goes on (`settled`).
+    A round is an annealed walk, and kicks from the reading at which the walk ends. One round often ends at a reading
+    that is not the best. How many rounds a search needs depends on the data. If all rounds end at one cost, a few are
+    enough. If they end at many costs, a better reading is likely to exist, so the search goes on (`settled`).
 
     Attributes:
         lexicon: the words and filters, and the cost of readings.
@@ -116,7 +117,7 @@ class Seeker:
         return Posterior(self.reading, self.cost, {word: _chances(costs[word]) for word in lexicon.words})
 
     def _kicked(self, walk: Walk, rng: np.random.Generator) -> float:
-        """Descend from a reading, then kick it while that leads to readings of no higher cost. Return the cost."""
+        """Descend from a reading, kick it `KICKS` times, and undo kicks that raise the cost. Return the last cost."""
         walk.descend()
         cost, reading = walk.cost, walk.reading
         for number in range(KICKS):

@@ -39,10 +39,10 @@ class Posterior:
 class Lexicon:
     """The words of the instructions and the filters that they may stand for, with the cost of readings.
 
-    A walk weighs millions of changes. So the meanings of an instruction's words are packed into one integer, the
-    instruction's key. For each part of the instruction and each filter, the key counts the words that stand for this
-    filter. A change of a word's meaning adds a number to the key. The key and the constants give the cost of all scenes
-    with this instruction.
+    A walk through readings weighs millions of changes. So the meanings of an instruction's words are packed into one
+    integer, the instruction's key. A part of an instruction is the words about one thing. For each part and each
+    filter, the key counts the words that stand for this filter. A change of a word's meaning adds a number to the key.
+    The key and the constants give the cost of all scenes with this instruction.
 
     Attributes:
         evidence: the demonstrations.

@@ -71,7 +71,7 @@ class Plan:
     * after: the right part happens first, as in "open the door after you take the key".
     * both: the parts happen in any order, as in "take the key and the ball".
     * beside: the right part describes a neighbour of the thing on the left, as in "the ball next to the box". Two such
-      parts describe things on opposite sides of it, as in "the ball between the box and the key".
+      parts describe things on opposite sides of this thing, as in "the ball between the box and the key".
 
     Instructions are split first at separators of the arrangements "then" and "after", next at those of "both", and last
     at those of "beside".
@@ -133,8 +133,8 @@ class Slots:
     Attributes:
         before: sorted pairs of a word and the feature that words before it name.
         after: the same for words after it.
-        unnamed: known words without a meaning that stand in slots of one feature alone, with this feature. They are
-            taken like unknown words.
+        unnamed: pairs of a word and a feature. The word is known but has no meaning, and stands only in slots of this
+            feature. A program treats it like an unknown word.
     """
 
     before: tuple[tuple[str, Feature], ...] = ()
@@ -143,7 +143,9 @@ class Slots:
 
     @classmethod
     def of(cls, instructions: Iterable[Words], named: Mapping[str, Feature]) -> Slots:
-        """Find the slots of instructions in which at least two words name a feature.
+        """Find the words on one side of which several words name the same feature, and no word names another one.
+
+        Only channels 0 and 1 are such features.
 
         Args:
             instructions: the words of each instruction.
@@ -187,7 +189,7 @@ class Hypothesis:
         guesses: possible meanings of words. An event that fits the meanings but not the guesses earns half the reward.
         novel: treatment of an instruction with a word that no training instruction has. With "ignore" the word has no
             effect. With "guess" and "require" the program assumes that the word names a value that no known word names,
-            such as channel 1 = 5 for "purple". Events on things without such a value earn half the reward ("guess") or
+            such as channel 1 = 3 for "purple". Events on things without such a value earn half the reward ("guess") or
             none ("require"). If no slot says which feature the word names, this holds only if a thing at the start has
             such a value.
         between: whether a training instruction describes a thing between two others.
@@ -218,7 +220,7 @@ class Outline:
         events: names of the events that the program recognises.
         novel: treatment of unknown words, as in `Hypothesis`; "ignore" if no known word has a meaning.
         phrases: groups of words with one common meaning, such as "pick up".
-        plain: known words without a meaning, and separators.
+        plain: known words without a meaning, except those in `slots.unnamed`; and separators.
         between: whether an instruction may describe a thing between two others.
         slots: where unknown words name one feature; none if `novel` is "ignore".
     """

@@ -22,8 +22,8 @@ feature is one of `PLACES`: where a thing lies, or what it shares with others; `
 The things at all goals are often of one kind. That they all lie on one side is mostly a coincidence."""
 PLACES: frozenset[Feature] = frozenset(["side", *SHARED])
 SPOKEN: frozenset[Feature] = frozenset(["half", "count"])
-"""Features that words name, but no constant. Every thing passes "one of several". A half of the grid that no word names
-is where the world's builder has put things."""
+"""Features that only words name, never constants. A constant for "one of several" would exclude no thing. A constant
+for a half of the grid would only say where the builder of the worlds has put things."""
 SYNONYM = 3.0
 """Price of each further word with the same meaning. Words for events, such as "take", are exempt."""
 CLASS = {"event": 6.0, "count": 1.0}
@@ -31,8 +31,8 @@ CLASS_ELSE = 4.0
 """Prices of a feature that at least one word names: `CLASS` for "event" and "count", `CLASS_ELSE` for all others. A
 word for "count" means that several things match. Events cost more, because nouns and adjectives rarely name them."""
 COMMON = 30.0
-"""Price of a word for one of the features in `SPOKEN` if the word is in every part of every instruction, so that it is
-in contrast to no other word."""
+"""Price of a word for one of the features in `SPOKEN` if the word is in every part of every instruction. Such a word
+contrasts with no other word."""
 ORDER = 1.5
 """Price of an instruction that names two features in the rarer order. Languages keep to one order, as in "red ball"."""
 FRAME = 1.5
@@ -73,14 +73,15 @@ class GridReading:
 
 NAMES: tuple[Feature, ...] = get_args(Feature)
 FEATURE_BITS = 4
-"""Bits of a packed feature: 0 if a word has no meaning, else 1 plus the feature's place in `NAMES`."""
+"""Number of bits of a packed feature. Its value is 0 for a word without a meaning, else 1 plus the feature's index in
+`NAMES`."""
 
 
 class ReadingPrices:
     """Prices of readings of these instructions: the simpler a reading, the lower its price.
 
-    Most of the price depends only on the features that words name. A walk through readings mostly keeps these, so this
-    part is cached. The features of all words are packed into one integer, `FEATURE_BITS` for each word.
+    Most of the price depends only on the features that words name. Most changes of a reading keep these features, so
+    this part is cached. The features of all words are packed into one integer, `FEATURE_BITS` for each word.
 
     Attributes:
         kinds: the packed feature of each filter, and 0 at the end, for no meaning.

@@ -25,9 +25,10 @@ from grace_irl.synthesis.grid.scene import Perception, Scene, look, perceive
 
 ARRANGEMENTS: tuple[Arrangement, ...] = ("then", "after", "both", "beside")
 """The relations that the parts on the left and right of a separator can have. `Plan` defines them."""
-FINALISTS = 2  # number of plans with one separator that may get a full search
+FINALISTS = 2  # number of plans with one or two separators that may get a full search
 SCREEN = 8
-"""Number of rounds of the short searches that choose the finalists, if each plan gets at least one round."""
+"""Number of rounds that the remaining plans share at each halving, while the finalists are chosen. Each plan gets at
+least one round."""
 REACH = 8.0
 """In nats. A finalist whose cost is above the lowest cost so far by more than this gets no full search."""
 MAX_PEERS = 2
@@ -161,10 +162,11 @@ def search(seen: PerceivedStates, seed: int, effort: float = 1.0) -> list[Learnt
     whole.settle(effort)
     finish(whole)
     words = separators([scene.words for scene in evidence.scenes])
-    # A separator saves at most the unexplained cost. So no separator is tried unless this cost is above its price.
+    # A separator saves at most the unexplained cost. So separators are tried only if this cost is above their price.
     if found[0].unexplained > PLAN_PRICE:
-        # Most of these words are no separators. So each plan with one word gets a short search, and each plan with two
-        # words that may stand around the first of two things ("between" and "and"). Only the best get a full search.
+        # Two kinds of plans get a short search: those with one separator, and those with two separators that may stand
+        # around the first of two things ("between" and "and"). Most of these words are no separators, so only the best
+        # plans get a full search.
         plans = [Plan(((word, one),)) for word in words for one in ARRANGEMENTS]
         plans += [
             Plan().and_at(one, "beside").and_at(other, "beside") for one, other in _couples(evidence.scenes, words)
@@ -175,8 +177,7 @@ def search(seen: PerceivedStates, seed: int, effort: float = 1.0) -> list[Learnt
             if one.cost <= least + REACH:
                 one.settle(effort)
             finish(one)
-        # There are too many plans with several separators. So the search only tries changes of the best plans with one
-        # separator.
+        # There are too many other plans with several separators. So the search only tries changes of the finalists.
         for plan in dict.fromkeys(_grow(one, words) for one in found[1:]):
             if plan not in [one.lexicon.plan for one in found]:
                 grown = seeker(plan)
@@ -197,7 +198,7 @@ def _screened(seekers: Sequence[Seeker], effort: float) -> list[Seeker]:
 
 
 def _couples(scenes: Sequence[Scene], words: Sequence[str]) -> list[tuple[str, str]]:
-    """Pairs of these words that occur in this order, each once, in `MIN_COUNT` instructions or more."""
+    """Pairs of these words that occur once each, and in this order, in at least `MIN_COUNT` different instructions."""
     counts: Counter[tuple[str, str]] = Counter()
     for said in {scene.words for scene in scenes}:
         counts.update(combinations([word for word in said if word in words and said.count(word) == 1], 2))

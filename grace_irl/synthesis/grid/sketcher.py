@@ -112,7 +112,7 @@ def shared_constants(lexicon: Lexicon, reading: GridReading) -> list[int]:
     filter on the code of an open door excludes doors that close, even if no demonstration shows a closing door. The
     codes of things to which other events happen do not follow from the event, so the event must be "changed". A filter
     applies to every step of an instruction. So a filter is left out if the thing of an earlier step fails it,
-    because the program would then miss a goal.
+    because the program would then miss a goal. Plans with neighbours ("beside") have no such filters.
     """
     evidence = lexicon.evidence
     spoken = {evidence.filters[column].feature for column in (*reading.constants.values(), *reading.meanings.values())}
@@ -150,8 +150,8 @@ def _goals_stay(lexicon: Lexicon, reading: GridReading, constants: Sequence[int]
 def negative_pressure(lexicon: Lexicon, reading: GridReading) -> float:
     """Share of negative states that a program would reward if it ignored all words about things.
 
-    Swaps, expert episodes with another instruction, count by episode and as a class of their own. The result is the
-    larger of both shares.
+    Swaps are expert episodes with another instruction. Their share is that of episodes in which the program would
+    reward a state. The result is the larger of the two shares: of swaps, and of the negative states of other episodes.
     """
     filters = lexicon.evidence.filters
     verbs = {word: column for word, column in reading.meanings.items() if filters[column].feature == "event"}
@@ -224,10 +224,11 @@ def best_condition(evidence: GridEvidence) -> GridReading:
 
 
 def _slots(lexicon: Lexicon, reading: GridReading, meanings: Meanings) -> Slots:
-    """Where an unknown word names one feature, by the meanings of the words of training instructions.
+    """The slots in which an unknown word names one feature, by the meanings of the words of training instructions.
 
-    A word without a meaning is known, and not taken like an unknown one, if the thing at one of its goals is what other
-    words name.
+    A known word without a meaning that stands in slots of one feature is treated like an unknown word, because it may
+    name a new value. There is one exception: at a goal of an instruction with this word, the thing has a value of the
+    feature that another word names.
     """
     evidence = lexicon.evidence
     slots = Slots.of([scene.words for scene in evidence.scenes], {word: fs[0].feature for word, fs in meanings})
@@ -290,8 +291,9 @@ class GridSketcher:
     def initial(self) -> list[str]:
         """The best reading of each plan in each style, then these readings without meanings of words.
 
-        If a single condition fits the labels better than the best reading does, it comes before all of them. This
-        happens if no reading explains the instructions: the best reading may then miss many goals.
+        If a reading without words (`best_condition`) fits the labels better than the best reading does, it comes
+        before all of them. This happens if no reading explains the instructions: the best reading may then miss many
+        goals.
         """
         sketches = [
             _Sketch(i, one.posterior.best, style).text() for i, one in enumerate(self._found) for style in STYLES

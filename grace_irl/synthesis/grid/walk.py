@@ -131,8 +131,9 @@ class Walk:
     def transfer(self, rng: np.random.Generator) -> None:
         """Remove a random constant, give its filter to a random word, and descend while this word keeps it.
 
-        A reading that holds under every instruction may hide a better one, in which words say the same. The single
-        changes that lead from one to the other raise the cost. The constant for the event stays.
+        A constant holds under every instruction. A reading with it may hide a better one, in which words have this
+        meaning instead. The single changes that lead from one to the other raise the cost. The constant for the event
+        stays.
         """
         features = sorted(feature for feature in self._constants if feature != "event")
         if features and self._meanings:
@@ -198,7 +199,7 @@ class Walk:
             other = int(two * words)
             theirs = self._meanings[other]
             return None if meaning == theirs else Change(((word, theirs), (other, meaning)))
-        # A quarter of the draws removes the meaning, because most words do not describe a thing.
+        # About a quarter of these draws removes the meaning, because most words do not describe a thing.
         drawn = int(two * (columns + columns // 3 + 1))
         column = drawn if drawn < columns else -1
         return None if column == meaning else Change(((word, column),))

@@ -188,7 +188,7 @@ class Universe:
                     cost = float(costs[column])
                     if column in columns or (columns and cost >= before):
                         continue
-                    # Of conjunctions that hold at equal places, the beam keeps only the cheapest, to have room for
+                    # Of conjunctions that hold at the same places, the beam keeps only the cheapest, to have room for
                     # different ones.
                     narrower = mask & self.table[:, column]
                     key = np.packbits(narrower).tobytes()
@@ -226,7 +226,8 @@ class Universe:
 def _distinct(table: NDArray[np.bool_], prices: NDArray[np.float64]) -> list[int]:
     """Indices of the useful columns.
 
-    Columns that hold everywhere or nowhere are not useful. Of columns that hold at equal places, only the cheapest is.
+    Columns that hold everywhere or nowhere are not useful. Of columns that hold at the same places, only the cheapest
+    is useful.
     """
     cheapest: dict[bytes, int] = {}
     holds = table.sum(axis=0)

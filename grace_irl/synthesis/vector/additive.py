@@ -227,7 +227,7 @@ class AdditiveSketcher:
         if conditions:
             expert = [item.demonstration.role == "expert" for item in items]
             fixed = fixed_fields(episodes, expert)
-            # In pairs, too, such a constant tells the two sides apart. A number that is always 0 has no terms.
+            # A number with one constant per side tells the two sides apart in pairs, too. Set to 0, it has no terms.
             values[:, source_fields(episodes, expert)] = 0.0
         terms = vocabulary(values[positive[kept]], values, MAX_PAIRED, MAX_WATCHED, fixed)
         self._table = TermTable(terms, values, positive[kept])

@@ -22,7 +22,7 @@ from grace_irl.synthesis.grid.scene import Agent
 from grace_irl.text import packed, quoted
 
 LONGEST = 40
-"""Maximum characters of a field's name in a program."""
+"""Maximum number of characters of a field's name in a program."""
 WIDTH = 100
 """Width in characters at which long lines of a program are broken."""
 
@@ -125,7 +125,8 @@ class GridNumbers:
     def of(cls, stacks: Sequence[NDArray[Any]], agent: Agent | None) -> GridNumbers:
         """Find the numbers of these trajectories, each a (T+1, h, w, 3) stack of states.
 
-        They are the counts that vary, and the distances to codes that are in at most 20 cells of every state.
+        They are the counts that vary, and the distances to codes that are in at most 20 cells of every state. Distances
+        are only to codes in the channel of the agent's own code.
         """
         sources: list[tuple[Literal["count", "distance"], int, int]] = []
         for channel in range(3):
@@ -182,7 +183,7 @@ MOST_NUMBERS = 64
 """Maximum number of values in a part of a record that is read. Larger parts are mostly images."""
 
 NEAREST_PARTS = 6
-"""Maximum size of a group of parts of one shape. Smaller groups add the distances between their parts to the values."""
+"""Maximum number of real-valued vectors of one length for which the distances between them are numbers, too."""
 
 DISTANCE = '''\
 import numpy as np
@@ -198,12 +199,12 @@ def distance(one, other):
 
 @dataclass(frozen=True)
 class RecordNumbers:
-    """The numbers in the parts of a record, and the distances between real-valued parts of equal shape.
+    """The numbers in the parts of a record, and the distances between its real-valued vectors of equal length.
 
     In a goal environment the numbers of `achieved_goal` and `desired_goal` alone say little, unlike their distance.
 
     Attributes:
-        sources: for each number the name of its part and its index there; for a distance the names of the two parts.
+        sources: for each number, the name of its part and its index there; for a distance, the names of two parts.
     """
 
     sources: tuple[tuple[str, tuple[int, ...] | str], ...]

@@ -1,4 +1,4 @@
-"""The terms of an additive reward, which are simple functions of numbers of the state, and the candidate terms of data.
+"""Terms of an additive reward, which are simple functions of numbers of the state, and the candidates for given data.
 
 All terms are available twice: as functions on arrays, for the fit, and as Python text, for the program of the reward.
 """
@@ -24,11 +24,13 @@ FORMULAS: dict[Shape, str] = {
     "against": "lambda a, b: abs(a - b)",
     "and": "lambda a, b: abs(a + b)",
 }
-"""Python for a term of each shape. `a` is a number and `b` the threshold or the second number, both standardised."""
+"""Python for a term of each shape but "outside". `a` is a number and `b` the threshold or the second number. Both are
+standardised."""
 PAIRS: tuple[Shape, ...] = ("times", "against", "and")
 """Shapes with two numbers."""
 RANGE = (0.005, 0.995)
-"""Quantiles of the experts' values that are the ends of a number's range. Terms clip values to this range."""
+"""Quantiles of the experts' values that are the ends of a number's range. Terms clip values to this range, except for
+"outside"."""
 FAR = 5.0
 """Limit on two distances, in standard deviations of the experts' values. Without it, one extreme value could outweigh
 all other terms.
@@ -140,17 +142,17 @@ def vocabulary(
 ) -> list[Term]:
     """Build the candidate terms for states that are given by their n numbers.
 
-    Numbers and terms that vary so little that rounding to float32 would move the reward are left out, and so are
-    thresholds that close together.
+    Some numbers and terms vary so little that rounding to float32 would move the reward. They are left out, and so are
+    thresholds as close together as that.
 
     Args:
-        experts: (N, n) numbers of the experts' states.
-        everything: (M, n) numbers of all states, those of experts included.
-        max_pairs: how many of the n numbers are combined in pairs, at most: those with the largest effect size.
-        max_watched: how many of the n numbers the term "outside" reads, at most. It is the first term of the result.
-            With 0 there is no such term.
-        conditions: (n,) whether each number is read only in a pair with a number that is not a condition; None for
-            none of them.
+        experts: (N, n) numbers of the positive states, which this module calls the experts'.
+        everything: (M, n) numbers of all states, the positive ones included.
+        max_pairs: maximum number of the n numbers that are combined in pairs: those with the largest effect size.
+        max_watched: maximum number of the n numbers that the term "outside" reads. This term is the first of the
+            result. With 0 there is no such term.
+        conditions: (n,) whether each number is a condition, which is read only in a pair with a number that is none;
+            None if no number is a condition.
     """
     rounding, grain = (RESOLUTION * EPSILON * np.abs(rows).max(axis=0) for rows in (everything, experts))
     centre, spread, overall = experts.mean(axis=0), experts.std(axis=0), everything.std(axis=0)
