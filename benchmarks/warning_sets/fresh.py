@@ -9,6 +9,6 @@ from warning_sets.kinds import WarningSet
 
 
 def sets() -> Iterator[WarningSet]:
-    """Ten sets whose rewards would be wrong, then ten whose rewards would be good, each built when it is asked for."""
+    """Ten sets whose rewards would be wrong, then ten whose rewards would be good, each built in its turn."""
     for build in (*fresh_faulty.FAULTY, *fresh_sound.SOUND):
         yield build()

@@ -92,7 +92,7 @@ def _lift(rng: Rng, outcome: str) -> Trajectory:
 
 
 def tray_loading() -> WarningSet:
-    """A robot arm that lays a part on the tray it is told, and lets go of it.
+    """A robot arm that lays a part on the tray that the order names, and lets go of it.
 
     The negatives lay the part on the other tray or beside the right one, or still hold it above the tray. Both trays
     lie elsewhere in each episode and are in every state. Success is a small distance from part to tray, with open

@@ -107,8 +107,8 @@ class _Fields:
 
 def _fields(items: Sequence[Labelled], expert: Marks, problem: Problem) -> _Fields:
     first = items[0].trajectory
-    if first.kind == "grid":
-        return _Fields(sources=tuple(_cells(items, expert)))
+    if first.kind in CELLS:
+        return _Fields(sources=tuple(CELLS[first.kind](items, expert)))
     if first.kind not in NAMES:
         return _Fields()
     names = NAMES[first.kind](first.states, problem.metadata.fields)
@@ -284,8 +284,9 @@ def _texts(items: Sequence[Labelled], expert: Marks) -> tuple[list[str], list[st
     for name, array in parts[0].items():
         if array.dtype.kind != "S" or any(len({*each[name].tolist()}) > 1 for each in parts):
             continue
-        own, other = ([each[name][0] for each, one in zip(parts, expert, strict=True) if one == side]
-                      for side in (True, False))  # fmt: skip
+        own, other = (
+            [each[name][0] for each, one in zip(parts, expert, strict=True) if one == side] for side in (True, False)
+        )
         if _apart(own, other):
             (settings if len({*own}) == len({*other}) == 1 else others).append(name)
     return settings, others
@@ -293,13 +294,14 @@ def _texts(items: Sequence[Labelled], expert: Marks) -> tuple[list[str], list[st
 
 def _cells(items: Sequence[Labelled], expert: Marks) -> list[str]:
     """Names of what tells the grids of the sides apart: their size, or cells with one code on each side."""
-    shapes = [item.trajectory.states.shape[1:] for item in items]
+    stacks = [item.trajectory.state_kind.parts(item.trajectory.states)[""] for item in items]
+    shapes = [stack.shape[1:] for stack in stacks]
     sides = [{shape for shape, one in zip(shapes, expert, strict=True) if one == side} for side in (True, False)]
     if not sides[0] & sides[1]:
         return ["the size of the grid"]
     if len(sides[0] | sides[1]) > 1:
         return []
-    ends = [(item.trajectory.states.min(axis=0), item.trajectory.states.max(axis=0)) for item in items]
+    ends = [(stack.min(axis=0), stack.max(axis=0)) for stack in stacks]
     ranges = []
     for side in (True, False):
         own = [each for each, one in zip(ends, expert, strict=True) if one == side]
@@ -307,3 +309,7 @@ def _cells(items: Sequence[Labelled], expert: Marks) -> list[str]:
     (low, high), (least, most) = ranges
     apart = (low == high) & (least == most) & (low != least)
     return [f"cell [{', '.join(map(str, place))}]" for place in np.argwhere(apart).tolist()]
+
+
+CELLS = {"grid": _cells}
+"""For each kind of states that are compared cell by cell: the function that names what tells the sides apart."""
