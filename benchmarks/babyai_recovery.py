@@ -26,6 +26,7 @@ import grace_irl
 from grace_irl.demos import load, save
 from grace_irl.demos.convert import scramble
 from grace_irl.demos.trajectory import Demonstrations
+from grace_irl.evaluate.separation import Measurement
 from grace_irl.rl.collect import collect
 
 LEVELS = {  # GRACE's name -> registered id
@@ -47,11 +48,22 @@ TRAIN, HELD_OUT = 8, 100
 
 @dataclass(frozen=True)
 class Row:
-    """One fit: held-out metrics, what the search took."""
+    """One fit: held-out metrics, what the search took.
+
+    Attributes:
+        accuracy, auc, separated: over states.
+        hit, early: shares of expert episodes that are paid at their goal, and before it.
+        false: share of random episodes that are paid anywhere.
+        train_accuracy: over states of the training data.
+        seconds, programs: time of the search, and number of programs that were scored.
+    """
 
     accuracy: float
     auc: float
     separated: bool
+    hit: float
+    early: float
+    false: float
     train_accuracy: float
     seconds: float
     programs: int
@@ -94,14 +106,29 @@ def recover(train: Demonstrations, test: Demonstrations, seed: int, max_seconds:
     with tempfile.TemporaryDirectory() as folder:
         run = grace_irl.fit(train, out=Path(folder) / "run", held_out=0.0, seed=seed, max_seconds=max_seconds)
         score = grace_irl.score(run.reward_path, test)
+        over = score.metrics.episodes
         return Row(
             accuracy=score.metrics.accuracy,
             auc=score.metrics.auc,
             separated=score.metrics.separated,
+            hit=share(over.hit),
+            early=share(over.early),
+            false=share(over.false),
             train_accuracy=run.best.train.accuracy,
             seconds=run.seconds,
             programs=run.programs,
         )
+
+
+def share(measured: Measurement | None) -> float:
+    """The value of a figure that label rule `last` always has."""
+    assert measured is not None
+    return measured.value
+
+
+def episodes(row: Row) -> str:
+    """The figures over episodes."""
+    return f"{row.hit:4.2f} {row.early:5.2f} {row.false:5.2f}"
 
 
 def main() -> None:
@@ -116,8 +143,8 @@ def main() -> None:
     rows: dict[str, dict[str, dict[str, object]]] = {}
     failed = []
     print(
-        f"{'level':18} {'seed':>4} | {'plain':>6} {'auc':>6} sep {'s':>5} {'tried':>5} "
-        f"| {'scrambled':>9} {'auc':>6} sep"
+        f"{'level':18} {'seed':>4} | {'plain':>6}  hit early false {'s':>5} {'tried':>5} "
+        f"| {'scrambled':>9}  hit early false"
     )
     for level in arguments.levels.split(","):
         for seed in range(arguments.seed, arguments.seed + arguments.draws):
@@ -132,9 +159,8 @@ def main() -> None:
             if level in REQUIRED and not good:
                 failed.append(f"{level}/{seed}")
             print(
-                f"{level:18} {seed:4d} | {plain.accuracy:6.4f} {plain.auc:6.4f} {'yes' if plain.separated else ' no'} "
-                f"{plain.seconds:5.1f} {plain.programs:5d} | {mixed.accuracy:9.4f} {mixed.auc:6.4f} "
-                f"{'yes' if mixed.separated else ' no'}   (data {collected:.0f} s)",
+                f"{level:18} {seed:4d} | {plain.accuracy:6.4f} {episodes(plain)} {plain.seconds:5.1f} "
+                f"{plain.programs:5d} | {mixed.accuracy:9.4f} {episodes(mixed)}   (data {collected:.0f} s)",
                 flush=True,
             )
             rows.setdefault(level, {})[str(seed)] = {"plain": vars(plain), "scrambled": vars(mixed)}
