@@ -38,7 +38,7 @@ def score(
     reward: Annotated[Path, typer.Argument(help="A reward file, such as a run's reward.py.")],
     calibration: Annotated[
         str,
-        typer.Option(help="Scale and offset: the file's own (file), fitted to these demonstrations (fitted), none."),
+        typer.Option(help="Scale and offset: file (the file's own), fitted (to these demonstrations) or none."),
     ] = "file",
     max_memory: MaxMemory = None,  # noqa: ARG001 - its callback sets the limit
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object as the last line.")] = False,

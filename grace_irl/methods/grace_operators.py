@@ -33,7 +33,7 @@ MAX_TASKS_SCORED = 12
 
 
 FOCUS = 5
-"""Number of misclassified states per trajectory that precede most others, if it is too long to be shown in full."""
+"""Number of misclassified states that a prompt shows before most others of a trajectory if it cannot show all."""
 
 
 def initialise(briefing: Briefing, material: Material) -> Prompt:
@@ -181,9 +181,10 @@ def _metrics(metrics: Metrics) -> str:
 
 
 def _subset(briefing: Briefing, rng: np.random.Generator) -> list[Labelled]:
-    """Draw a random subset of trajectories. A prompt without room for all of them omits the last ones.
+    """Draw a random subset of trajectories, in an order of which every beginning is balanced.
 
-    So tasks alternate, and `EXPERTS_PER_NEGATIVE` expert trajectories come before each negative one.
+    A prompt without room for all of them omits the last ones. For this reason, tasks alternate, and
+    `EXPERTS_PER_NEGATIVE` expert trajectories come before each negative one.
     """
     budget, tasks = briefing.budget, briefing.tasks
     queues: list[list[Labelled]] = []

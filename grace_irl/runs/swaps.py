@@ -33,7 +33,9 @@ def with_swaps(demonstrations: Demonstrations, rule: LabelRule) -> Demonstration
         InputError: the rule is "all", or no expert has a swap.
     """
     if rule == "all":
-        raise InputError("--swaps: label rule all has no goals; expected last or goal: leave --swaps out")
+        raise InputError(
+            "--swaps: the label rule is 'all', which has no goals; expected 'last' or 'goal', or no --swaps"
+        )
     made = [swap for group in _groups(demonstrations) for swap in _swaps(group)]
     if not made:
         if find_spec("minigrid") is None:
@@ -70,16 +72,16 @@ def _groups(demonstrations: Demonstrations) -> list[list[Demonstration]]:
 
 
 def _swaps(experts: Sequence[Demonstration]) -> list[Demonstration]:
-    """At most `MOST` swaps of each expert.
+    """At most `MOST` swaps of each expert, each with an instruction that the episode does not fulfil.
 
-    Of the instructions that the episode does not fulfil, a swap has one of those that differ least from the expert's
-    own. Such swaps test single words: an episode of "go to the grey box" becomes a negative of "go to the grey key".
+    The instructions are those that differ least from the expert's own, because such swaps test single words. For
+    example, an episode of "go to the grey box" becomes a negative of "go to the grey key".
     """
     texts = sorted({item.trajectory.extra_info for item in experts})
     made = []
     for item in experts:
         own = texts.index(item.trajectory.extra_info)
-        # The texts after the own one come first. So experts get different texts if several are equally near.
+        # If several texts are equally near, the next ones after the own text are taken, so that experts differ.
         others = texts[own + 1 :] + texts[:own]
         judged = fulfilments(item.trajectory, others)
         counting = [text for text, one in zip(others, judged, strict=True) if one is not None and one.at is None]

@@ -103,7 +103,7 @@ class Evolution:
     def _merit_at(self, place: int) -> float:
         """The merit of the member with rank `place` (from 1), or -inf if there are fewer members.
 
-        A program's merit is at most its fitness. So a program with a fitness below the result cannot reach this rank.
+        A program's merit is at most its fitness. So a program of lower fitness than this merit cannot reach this rank.
         """
         if len(self._members) < max(place, 1):
             return float("-inf")

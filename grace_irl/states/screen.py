@@ -109,7 +109,7 @@ class ScreenScrambler(Scrambler):
     """Scrambler that replaces the words of screens and instructions, so that knowledge of Android is of no use.
 
     A word is a run of letters, split before a capital that follows a lower-case letter ("alarmTab", "FrameLayout").
-    Words are replaced in texts, descriptions, hints, ids, classes, packages and all other attributes with letters. The
+    Words are replaced in texts, descriptions, hints, ids, classes, packages and every other attribute. The
     instruction gets the same replacements, so equal words stay equal. Numbers, punctuation, booleans ("true", "false"),
     bounds, attribute names and the tree stay, because a method must find the relations between them.
     """

@@ -84,7 +84,7 @@ def test_without_a_simulator_there_are_no_swaps(rule: str) -> None:
 
 
 def test_rule_all_has_no_swaps(experts: Demonstrations) -> None:
-    with pytest.raises(InputError, match="label rule all has no goals"):
+    with pytest.raises(InputError, match="the label rule is 'all', which has no goals"):
         with_swaps(experts, "all")
 
 
@@ -106,7 +106,7 @@ def test_swaps_that_change_nothing_are_refused_in_one_line(tmp_path: Path, capsy
     save(vector_set(), tmp_path / "set.parquet")
     asked = ["fit", "--demos", str(tmp_path / "set.parquet"), "--swaps", "--out", str(tmp_path / "run")]
     assert main(asked) == 2
-    assert "--swaps: label rule all has no goals; expected last or goal" in capsys.readouterr().err
+    assert "--swaps: the label rule is 'all', which has no goals; expected 'last' or 'goal'" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
 

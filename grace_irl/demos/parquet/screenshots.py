@@ -3,9 +3,9 @@
 A row holds either the picture itself or its place: the path of a file. The path is untrusted, because it comes from the
 author of the set. So it must be relative to the set's folder and must not leave that folder.
 
-If a row also states the SHA-256 of the picture, the path may lead anywhere. Only a picture with that SHA-256 is
-returned. A row could else make a private file of the user part of a set that its author gets to see later. But an
-author can state the SHA-256 only of a picture that they had already.
+If a row also states the SHA-256 of the picture, the path may lead to any folder. Only a picture with that SHA-256 is
+returned. Without this check, a hostile set could name a private file of the user, and the user's copy of the set would
+contain that file. But the author of a set can state the SHA-256 only of a picture that they had already.
 """
 
 from __future__ import annotations

@@ -76,11 +76,20 @@ class Seeker:
 
     def round(self) -> None:
         """Search once more, independently of the rounds before."""
-        number = len(self._ends)
-        rng = np.random.default_rng([self._seed, number])
+        rng = np.random.default_rng([self._seed, len(self._ends)])
+        self._ends.append(self._kicked(self._walked(rng), rng))
+
+    def glance(self) -> None:
+        """Search once without kicks. This takes a fourth of the time of a round, and does not count as one."""
+        walk = self._walked(np.random.default_rng([self._seed, len(self._ends)]))
+        walk.descend()
+        self._keep(walk.cost, walk.reading)
+
+    def _walked(self, rng: np.random.Generator) -> Walk:
+        """A walk at the best reading of an annealed walk."""
         steps = STEPS_PER_CHOICE * max(20, len(self.lexicon.words)) * len(self.lexicon.features)
-        walk = Walk(self.lexicon, GridReading({"event": self._events[number % len(self._events)]}))
-        self._ends.append(self._kicked(Walk(self.lexicon, walk.run(steps, HOT, COLD, rng)), rng))
+        start = GridReading({"event": self._events[len(self._ends) % len(self._events)]})
+        return Walk(self.lexicon, Walk(self.lexicon, start).run(steps, HOT, COLD, rng))
 
     def settled(self, effort: float = 1.0) -> bool:
         """Whether more rounds are unlikely to find a better reading.

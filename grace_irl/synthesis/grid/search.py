@@ -187,10 +187,16 @@ def search(seen: PerceivedStates, seed: int, effort: float = 1.0) -> list[Learnt
 
 
 def _screened(seekers: Sequence[Seeker], effort: float) -> list[Seeker]:
-    """Choose `FINALISTS` of these searches by successive halving: all do rounds, then the better half, and so on."""
+    """Choose `FINALISTS` of these searches by successive halving: all do rounds, then the better half, and so on.
+
+    If there are many searches, glances take the place of the first rounds.
+    """
     left = list(seekers)
     while len(left) > FINALISTS:
         for one in left:
+            if len(left) > SCREEN:
+                one.glance()
+                continue
             for _ in range(math.ceil(effort * max(1, SCREEN // len(left)))):
                 one.round()
         left = sorted(left, key=lambda one: one.cost)[: max(FINALISTS, len(left) // 2)]
