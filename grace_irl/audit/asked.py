@@ -60,7 +60,7 @@ def words_of(text: str) -> frozenset[str]:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class StatedGoals:
     """The states of demonstrations, compared with the instructions.
 
     Attributes:
@@ -73,7 +73,7 @@ class Asked:
     negatives: tuple[Labelled, ...]
 
     @classmethod
-    def of(cls, subject: Subject) -> Asked:
+    def of(cls, subject: Subject) -> StatedGoals:
         """The episodes of a problem, each once, and at most `MOST` of a side."""
         items = list({item.trajectory.digest: item for item in subject.problem.items}.values())
         sides = (tuple(item for item in items if item.positive.any() == side)[:MOST] for side in (True, False))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.audit.asked import Asked, words_of
+from grace_irl.audit.asked import StatedGoals, words_of
 from grace_irl.audit.contrast import MOST_INSTRUCTIONS, MOST_STATES, Contrast, by_instruction, by_word, contrast, swaps
 from grace_irl.audit.subject import ProgramFailedError, Subject
 from grace_irl.audit.warning import RewardWarning
@@ -61,7 +61,7 @@ def _exchanged(subject: Subject) -> tuple[Contrast | None, list[RewardWarning]]:
         swaps(paid, given(subject.problem.items), subject.threshold, subject.run, judge, least)
         for given in (by_instruction, by_word)
     )
-    found, asked = contrast(whole, words), Asked.of(subject)
+    found, asked = contrast(whole, words), StatedGoals.of(subject)
     if found.unpaid is None and asked.excused():
         return None if whole_episode else found, []
     if whole_episode:
@@ -77,7 +77,7 @@ def _one(text: str) -> RewardWarning:
     )
 
 
-def _ignored(found: Contrast, asked: Asked) -> Iterator[RewardWarning]:
+def _ignored(found: Contrast, asked: StatedGoals) -> Iterator[RewardWarning]:
     # Without a simulator, a word counts only if the goals of experts depend on the word.
     doubtful = found.unpaid is None and asked.known
     ignored = [word for word in found.ignored if not doubtful or words_of(word) & asked.telling]

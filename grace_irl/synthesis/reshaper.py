@@ -20,7 +20,7 @@ from grace_irl.demos.labels import Problem
 from grace_irl.programs.parsing import parse
 from grace_irl.propose.protocol import Proposal
 from grace_irl.states.grid import GRID
-from grace_irl.synthesis.grid.meaning import ByFeature, Feature, Filter, Novel, Outline, Plan, Slots
+from grace_irl.synthesis.grid.meaning import ByFeature, Feature, Filter, Novel, Outline, Plan, WordSlots
 from grace_irl.synthesis.grid.scene import EVENTS, HALVES, SIDES, Agent, Perception, find_agent
 from grace_irl.synthesis.grid.source import KEYS, PARTING, Shaping, shapings, write_program
 
@@ -109,7 +109,7 @@ def _outlines(constants: dict[str, ast.expr], source: str) -> Iterator[Outline]:
             phrases=tuple(_literals(constants.get("PHRASES"))),
             plain=tuple(_literals(constants.get("PLAIN"))),
             between="\ndef along(" in source,
-            slots=Slots(_slots(constants.get("NEW_BEFORE")), _slots(constants.get("NEW_AFTER"))),
+            slots=WordSlots(_slots(constants.get("NEW_BEFORE")), _slots(constants.get("NEW_AFTER"))),
         )
 
 

@@ -125,7 +125,7 @@ Meanings = tuple[tuple[str, tuple[Filter, ...]], ...]
 
 
 @dataclass(frozen=True)
-class Slots:
+class WordSlots:
     """Words beside which an unknown word names one feature, because known words there name no other.
 
     For example, if "red", "blue" and "the" stand before "ball", then an unknown word before "ball" names a colour.
@@ -142,7 +142,7 @@ class Slots:
     unnamed: tuple[tuple[str, Feature], ...] = ()
 
     @classmethod
-    def of(cls, instructions: Iterable[Words], named: Mapping[str, Feature]) -> Slots:
+    def of(cls, instructions: Iterable[Words], named: Mapping[str, Feature]) -> WordSlots:
         """Find the words on one side of which several words name the same feature, and no word names another one.
 
         Only channels 0 and 1 are such features.
@@ -202,7 +202,7 @@ class Hypothesis:
     guesses: Meanings = ()
     novel: Novel = "ignore"
     between: bool = False
-    slots: Slots = Slots()
+    slots: WordSlots = WordSlots()
 
 
 ByFeature = dict[Feature, dict[str, tuple[Filter, ...]]]
@@ -235,7 +235,7 @@ class Outline:
     phrases: tuple[str, ...]
     plain: tuple[str, ...]
     between: bool = False
-    slots: Slots = Slots()
+    slots: WordSlots = WordSlots()
 
     @classmethod
     def of(
@@ -272,7 +272,7 @@ class Outline:
             phrases=tuple(phrase for phrase in phrases if phrase in spoken),
             plain=tuple(dict.fromkeys(word for word in plain if word)),
             between=hypothesis.between,
-            slots=hypothesis.slots if slotted else Slots(),
+            slots=hypothesis.slots if slotted else WordSlots(),
         )
 
     @property

@@ -22,7 +22,7 @@ from grace_irl.demos.labels import Labelled
 from grace_irl.synthesis.grid.evidence import GridEvidence
 from grace_irl.synthesis.grid.learn import wander
 from grace_irl.synthesis.grid.lexicon import Lexicon, Posterior
-from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Hypothesis, Meanings, Novel, Plan, Slots, summary
+from grace_irl.synthesis.grid.meaning import SEVERAL, Filter, Hypothesis, Meanings, Novel, Plan, WordSlots, summary
 from grace_irl.synthesis.grid.reading import SPOKEN, GridReading
 from grace_irl.synthesis.grid.scene import EVENTS
 from grace_irl.synthesis.grid.search import search, view
@@ -223,7 +223,7 @@ def best_condition(evidence: GridEvidence) -> GridReading:
     return max(readings, key=lambda one: likelihood(lexicon, one))
 
 
-def _slots(lexicon: Lexicon, reading: GridReading, meanings: Meanings) -> Slots:
+def _slots(lexicon: Lexicon, reading: GridReading, meanings: Meanings) -> WordSlots:
     """The slots in which an unknown word names one feature, by the meanings of the words of training instructions.
 
     A known word without a meaning that stands in slots of one feature is treated like an unknown word, because it may
@@ -231,7 +231,7 @@ def _slots(lexicon: Lexicon, reading: GridReading, meanings: Meanings) -> Slots:
     feature that another word names.
     """
     evidence = lexicon.evidence
-    slots = Slots.of([scene.words for scene in evidence.scenes], {word: fs[0].feature for word, fs in meanings})
+    slots = WordSlots.of([scene.words for scene in evidence.scenes], {word: fs[0].feature for word, fs in meanings})
     known: set[str] = set()
     for i, (scene, positive) in enumerate(zip(evidence.scenes, evidence.positives, strict=True)):
         at_goal, _ = evidence.split_rows(i, lexicon.stages(reading, i), positive)

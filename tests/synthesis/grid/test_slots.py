@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from grace_irl.synthesis.grid.meaning import Feature, Filter, Hypothesis, Plan, Slots
+from grace_irl.synthesis.grid.meaning import Feature, Filter, Hypothesis, Plan, WordSlots
 from grace_irl.synthesis.reshaper import recover
 from tests.synthesis.grid.programs import BALL, BLUE, FACED, KEY, PERCEPTION, RED, VOCABULARY, earned, write_source
 from tests.synthesis.worlds import World, thing
@@ -33,18 +33,18 @@ NAMED: dict[str, Feature] = {
     ],
 )
 def test_slots(texts: list[str], before: dict[str, str], after: dict[str, str]) -> None:
-    found = Slots.of([tuple(text.split()) for text in texts], NAMED)
+    found = WordSlots.of([tuple(text.split()) for text in texts], NAMED)
     assert (dict(found.before), dict(found.after)) == (before, after)
 
 
 def test_known_words_that_stand_in_slots_alone() -> None:
     """ "green" is only where colours are; "the" is also elsewhere, and "grey" in no slot."""
     texts = ["the red ball", "the blue ball", "the green ball", "green ball", "go to the red key", "go to grey"]
-    found = Slots.of([tuple(text.split()) for text in texts], NAMED)
+    found = WordSlots.of([tuple(text.split()) for text in texts], NAMED)
     assert found.unnamed == (("green", "channel 1"),)
 
 
-SLOTS = Slots((("mip", "channel 1"), ("tro", "channel 1")), (("gax", "channel 0"),))
+SLOTS = WordSlots((("mip", "channel 1"), ("tro", "channel 1")), (("gax", "channel 0"),))
 WORDS = (("gax", (RED,)), ("mip", (BALL,)), ("tro", (KEY,)))
 
 
@@ -77,7 +77,7 @@ def test_a_new_colour_is_one_that_no_word_names() -> None:
 
 def test_a_silent_word_of_a_slot_is_taken_like_a_new_one() -> None:
     world = World((6, 8), (2, 2), 40, {(2, 4): thing("red", "ball")}).act("forward")
-    silent = Slots(SLOTS.before, SLOTS.after, (("fen", "channel 1"),))
+    silent = WordSlots(SLOTS.before, SLOTS.after, (("fen", "channel 1"),))
     assert earned(Hypothesis(Plan(), (FACED,), WORDS, novel="require", slots=SLOTS), "fen mip", world, "fen") == [0, 1]
     assert earned(Hypothesis(Plan(), (FACED,), WORDS, novel="require", slots=silent), "fen mip", world, "fen") == [0, 0]
 
