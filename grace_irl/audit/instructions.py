@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +12,7 @@ from grace_irl.audit.asked import StatedGoals, words_of
 from grace_irl.audit.contrast import MOST_INSTRUCTIONS, MOST_STATES, Contrast, by_instruction, by_word, contrast, swaps
 from grace_irl.audit.subject import ProgramFailedError, Subject
 from grace_irl.audit.warning import RewardWarning
+from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Trajectory
 
 WRONG = 0.1
@@ -66,7 +67,7 @@ def _exchanged(subject: Subject) -> tuple[Contrast | None, list[RewardWarning]]:
         return None if whole_episode else found, []
     if whole_episode:
         return None, [each for each in _ignored(found, asked) if each.code == "instruction-ignored"]
-    return found, [*_ignored(found, asked), *_far(subject, found)]
+    return found, [*(list(_ignored(found, asked)) or _unshown(subject, paid)), *_far(subject, found)]
 
 
 def _one(text: str) -> RewardWarning:
@@ -98,6 +99,39 @@ def _ignored(found: Contrast, asked: StatedGoals) -> Iterator[RewardWarning]:
             f"the reward still pays the goal if another word replaces {words} in the instruction",
             "check whether these words matter; if they do, bring negative episodes that would be right if the "
             "instruction had other words there",
+        )
+
+
+def _unshown(subject: Subject, paid: Sequence[Labelled]) -> Iterator[RewardWarning]:
+    """Warn if goals are paid under instructions of negatives with words that no expert's instruction has.
+
+    Args:
+        subject: the program under audit, with its data.
+        paid: experts whose goals are paid under their own instruction.
+    """
+    given: dict[tuple[str, str], list[str]] = {}
+    shown: dict[str, frozenset[str]] = {}
+    for task, own in by_instruction(subject.problem.items):
+        shown[task] = shown.get(task, frozenset()) | words_of(own)
+        given[task, own] = []
+    texts = sorted({(item.task, item.trajectory.extra_info) for item in subject.problem.items})
+    unshown = [(task, text, words_of(text) - shown[task]) for task, text in texts if task in shown]
+    unshown = [each for each in unshown if each[2]]
+    for task, own in given:
+        of_task = [text for other, text, _ in unshown if other == task]
+        given[task, own] = of_task[:: -(-len(of_task) // MOST_INSTRUCTIONS) or 1]
+    made = [
+        swap for swap in swaps(paid, given, subject.threshold, subject.run, subject.judge) if swap.fulfilled is False
+    ]
+    wrong = {swap.instruction for swap in made if swap.paid}
+    if sum(swap.paid for swap in made) > WRONG * len(made):
+        words = sorted({word for _, text, new in unshown if text in wrong for word in new})
+        named = ", ".join(map(repr, words[:NAMED])) + (", …" if len(words) > NAMED else "")
+        yield RewardWarning(
+            "words-unshown",
+            f"no expert's instruction has {named}, and the reward pays goals under instructions with such words that "
+            "the episodes do not fulfil",
+            "bring experts whose instructions have these words",
         )
 
 

@@ -178,6 +178,22 @@ def test_an_ignored_instruction_in_a_simulator() -> None:
     assert {"instruction-ignored", "negatives-far"} & codes(good) == set()
 
 
+def test_words_that_no_expert_shows() -> None:
+    """Only negatives are told of grey lamps, and the reward pays whatever is lit under such a text."""
+
+    def shy(rng: np.random.Generator, role: Role) -> Trajectory:
+        while "grey" in (made := visit(rng, role)).extra_info and role == "expert":
+            pass
+        return made
+
+    body = f"colour = self.text.split()[3]\nreturn {IGNORES[7:]} if colour == 'grey' else {READS[7:]}"
+    found = warned(examined(drawn(shy, count=40), body, judge=lit), "words-unshown")
+    assert "no expert's instruction has 'grey'" in found.found
+    assert "words-unshown" not in codes(examined(drawn(shy, count=40), READS, judge=lit))
+    assert "words-unshown" not in codes(examined(drawn(visit, count=40), body, judge=lit))
+    assert "words-unshown" not in codes(examined(drawn(shy, count=40), body))  # no simulator
+
+
 def test_without_a_simulator_swaps_are_doubtful() -> None:
     good, bad = (examined(drawn(visit), body) for body in (READS, IGNORES))
     assert "instruction-ignored" in codes(bad)
