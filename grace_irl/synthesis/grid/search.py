@@ -26,7 +26,7 @@ from grace_irl.synthesis.grid.scene import Perception, Scene, look, perceive
 ARRANGEMENTS: tuple[Arrangement, ...] = ("then", "after", "both", "beside")
 """The relations that the parts on the left and right of a separator can have. `Plan` defines them."""
 FINALISTS = 2  # number of plans with one or two separators that may get a full search
-SCREEN = 8
+SCREENING = 8
 """Number of rounds that the remaining plans share at each halving, while the finalists are chosen. Each plan gets at
 least one round."""
 REACH = 8.0
@@ -194,10 +194,10 @@ def _screened(seekers: Sequence[Seeker], effort: float) -> list[Seeker]:
     left = list(seekers)
     while len(left) > FINALISTS:
         for one in left:
-            if len(left) > SCREEN:
+            if len(left) > SCREENING:
                 one.glance()
                 continue
-            for _ in range(math.ceil(effort * max(1, SCREEN // len(left)))):
+            for _ in range(math.ceil(effort * max(1, SCREENING // len(left)))):
                 one.round()
         left = sorted(left, key=lambda one: one.cost)[: max(FINALISTS, len(left) // 2)]
     return left
