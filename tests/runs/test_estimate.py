@@ -136,7 +136,7 @@ def test_the_command(
     assert main(arguments) == 0
     out = capsys.readouterr().out
     assert "prompt, mutate (a guess)" in out
-    assert "--max-tokens 1000: ends a typical run after" in out
+    assert "--max-tokens 1000: ends a typical run when" in out
     assert "no prices given" in out
     assert "label rule all: set.parquet states it" in out
     assert main([*arguments, "--json"]) == 0

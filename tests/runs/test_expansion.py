@@ -214,7 +214,8 @@ def test_the_policy_that_the_new_reward_likes_best_goes_on(
     assert run.favourite is not None
     assert run.favourite.number == 1 + centres.index(1.2)
     print_run(run, None, as_json=False)
-    assert f"policy: {run.folder / run.favourite.policy} (of these" in capsys.readouterr().out
+    told = f"policy: {run.folder / run.favourite.policy} (it earns the most reward of all rounds' policies)"
+    assert told in capsys.readouterr().out
     again = resume(tmp_path / "run", parts=known, learner=learner)
     assert again.favourite == run.favourite
 
