@@ -111,9 +111,13 @@ def by_instruction(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]
         ordered = sorted(texts)
         for place, own in enumerate(ordered):
             rest = ordered[place + 1 :] + ordered[:place]  # starts after the own text, so no text is preferred
-            step = -(-len(rest) // MOST_INSTRUCTIONS) or 1
-            found[task, own] = rest[::step]
+            found[task, own] = sampled(rest)
     return found
+
+
+def sampled(texts: list[str]) -> list[str]:
+    """At most `MOST_INSTRUCTIONS` of these instructions, at equal steps."""
+    return texts[:: -(-len(texts) // MOST_INSTRUCTIONS) or 1]
 
 
 def by_word(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.audit.asked import StatedGoals, words_of
-from grace_irl.audit.contrast import MOST_INSTRUCTIONS, MOST_STATES, Contrast, by_instruction, by_word, contrast, swaps
+from grace_irl.audit.contrast import MOST_STATES, Contrast, by_instruction, by_word, contrast, sampled, swaps
 from grace_irl.audit.subject import ProgramFailedError, Subject
 from grace_irl.audit.warning import RewardWarning
 from grace_irl.demos.labels import Labelled
@@ -118,8 +118,7 @@ def _unshown(subject: Subject, paid: Sequence[Labelled]) -> Iterator[RewardWarni
     unshown = [(task, text, words_of(text) - shown[task]) for task, text in texts if task in shown]
     unshown = [each for each in unshown if each[2]]
     for task, own in given:
-        of_task = [text for other, text, _ in unshown if other == task]
-        given[task, own] = of_task[:: -(-len(of_task) // MOST_INSTRUCTIONS) or 1]
+        given[task, own] = sampled([text for other, text, _ in unshown if other == task])
     made = [
         swap for swap in swaps(paid, given, subject.threshold, subject.run, subject.judge) if swap.fulfilled is False
     ]
@@ -148,8 +147,7 @@ def _far(subject: Subject, found: Contrast) -> Iterator[RewardWarning]:
     if any(item.demonstration.swapped for item in subject.problem.items):
         return
     negatives = [item for item in subject.problem.items if not item.positive.any()]
-    texts = sorted({item.trajectory.extra_info for item in subject.problem.items if item.positive.any()})
-    texts = texts[:: -(-len(texts) // MOST_INSTRUCTIONS)]
+    texts = sampled(sorted({item.trajectory.extra_info for item in subject.problem.items if item.positive.any()}))
     made: list[Trajectory] = []
     states = examined = 0
     for item in negatives:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,11 +12,23 @@ from grace_irl.synthesis.grid.meaning import Filter, Hypothesis, Plan, summary
 from grace_irl.synthesis.grid.reading import COMMON, GridReading
 from grace_irl.synthesis.grid.scene import EVENTS, HALVES
 from grace_irl.synthesis.grid.search import view
-from tests.synthesis.grid.programs import BALL, CHANGED, KEY, PERCEPTION, SURE_BALL, SURE_KEY, earned
+from grace_irl.synthesis.grid.source import shapings, write_program, write_source
+from grace_irl.synthesis.reshaper import recover
+from tests.synthesis.grid.programs import (
+    BALL,
+    CHANGED,
+    KEY,
+    PERCEPTION,
+    SURE_BALL,
+    SURE_KEY,
+    VOCABULARY,
+    checked,
+    earned,
+)
 from tests.synthesis.grid.scenes import marks
 from tests.synthesis.grid.test_scene import scene
 from tests.synthesis.grid.test_search import labelled
-from tests.synthesis.worlds import CLOSED, DOOR, World, thing
+from tests.synthesis.worlds import CLOSED, DOOR, World, rewards, thing
 
 PLACED = Filter("event", EVENTS.index("placed"))
 LOW, HIGH = (Filter("half", HALVES.index(name)) for name in ("low rows", "high rows"))
@@ -127,3 +141,28 @@ def test_marks_of_between_are_those_of_the_program() -> None:
     assert np.flatnonzero(evidence.fired(0, ((step,),))).tolist() == [2]
     assert not evidence.fired(0, (((step[0], step[1], step[1]),),)).any()
     assert BALL in evidence.filters
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "instruction"),
+    [
+        (Hypothesis(PARTED, (PLACED,), THREE, between=True), "mip by tro dol sul"),
+        (Hypothesis(Plan(), (PLACED,), (("go", (LOW,)),)), "go"),
+        (Hypothesis(Plan(), (PLACED, LIKE_A_KEY)), ""),
+    ],
+)
+def test_versions_that_pay_for_progress_keep_the_goal(hypothesis: Hypothesis, instruction: str) -> None:
+    """A ball is put down between a key of its colour and a box, in the lower half."""
+    things = {(2, 3): thing("red", "ball"), (1, 3): thing("red", "key"), (4, 3): thing("blue", "box")}
+    states = World((6, 8), (2, 2), 40, things).act("take", "put").stack()
+    found = recover(write_source(hypothesis, PERCEPTION, VOCABULARY))
+    assert found is not None
+    for shaping in shapings(headed=True):
+        outline = replace(found.outline, perception=PERCEPTION)  # with the heading, which the program does not need
+        source = checked(write_program(outline, found.happens, shaping))
+        paid = rewards(source, states, instruction).tolist()
+        assert paid[-1] == 1.0
+        assert max(paid[:-1]) <= shaping.near
+        again = recover(source)
+        assert again is not None
+        assert again.shaping == shaping
