@@ -88,7 +88,7 @@ def convert(
     role: Annotated[str | None, typer.Option(help="Role of every episode: expert or negative.")] = None,
     task: Annotated[str | None, typer.Option(help="Task name of every episode.")] = None,
     environment: Annotated[str | None, typer.Option("--env", help="Gymnasium id; MuJoCo's fields get names.")] = None,
-    label: Annotated[str | None, typer.Option(help="Expert states that are goals: all or last.")] = None,
+    label: Annotated[str | None, typer.Option(help="Positive expert states: all or last.")] = None,
     kind: Kind = None,
     screenshots: Annotated[str, typer.Option(help=SCREENSHOTS)] = "embed",
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
