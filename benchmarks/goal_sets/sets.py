@@ -20,6 +20,7 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, Role, Traj
 from grace_irl.errors import GraceError, InputError
 
 from .arm import ARM
+from .aside import CRANE, DRONE, HEAT, PEG
 from .plane import HOLD, MAZE_POINT, TWO_FIELDS
 from .process import TANK, VALVE
 from .robots import FETCH_REACH, REACHER
@@ -35,10 +36,11 @@ SHOWN: Mapping[str, World] = {
     "two_fields": TWO_FIELDS,
     "tank": TANK,
 }
-WORLDS: Mapping[str, World] = {**SHOWN}
+KEPT: Mapping[str, World] = {"drone": DRONE, "crane": CRANE, "peg": PEG, "heat": HEAT}
+WORLDS: Mapping[str, World] = {**SHOWN, **KEPT}
 NAMES = {name: world.goal for name, world in WORLDS.items()}
 """The true goal of each set, in words."""
-ASIDE: tuple[str, ...] = ()
+ASIDE = tuple(KEPT)
 """Sets that only judge a method, and never help to make it."""
 NEAR_MISS = 40
 """Least number of states of a near miss, so that its controller has time to arrive."""
