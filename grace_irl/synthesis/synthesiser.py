@@ -26,7 +26,14 @@ from grace_irl.synthesis.grid.sketcher import GridSketcher
 from grace_irl.synthesis.reshaper import Reshaper
 from grace_irl.synthesis.screen.sketcher import UiSketcher
 from grace_irl.synthesis.vector.additive import AdditiveSketcher
-from grace_irl.synthesis.vector.numbers import MOST_NUMBERS, GridNumbers, RecordNumbers, VectorNumbers
+from grace_irl.synthesis.vector.goals import GoalSketcher, measures
+from grace_irl.synthesis.vector.numbers import (
+    MOST_NUMBERS,
+    GridNumbers,
+    PlainNumbers,
+    RecordNumbers,
+    VectorNumbers,
+)
 
 
 class Sketcher(Protocol):
@@ -187,8 +194,16 @@ class Synthesiser:
 
 def _vectors(problem: Problem, seed: int) -> Sketcher:
     del seed
-    stacks = [item.trajectory.states for item in problem.train]
-    return AdditiveSketcher(problem.train, VectorNumbers.of(problem.metadata.fields, stacks[0].shape[1]))
+    width = problem.train[0].trajectory.states.shape[1]
+    return _numbers(problem, VectorNumbers.of(problem.metadata.fields, width))
+
+
+def _numbers(problem: Problem, numbers: PlainNumbers) -> Sketcher:
+    """The sketcher for states of named numbers: predicates for goals, and sums if every expert state is positive."""
+    if problem.rule != "all":
+        return GoalSketcher(problem.train, numbers)
+    episodes = [numbers.values(item.trajectory.states) for item in problem.train]
+    return AdditiveSketcher(problem.train, measures(numbers, episodes, [item.positive for item in problem.train]))
 
 
 def _grids(problem: Problem, seed: int) -> Sketcher:
@@ -213,7 +228,7 @@ def _screens(problem: Problem, seed: int) -> Sketcher:
 
 def _records(problem: Problem, seed: int) -> Sketcher:
     del seed
-    return AdditiveSketcher(problem.train, RecordNumbers.of(problem.train[0].trajectory.states))
+    return _numbers(problem, RecordNumbers.of(problem.train[0].trajectory.states))
 
 
 def require_words(problem: Problem) -> None:

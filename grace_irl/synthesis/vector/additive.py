@@ -10,8 +10,10 @@ over positive states plus the mean of log(1 - D) over negative states. This sum 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +23,10 @@ from grace_irl.demos.fields import fixed_fields, source_fields
 from grace_irl.demos.labels import Labelled
 from grace_irl.errors import InputError
 from grace_irl.propose.templates import written
+from grace_irl.synthesis.vector.folds import Rewards, Rung, assign, barred, judged, ladder
+from grace_irl.synthesis.vector.folds import chosen as chosen_size
 from grace_irl.synthesis.vector.numbers import WIDTH, Numbers, broken
-from grace_irl.synthesis.vector.terms import FAR, FORMULAS, Shape, Term, shown, vocabulary
+from grace_irl.synthesis.vector.terms import FAR, FORMULAS, PAIRS, Shape, Term, shown, vocabulary
 from grace_irl.text import packed, quoted
 
 
@@ -34,12 +38,14 @@ def write_source(reward: Additive, numbers: Numbers) -> str:
         for term in reward.terms
         for field, mean, spread, ends in zip(term.fields, term.centres, term.spreads, term.ranges, strict=True)
     }
+    used = dict(sorted(used.items()))
     values: dict[str, object] = {
         "reward": reward,
-        "numbers": numbers,
+        "fields": numbers.table(used),
+        "reader": numbers.reader(used),
         "bias": f"{reward.bias:.4g}",
         "far": f"{FAR:g}",
-        "used": dict(sorted(used.items())),
+        "used": used,
         "rows": "\n".join(row for key, weight in _merged(reward, numbers).items() for row in _row(weight, *key)),
         "formulas": "\n".join(
             packed([f"{quoted(shape)}: {FORMULAS[shape]}" for shape in FORMULAS if shape in reward.shapes], WIDTH)
@@ -107,6 +113,11 @@ class Additive:
         """The shapes of the terms."""
         return {term.shape for term in self.terms}
 
+    def value(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The rewards `(N,)` of N states, which are given by their numbers `(N, n)`."""
+        terms = (weight * term.value(numbers) for weight, term in zip(self.weights, self.terms, strict=True))
+        return np.asarray(sum(terms, np.full(len(numbers), self.bias)))
+
 
 class TermTable:
     """Values of all candidate terms on labelled states, standardised to mean 0 and standard deviation 1.
@@ -115,16 +126,29 @@ class TermTable:
         terms: the candidate terms.
         states: (N, n) numbers of the states.
         positive: (N,) whether each state is positive.
+        nats: (k,) description length of each term; None for 0.
+        episodes: (N,) number of the episode of each state, in ascending order; None if states are independent.
     """
 
-    def __init__(self, terms: Sequence[Term], states: NDArray[np.float64], positive: NDArray[np.bool_]) -> None:
+    def __init__(
+        self,
+        terms: Sequence[Term],
+        states: NDArray[np.float64],
+        positive: NDArray[np.bool_],
+        nats: NDArray[np.float64] | None = None,
+        episodes: NDArray[np.int64] | None = None,
+    ) -> None:
         self.terms = tuple(terms)
+        self.nats = np.zeros(len(terms)) if nats is None else nats
+
         columns = [term.value(states) for term in terms]
         raw = np.stack(columns, axis=1) if columns else np.zeros((len(states), 0))
         self.mean, self.deviation = raw.mean(axis=0), raw.std(axis=0) + 1e-9
         self.values = (raw - self.mean) / self.deviation
         self.positive = positive
         count = len(positive)
+        alike = 1.0 if episodes is None else design_effect(self.values, positive, episodes)
+        self.price = alike * self.nats
         fines = np.array([term.shape == "outside" for term in terms], dtype=bool)
         self._most = np.where(fines, MOST_OUTSIDE * self.deviation, np.inf)
         self.weight = np.where(positive, 0.5 * count / positive.sum(), 0.5 * count / (~positive).sum())
@@ -166,7 +190,7 @@ class TermTable:
         return beta, float((self.weight * log_expit(signed)).sum())
 
     def grow(self, chosen: Sequence[int], allowed: Sequence[int] | None = None) -> list[int]:
-        """Add the term that raises the likelihood most. If no term is left, return `chosen`.
+        """Add the term that raises the posterior most (`posterior`). If no term is left, return `chosen`.
 
         Args:
             chosen: indices of the terms.
@@ -174,19 +198,27 @@ class TermTable:
         """
         beta, _ = self.fit(chosen)
         chance = expit(beta[0] + self.values[:, list(chosen)] @ beta[1:])
-        # As in the score test, the squared gradient predicts the gain. All columns are standardised, so their curvature
-        # is nearly the same and is left out.
-        gain = (self.values.T @ (self.weight * (self.positive - chance))) ** 2
-        gain[list(chosen)] = -1.0
+        # The score test predicts the gain. Correlations with the chosen terms are left out.
+        slope = self.values.T @ (self.weight * (self.positive - chance))
+        curvature = (self.values**2).T @ (self.weight * chance * (1 - chance)) + RIDGE * len(self.values) / 100
+        gain = slope**2 / (2 * curvature) - self.price
+        gain[(slope == 0)] = -np.inf
+        gain[list(chosen)] = -np.inf
         if allowed is not None:
-            gain[np.setdiff1d(np.arange(len(gain)), allowed)] = -1.0
-        shortlist = [int(i) for i in np.argsort(-gain, kind="stable")[:SHORTLIST] if gain[i] > 0]
+            gain[np.setdiff1d(np.arange(len(gain)), allowed)] = -np.inf
+        shortlist = [int(i) for i in np.argsort(-gain, kind="stable")[:SHORTLIST] if np.isfinite(gain[i])]
         if not shortlist:
             return list(chosen)
-        # The gradient overrates terms that are similar to chosen ones, so a short fit decides among the best few.
+        # The prediction overrates terms that are similar to chosen ones, so a short fit decides among the best few.
         start = np.append(beta, 0.0)
-        scored = [(self.fit([*chosen, column], start, TRIAL_STEPS)[1], -column) for column in shortlist]
+        scored = [
+            (self.fit([*chosen, column], start, TRIAL_STEPS)[1] - self.price[column], -column) for column in shortlist
+        ]
         return [*chosen, -max(scored)[1]]
+
+    def posterior(self, chosen: Sequence[int]) -> float:
+        """The log-likelihood of a fit, without the prices of its terms, in nats."""
+        return self.fit(chosen)[1] - float(self.price[list(chosen)].sum())
 
     def reward(self, chosen: Sequence[int]) -> Additive:
         """Fit the reward over the terms with indices `chosen`. Its weights are for terms before standardisation."""
@@ -208,8 +240,118 @@ MAX_STATES = 20_000
 sample of its states is used."""
 
 
+NEARLY = 0.9
+"""Share of the largest program's gain in likelihood that a smaller one must have, if too few episodes are there for
+folds."""
+EXCHANGED = 6
+"""Maximum number of terms of a program whose terms are exchanged for better ones, one at a time."""
+
+
+BLOCK = 100
+"""Maximum number of states of an episode that count as one piece of evidence, at least if they are all alike."""
+
+
+def design_effect(
+    values: NDArray[np.float64], positive: NDArray[np.bool_], episodes: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """The number of states that are worth one independent state, for each column of `values`: at least 1.
+
+    It is the design effect of cluster samples (Kish 1965): the variance of sums over blocks of states of one episode,
+    over what it were if states were independent. Both are taken around the mean of each class. What is constant within
+    episodes has the length of a block, and what changes fast has 1.
+    """
+    blocks = np.cumsum(np.diff(episodes, prepend=episodes[:1]) != 0)
+    starts = np.flatnonzero(np.diff(blocks, prepend=-1))
+    within = (np.arange(len(blocks)) - np.repeat(starts, np.diff(starts, append=len(blocks)))) // BLOCK
+    starts = np.flatnonzero((np.diff(blocks, prepend=-1) != 0) | (np.diff(within, prepend=-1) != 0))
+    single, together = np.zeros(values.shape[1]), np.zeros(values.shape[1])
+    for side in (positive, ~positive):
+        centred = np.where(side[:, None], values - values[side].mean(axis=0), 0.0)
+        single += (centred**2).sum(axis=0) / side.sum() ** 2
+        together += (np.add.reduceat(centred, starts, axis=0) ** 2).sum(axis=0) / side.sum() ** 2
+    return np.asarray(np.maximum(1.0, together / np.maximum(single, 1e-300)))
+
+
+def description(terms: Sequence[Term], forms: Sequence[str]) -> NDArray[np.float64]:
+    """The description length of each term in nats: log of the number of terms of its class.
+
+    A class has one shape, or the shapes with a threshold, over numbers of the same forms. A distance has few companions
+    in its class, and so costs less than a pair of numbers. The term "outside" costs nothing, as all programs have it.
+    """
+    classes = [
+        (one.shape if one.shape in PAIRS else "one", *sorted(forms[field] for field in one.fields[:2])) for one in terms
+    ]
+    counts = Counter(classes)
+    return np.array(
+        [0.0 if term.shape == "outside" else np.log(counts[one]) for term, one in zip(terms, classes, strict=True)]
+    )
+
+
+class SumSearch:
+    """The candidate terms for some episodes, and the best sums of 1, 2, … of them.
+
+    Args:
+        episodes: the numbers `(T+1, n)` along each episode.
+        positive: for each episode, whether each state is positive.
+        expert: whether each episode is an expert's.
+        conditions: see `AdditiveSketcher`.
+        forms: what each number is (`Numbers.forms`).
+    """
+
+    def __init__(
+        self,
+        episodes: Sequence[NDArray[np.float64]],
+        positive: Sequence[NDArray[np.bool_]],
+        expert: Sequence[bool],
+        *,
+        conditions: bool,
+        forms: Sequence[str],
+    ) -> None:
+        labels = np.concatenate(positive)
+        kept = np.sort(np.concatenate([_spread(np.flatnonzero(labels)), _spread(np.flatnonzero(~labels))]))
+        values, fixed = _rows(episodes, kept), None
+        if conditions:
+            fixed = fixed_fields(episodes, expert)
+            # A number with one constant per side tells the two sides apart in pairs, too. Set to 0, it has no terms.
+            values[:, source_fields(episodes, expert)] = 0.0
+        plain = np.array([form == "number" for form in forms], dtype=bool)
+        terms = vocabulary(values[labels[kept]], values, MAX_PAIRED, MAX_WATCHED, fixed, plain)
+        numbers = np.repeat(np.arange(len(positive)), [len(each) for each in positive])[kept]
+        self.table = TermTable(terms, values, labels[kept], description(terms, forms), numbers)
+
+    @property
+    def always(self) -> list[int]:
+        """Indices of the terms that every program has: [0] for the term "outside", or [] if there is no such term."""
+        return [i for i, term in enumerate(self.table.terms[:1]) if term.shape == "outside"]
+
+    def path(self) -> list[list[int]]:
+        """Indices of the terms of programs, shortest first. Each program has one term more than the one before."""
+        chosen, found = self.always, []
+        while len(chosen) < min(MAX_TERMS, len(self.table.terms)):
+            grown = self.table.grow(chosen)
+            if len(grown) == len(chosen):
+                break
+            chosen = self._exchanged(grown) if len(grown) <= EXCHANGED else grown
+            found.append(chosen)
+        return found
+
+    def _exchanged(self, chosen: list[int]) -> list[int]:
+        """Exchange one term at a time as long as the posterior rises."""
+        best, changed = self.table.posterior(chosen), True
+        while changed:
+            changed = False
+            for term in chosen[len(self.always) :]:
+                grown = self.table.grow([each for each in chosen if each != term])
+                reached = self.table.posterior(grown)
+                if reached > best + 1e-6:
+                    chosen, best, changed = grown, reached, True
+        return chosen
+
+
 class AdditiveSketcher:
     """Sketcher for additive rewards. Its sketch of a program is a JSON list of indices into the candidate terms.
+
+    Nested folds choose the number of terms (`folds`).
 
     Args:
         items: the labelled training demonstrations.
@@ -220,34 +362,62 @@ class AdditiveSketcher:
 
     def __init__(self, items: Sequence[Labelled], numbers: Numbers, *, conditions: bool = True) -> None:
         self.numbers = numbers
-        positive = np.concatenate([item.positive for item in items])
-        kept = np.sort(np.concatenate([_spread(np.flatnonzero(positive)), _spread(np.flatnonzero(~positive))]))
-        episodes = [numbers.values(item.trajectory.states) for item in items]
-        values, fixed = _rows(episodes, kept), None
-        if conditions:
-            expert = [item.demonstration.role == "expert" for item in items]
-            fixed = fixed_fields(episodes, expert)
-            # A number with one constant per side tells the two sides apart in pairs, too. Set to 0, it has no terms.
-            values[:, source_fields(episodes, expert)] = 0.0
-        terms = vocabulary(values[positive[kept]], values, MAX_PAIRED, MAX_WATCHED, fixed)
-        self._table = TermTable(terms, values, positive[kept])
+        self._conditions = conditions
+        self._episodes = [numbers.values(item.trajectory.states) for item in items]
+        self._positive = [np.asarray(item.positive, dtype=np.bool_) for item in items]
+        self._expert = [item.demonstration.role == "expert" for item in items]
+        self._search = self._of(range(len(items)))
+        self._table = self._search.table
+        self._path = self._search.path()
+
+    def _of(self, inside: Sequence[int]) -> SumSearch:
+        parts = ([each[i] for i in inside] for each in (self._episodes, self._positive, self._expert))
+        return SumSearch(*parts, conditions=self._conditions, forms=self.numbers.forms)
+
+    @cached_property
+    def rungs(self) -> list[Rung]:
+        """What folds say of each number of terms."""
+        folds = assign(self._expert)
+        return [] if folds is None else ladder(judged(folds, self._positive, self.of_sizes))
+
+    def of_sizes(self, inside: Sequence[int]) -> dict[int, Rewards]:
+        """The rewards of the best program of each size, searched on the episodes with these indices."""
+        search = self._of(inside)
+        sums = {len(chosen): search.table.reward(chosen) for chosen in search.path()}
+        return {size: partial(self._rewards, reward) for size, reward in sums.items()}
+
+    def _rewards(self, reward: Additive, episode: int) -> NDArray[np.float64]:
+        return reward.value(self._episodes[episode])
+
+    @cached_property
+    def size(self) -> int:
+        """The number of terms that folds choose. With too few episodes: the smallest number that separates the
+        training states, or else the smallest with `NEARLY` of the gain in likelihood of the largest.
+        """
+        found = chosen_size(self.rungs)
+        if found is not None:
+            return found
+        fits = [(len(chosen), *self._fit(chosen)) for chosen in self._path]
+        most = max((gain for _, gain, _ in fits), default=0.0)
+        enough = [size for size, gain, apart in fits if apart] or [s for s, gain, _ in fits if gain >= NEARLY * most]
+        return min(enough, default=MAX_TERMS)
+
+    def _fit(self, chosen: list[int]) -> tuple[float, bool]:
+        """The gain in log-likelihood over a constant reward, and whether the reward separates the states."""
+        beta, reached = self._table.fit(chosen)
+        margin = self._table.values[:, chosen] @ beta[1:]
+        positive = self._table.positive
+        return reached + len(positive) * float(np.log(2)), bool(margin[positive].min() > margin[~positive].max())
 
     @property
     def _always(self) -> list[int]:
-        """Indices of the terms that every program has: [0] for the term "outside", or [] if there is no such term."""
-        return [i for i, term in enumerate(self._table.terms[:1]) if term.shape == "outside"]
+        return self._search.always
 
     def initial(self) -> list[str]:
-        chosen = self._always
-        sketches = []
-        # Each program extends the one before it by the best term. The longest program fits best, so it comes first.
-        while len(chosen) < min(MAX_TERMS, len(self._table.terms)):
-            grown = self._table.grow(chosen)
-            if len(grown) == len(chosen):
-                break
-            chosen = grown
-            sketches.append(json.dumps(chosen))
-        return sketches[::-1]
+        """Sketches of the program of the chosen size, of shorter ones, and then of longer ones."""
+        fitting = [chosen for chosen in self._path[::-1] if len(chosen) <= self.size]
+        longer = [chosen for chosen in self._path if len(chosen) > self.size]
+        return [json.dumps(chosen) for chosen in (*fitting, *longer)]
 
     def mutate(self, sketch: str, seed: int) -> str:
         """Remove a few terms, preferably weak ones, and add others from a random half of the candidates."""
@@ -264,7 +434,7 @@ class AdditiveSketcher:
         count = len(self._table.terms)
         # Only half of the candidates are allowed, because growth from all would lead back to the parent.
         allowed = np.flatnonzero(rng.random(count) < 0.5).tolist()
-        while len(chosen) < min(len(sketched) + int(rng.integers(0, 2)), MAX_TERMS):
+        while len(chosen) < min(len(sketched) + int(rng.integers(0, 2)), max(self.size, 1 + len(always))):
             grown = self._table.grow(chosen, allowed)
             if len(grown) == len(chosen):
                 break
@@ -274,9 +444,15 @@ class AdditiveSketcher:
     def source(self, sketch: str) -> str:
         return write_source(self._table.reward(self._indices(sketch)), self.numbers)
 
-    def prior(self, sketch: str) -> float:  # noqa: ARG002
-        """0 for every sketch: the fitness on many states is informative enough without a prior."""
-        return 0.0
+    def prior(self, sketch: str) -> float:
+        """The description lengths of the terms, in units of the fitness that they must gain.
+
+        Programs of more terms than folds choose are barred, however well they fit.
+        """
+        chosen = self._indices(sketch)
+        if len(chosen) > self.size:
+            return barred(self._positive)
+        return -float(self._table.price[chosen].sum()) / 2
 
     def reasoning(self, sketch: str) -> str:
         names = [self._table.terms[i].name(self.numbers.names) for i in self._indices(sketch)]

@@ -6,9 +6,10 @@ All are available twice: as arrays, for the fit, and as Python text, for the pro
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from functools import cached_property
 from string import Template
 from typing import Any, Literal, Protocol
 
@@ -19,7 +20,7 @@ from scipy.ndimage import distance_transform_cdt
 from grace_irl.programs.parsing import seen
 from grace_irl.states.record import RECORD, RecordStates, places, spelled
 from grace_irl.synthesis.grid.scene import Agent
-from grace_irl.text import packed, quoted
+from grace_irl.text import quoted
 
 LONGEST = 40
 """Maximum number of characters of a field's name in a program."""
@@ -49,12 +50,16 @@ class Numbers(Protocol):
         """A readable, unique name for each number."""
         ...
 
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """What each number is: "number" if the state holds it as it is, or else how it is computed."""
+        ...
+
     def values(self, states: Any) -> NDArray[np.float64]:
         """The numbers `(N, n)` of N states."""
         ...
 
-    @property
-    def reader(self) -> str:
+    def reader(self, used: Mapping[int, str]) -> str:
         """A Python expression for one of the values, such as `float(state[number])`.
 
         Its variable `number` is the first part of an entry in the program's table FIELDS, and says how to find the
@@ -70,6 +75,53 @@ class Numbers(Protocol):
                 entry: text with the experts' mean, spread and range.
         """
         ...
+
+
+class PlainNumbers(Protocol):
+    """The n numbers that a state itself holds, from which quantities are computed."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """A readable, unique name for each number."""
+        ...
+
+    def values(self, states: Any) -> NDArray[np.float64]:
+        """The numbers `(N, n)` of N states."""
+        ...
+
+    def part(self, index: int) -> str:
+        """The name of the part of the state that holds a number; "" in a vector."""
+        ...
+
+    def groups(self) -> list[tuple[int, ...]]:
+        """Numbers that the names or the parts of the state put together, such as the axes of a place."""
+        ...
+
+    def group_name(self, indices: tuple[int, ...]) -> str:
+        """A readable name for one or several numbers."""
+        ...
+
+    def lookup(self, indices: tuple[int, ...]) -> str:
+        """A Python expression for one number in `state`, or for an array of several."""
+        ...
+
+
+AXIS = re.compile(
+    r"(?i)^(?P<stem>.*[a-z].*?)[ _./\[(-]*(?P<axis>[xyzw]|\d{1,2})[\])]*$|^(?P<axis_>[xyz])[ _.-]+(?P<stem_>.+)$"
+)
+"""A name that ends or begins with an axis, such as "hand_x", "goal[1]" or "x of hand"."""
+MOST_AXES = 8
+"""Maximum number of axes of a group of fields."""
+
+
+def stems(names: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """The groups of names that differ only in their axis, by what they share."""
+    found: dict[str, dict[str, int]] = {}
+    for i, name in enumerate(names):
+        if match := AXIS.match(name):
+            stem, axis = match["stem"] or match["stem_"], match["axis"] or match["axis_"]
+            found.setdefault(stem, {}).setdefault(axis.lower(), i)
+    return {stem: tuple(axes.values()) for stem, axes in found.items() if 2 <= len(axes) <= MOST_AXES}
 
 
 @dataclass(frozen=True)
@@ -94,19 +146,25 @@ class VectorNumbers:
     def values(self, states: NDArray[Any]) -> NDArray[np.float64]:
         return np.asarray(states, dtype=np.float64)
 
-    @property
-    def reader(self) -> str:
-        return "float(state[number])"
+    def part(self, index: int) -> str:
+        """See `PlainNumbers`. Fields whose names differ only in the axis count as a part."""
+        return next((stem for stem, group in self._stems.items() if index in group), "")
 
-    def table(self, used: Mapping[int, str]) -> str:
-        entries = [f"{quoted(self.names[i])}: ({i}, {measure})" for i, measure in used.items()]
-        return "\n".join(
-            [
-                "FIELDS = {  # the numbers that count: place, and the expert's mean, deviation and range",
-                *packed(entries, WIDTH),
-                "}",
-            ]
-        )
+    @cached_property
+    def _stems(self) -> dict[str, tuple[int, ...]]:
+        return stems(["" if name == f"x{i}" else name for i, name in enumerate(self.names)])
+
+    def groups(self) -> list[tuple[int, ...]]:
+        return list(self._stems.values())
+
+    def group_name(self, indices: tuple[int, ...]) -> str:
+        if len(indices) == 1:
+            return self.names[indices[0]]
+        stem = next((stem for stem, group in self._stems.items() if group == indices), None)
+        return stem or ", ".join(self.names[i] for i in indices)
+
+    def lookup(self, indices: tuple[int, ...]) -> str:
+        return f"state[{_indexed(indices)}]"
 
 
 @dataclass(frozen=True)
@@ -146,6 +204,10 @@ class GridNumbers:
             for what, channel, code in self.sources
         )
 
+    @property
+    def forms(self) -> tuple[str, ...]:
+        return ("number",) * len(self.sources)
+
     def values(self, states: NDArray[Any]) -> NDArray[np.float64]:
         columns = []
         for what, channel, code in self.sources:
@@ -163,8 +225,7 @@ class GridNumbers:
             return float(sum(mask.shape))
         return float(distance_transform_cdt(~mask, metric="taxicab")[tuple(here[0])])
 
-    @property
-    def reader(self) -> str:
+    def reader(self, used: Mapping[int, str]) -> str:  # noqa: ARG002
         return "float(number(np.asarray(state).astype(int)))"
 
     def table(self, used: Mapping[int, str]) -> str:
@@ -176,52 +237,36 @@ class GridNumbers:
                 value = f"steps_to(state, {channel}, {code})"
                 helper = STEPS_TO.substitute(channel=self.agent.channel, code=self.agent.code)
             entries.append((self.names[i], value, measure))
-        return _fields(entries, helper)
+        return fields_table(entries, helper)
 
 
 MOST_NUMBERS = 64
 """Maximum number of values in a part of a record that is read. Larger parts are mostly images."""
 
-NEAREST_PARTS = 6
-"""Maximum number of real-valued vectors of one length for which the distances between them are numbers, too."""
-
-DISTANCE = '''\
-import numpy as np
-
-
-def distance(one, other):
-    """Euclidean distance of two arrays of one shape."""
-    return np.sqrt(np.sum((one - other) ** 2))
-
-
-'''
-
 
 @dataclass(frozen=True)
 class RecordNumbers:
-    """The numbers in the parts of a record, and the distances between its real-valued vectors of equal length.
-
-    In a goal environment the numbers of `achieved_goal` and `desired_goal` alone say little, unlike their distance.
+    """The numbers in the parts of a record.
 
     Attributes:
-        sources: for each number, the name of its part and its index there; for a distance, the names of two parts.
+        sources: for each number, the name of its part and its index there.
+        places: for each one-dimensional part of real numbers, its name and the indices of its numbers.
     """
 
-    sources: tuple[tuple[str, tuple[int, ...] | str], ...]
+    sources: tuple[tuple[str, tuple[int, ...]], ...]
+    places: tuple[tuple[str, tuple[int, ...]], ...] = ()
 
     @classmethod
     def of(cls, states: RecordStates) -> RecordNumbers:
         """Find the numbers of records with the parts of these states. Texts and large parts are left out."""
         layout = [part for part in RECORD.layout(states) if not part.is_text]
-        small = [part for part in layout if math.prod(part.shape) <= MOST_NUMBERS]
-        names = {part.name for part in small}
-        singles = [(name, index) for name, index in places(states) if name in names]
-        real = [part for part in small if np.issubdtype(RECORD.handed(part), np.floating) and len(part.shape) == 1]
-        alike: dict[tuple[int, ...], list[str]] = {}
-        for part in real:
-            alike.setdefault(part.shape, []).append(part.name)
-        pairs = [pair for group in alike.values() if len(group) <= NEAREST_PARTS for pair in combinations(group, 2)]
-        return cls((*singles, *pairs))
+        small = {part.name: part for part in layout if math.prod(part.shape) <= MOST_NUMBERS}
+        sources = [(name, index) for name, index in places(states) if name in small]
+        vectors: dict[str, list[int]] = {}
+        for i, (name, index) in enumerate(sources):
+            if len(index) == 1 and np.issubdtype(RECORD.handed(small[name]), np.floating):
+                vectors.setdefault(name, []).append(i)
+        return cls(tuple(sources), tuple((name, tuple(group)) for name, group in vectors.items() if len(group) > 1))
 
     @staticmethod
     def left_out(states: RecordStates) -> tuple[str, ...]:
@@ -231,45 +276,64 @@ class RecordNumbers:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """See `Numbers`."""
-        return tuple(
-            f"distance({one}, {other})" if isinstance(other, str) else spelled(one, other)
-            for one, other in self.sources
-        )
+        """See `PlainNumbers`."""
+        return tuple(spelled(name, index) for name, index in self.sources)
 
     def values(self, states: RecordStates) -> NDArray[np.float64]:
-        """See `Numbers`."""
+        """See `PlainNumbers`."""
         columns = []
-        for one, other in self.sources:
-            part = np.asarray(states.parts[one])
-            if isinstance(other, str):
-                difference = part.astype(np.float64) - states.parts[other].astype(np.float64)
-                columns.append(np.sqrt((difference**2).sum(axis=1)))
-            else:
-                index: Any = (slice(None), *other)
-                columns.append(part[index].astype(np.float64))
+        for name, place in self.sources:
+            index: Any = (slice(None), *place)
+            columns.append(np.asarray(states.parts[name])[index].astype(np.float64))
         return np.stack(columns, axis=1) if columns else np.zeros((len(states), 0))
 
-    @property
-    def reader(self) -> str:
-        """See `Numbers`."""
-        return "float(number(state))"
+    def part(self, index: int) -> str:
+        """See `PlainNumbers`."""
+        return self.sources[index][0]
 
-    def table(self, used: Mapping[int, str]) -> str:
-        """See `Numbers`."""
-        entries, helper = [], ""
-        for i, measure in used.items():
-            one, other = self.sources[i]
-            value = f"state[{quoted(one)}]"
-            if isinstance(other, str):
-                value, helper = f"distance({value}, state[{quoted(other)}])", DISTANCE
-            elif other:
-                value += f"[{', '.join(map(str, other))}]"
-            entries.append((self.names[i], value, measure))
-        return _fields(entries, helper)
+    @cached_property
+    def _groups(self) -> dict[str, tuple[int, ...]]:
+        single = ["" if index else name for name, index in self.sources]
+        return {**dict(self.places), **stems(single)}
+
+    def groups(self) -> list[tuple[int, ...]]:
+        """See `PlainNumbers`."""
+        return list(self._groups.values())
+
+    def group_name(self, indices: tuple[int, ...]) -> str:
+        """See `PlainNumbers`."""
+        if len(indices) == 1:
+            return self.names[indices[0]]
+        whole = next((name for name, group in self._groups.items() if group == indices), None)
+        if whole is not None or len({self.part(i) for i in indices}) > 1:
+            return whole or ", ".join(self.names[i] for i in indices)
+        return f"{self.part(indices[0])}[{_indexed([self.sources[i][1][-1] for i in indices])}]"
+
+    def lookup(self, indices: tuple[int, ...]) -> str:
+        """See `PlainNumbers`."""
+        name = self.part(indices[0])
+        if len(indices) == 1:
+            place = self.sources[indices[0]][1]
+            return f"state[{quoted(name)}]" + (f"[{', '.join(map(str, place))}]" if place else "")
+        if (name, indices) in self.places:
+            return f"state[{quoted(name)}]"
+        ends = [self.sources[i] for i in indices]
+        if any(part != name or len(place) != 1 for part, place in ends):
+            return f"np.array([{', '.join(self.lookup((i,)) for i in indices)}])"
+        return f"state[{quoted(name)}][{_indexed([place[0] for _, place in ends])}]"
 
 
-def _fields(entries: Sequence[tuple[str, str, str]], helper: str) -> str:
+def _indexed(indices: Sequence[int]) -> str:
+    """Python for one index, a slice of neighbouring indices, or a list."""
+    first, last = indices[0], indices[-1]
+    if len(indices) == 1:
+        return str(first)
+    if list(indices) == list(range(first, last + 1)):
+        return f"{first}:{last + 1}"
+    return f"[{', '.join(map(str, indices))}]"
+
+
+def fields_table(entries: Sequence[tuple[str, str, str]], helper: str) -> str:
     """Python that defines FIELDS, with a function of the state as the first part of each entry.
 
     Args:

@@ -139,6 +139,7 @@ def vocabulary(
     max_pairs: int,
     max_watched: int = 0,
     conditions: NDArray[np.bool_] | None = None,
+    watchable: NDArray[np.bool_] | None = None,
 ) -> list[Term]:
     """Build the candidate terms for states that are given by their n numbers.
 
@@ -171,7 +172,8 @@ def vocabulary(
         middles, units = tuple(centre[chosen].tolist()), tuple(spread[chosen].tolist())
         return Term(shape, fields, middles, units, tuple((ranges[i][0], ranges[i][1]) for i in fields), threshold)
 
-    watched = sorted([i for i in by_effect if own[i]][:max_watched])
+    seen = own if watchable is None else own & watchable
+    watched = sorted([i for i in by_effect if seen[i]][:max_watched])
     terms = []
     for i in usable:
         if own[i]:

@@ -1,0 +1,237 @@
+"""Rewards for goals over vectors and records: predicates first, and sums of terms if predicates do not suffice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.fields import fixed_fields
+from grace_irl.demos.labels import Labelled
+from grace_irl.propose.templates import written
+from grace_irl.synthesis.vector.additive import AdditiveSketcher
+from grace_irl.synthesis.vector.folds import Rewards, Rung, assign, barred, judged, ladder
+from grace_irl.synthesis.vector.numbers import WIDTH, PlainNumbers
+from grace_irl.synthesis.vector.predicate import Evidence, Limit, Predicate, found_in
+from grace_irl.synthesis.vector.quantities import Measures, Quantity, helpers, quantities
+from grace_irl.text import quoted
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+LISTED = 24
+"""Number of the best predicates that are proposed."""
+SUMS = 100
+"""Sizes of sums begin after this number, and those of predicates are numbers of limits."""
+SURELY = 2.0
+"""A predicate is given up for a sum if it is worse by more than this number of standard errors."""
+
+
+def write_predicate(predicate: Predicate, chosen: Sequence[Quantity], numbers: PlainNumbers) -> str:
+    """Write the program of a predicate whose limits are on these quantities."""
+    rows = []
+    for limit in predicate.limits:
+        quantity = chosen[limit.quantity]
+        key = quoted(quantity.name(numbers))
+        value = (
+            quantity.python(numbers).removeprefix("float(").removesuffix(")")
+            if quantity.form == "number"
+            else quantity.python(numbers)
+        )
+        if quantity.form == "change":
+            value = f"self.change({key}, {numbers.lookup(quantity.first)})"
+        shown = f"{limit.limit:.12g}"
+        lacks = f"{value} - {shown}" if limit.side == "<=" else f"{shown} - {_bracketed(value, quantity)}"
+        label = quoted(f"{quantity.name(numbers)} {limit.side} {shown}")
+        row = f"            {label}: max(0.0, {lacks}) / {limit.scale:.3g},"
+        if len(row) > WIDTH:
+            row = f"            {label}:\n                max(0.0, {lacks}) / {limit.scale:.3g},"
+        rows.append(row)
+    forms = {chosen[limit.quantity].form for limit in predicate.limits}
+    changes = "change" in forms
+    head = helpers(forms)
+    values = {
+        "limits": predicate.limits,
+        "held": predicate.held,
+        "rows": "\n".join(rows),
+        "changes": changes,
+        "helpers": head or ("import numpy as np\n\n" if changes else ""),
+    }
+    return written("grace_irl.synthesis", "predicate.py.j2", values)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The predicates of some episodes, best first, with their costs and the quantities that they limit."""
+
+    quantities: list[Quantity]
+    values: list[Floats]
+    predicates: list[Predicate]
+    costs: list[float]
+
+    @classmethod
+    def of(
+        cls,
+        numbers: PlainNumbers,
+        episodes: Sequence[Floats],
+        goals: Sequence[Mask],
+        expert: Sequence[bool],
+        kept: int = LISTED,
+    ) -> Found:
+        """Search episodes, whose states are given by their plain numbers `(T+1, n)`."""
+        ends = np.concatenate([each[mask] for each, mask in zip(episodes, goals, strict=True)])
+        chosen = quantities(numbers, episodes, ends)
+        values = [np.stack([one.value(each) for one in chosen], axis=1) for each in episodes]
+        evidence = Evidence(tuple(values), tuple(goals))
+        found = found_in(chosen, evidence, ~fixed_fields(values, expert), kept)
+        return cls(chosen, values, list(found), list(found.values()))
+
+
+class GoalSketcher:
+    """Sketcher for rewards of vectors and records that pay at goals.
+
+    The sketch of a predicate is JSON text with its limits; the sketch of a sum is one of `AdditiveSketcher`. Folds
+    decide whether the best predicate suffices.
+
+    Args:
+        items: the labelled training demonstrations.
+        numbers: the plain numbers of their states.
+    """
+
+    def __init__(self, items: Sequence[Labelled], numbers: PlainNumbers) -> None:
+        self._numbers = numbers
+        self._episodes = [numbers.values(item.trajectory.states) for item in items]
+        self._goals = [np.asarray(item.positive, dtype=np.bool_) for item in items]
+        self._expert = [item.demonstration.role == "expert" for item in items]
+        self._found = Found.of(numbers, self._episodes, self._goals, self._expert)
+        self._sums = AdditiveSketcher(items, measures(numbers, self._episodes, self._goals))
+
+    @cached_property
+    def rungs(self) -> list[Rung]:
+        """What folds say of each size of predicates and of sums."""
+        folds = assign(self._expert)
+        if folds is None:
+            return []
+        aucs = judged(folds, self._goals, self._of_sizes)
+        self._sums.rungs = ladder({size - SUMS: each for size, each in aucs.items() if size > SUMS})
+        return ladder(aucs)
+
+    def _of_sizes(self, inside: list[int]) -> dict[int, Rewards]:
+        episodes, goals, expert = ([each[i] for i in inside] for each in (self._episodes, self._goals, self._expert))
+        found = Found.of(self._numbers, episodes, goals, expert, LISTED // 4)
+        programs: dict[int, Rewards] = {}
+        for predicate in found.predicates:
+            programs.setdefault(len(predicate.limits), partial(self._rewards, predicate, found.quantities))
+        if found.predicates:
+            programs[0] = partial(self._rewards, found.predicates[0], found.quantities)
+        programs |= {SUMS + size: rewards for size, rewards in self._sums.of_sizes(inside).items()}
+        return programs
+
+    def _rewards(self, predicate: Predicate, chosen: Sequence[Quantity], episode: int) -> Floats:
+        numbers = self._episodes[episode]
+        limits = tuple(_moved(limit, i) for i, limit in enumerate(predicate.limits))
+        values = np.stack([chosen[limit.quantity].value(numbers) for limit in predicate.limits], axis=1)
+        return Predicate(limits, predicate.held).rewards(values)
+
+    @cached_property
+    def suffices(self) -> bool:
+        """Whether the best predicate is not worse than sums, by folds, or by its cost if there are too few episodes."""
+        if not self._found.predicates:
+            return False
+        first = next((rung for rung in self.rungs if rung.size == 0), None)
+        return first is None or first.worse <= SURELY * first.error or first.auc >= 0.99
+
+    def initial(self) -> list[str]:
+        predicates = [self._text(each) for each in self._found.predicates]
+        if self.suffices:
+            return [*predicates, *self._sums.initial()]
+        return [*self._sums.initial(), *predicates]
+
+    def mutate(self, sketch: str, seed: int) -> str:
+        """Another one of the best predicates; or see `AdditiveSketcher`."""
+        if _is_sum(sketch):
+            return self._sums.mutate(sketch, seed)
+        place = int(np.random.default_rng(seed).exponential(LISTED / 4))
+        return self._text(self._found.predicates[min(place, len(self._found.predicates) - 1)])
+
+    def source(self, sketch: str) -> str:
+        if _is_sum(sketch):
+            return self._sums.source(sketch)
+        return write_predicate(*self._read(sketch), self._numbers)
+
+    def prior(self, sketch: str) -> float:
+        """The costs of predicates are their priors. The family that folds do not choose is barred."""
+        if _is_sum(sketch):
+            return barred(self._goals) if self.suffices else self._sums.prior(sketch)
+        if not self.suffices:
+            return barred(self._goals)
+        costs = {self._text(each): cost for each, cost in zip(self._found.predicates, self._found.costs, strict=True)}
+        return min(0.0, min(costs.values()) - costs[sketch])
+
+    def reasoning(self, sketch: str) -> str:
+        if _is_sum(sketch):
+            return self._sums.reasoning(sketch)
+        predicate, chosen = self._read(sketch)
+        limits = (
+            f"{chosen[each.quantity].name(self._numbers)} {each.side} {each.limit:g}" for each in predicate.limits
+        )
+        held = f" for {predicate.held} states" if predicate.held > 1 else ""
+        return f"In goal states {' and '.join(limits)}{held}."
+
+    def _text(self, predicate: Predicate) -> str:
+        chosen = self._found.quantities
+        limits = [
+            [
+                chosen[each.quantity].form,
+                chosen[each.quantity].first,
+                chosen[each.quantity].second,
+                each.side,
+                each.limit,
+                each.scale,
+            ]
+            for each in predicate.limits
+        ]
+        return json.dumps({"limits": limits, "held": predicate.held})
+
+    def _read(self, sketch: str) -> tuple[Predicate, list[Quantity]]:
+        """The predicate of a sketch, and the quantities that it limits."""
+        found = json.loads(sketch)
+        chosen = [Quantity(form, tuple(first), tuple(second)) for form, first, second, *_ in found["limits"]]
+        limits = tuple(Limit(i, *row[3:]) for i, row in enumerate(found["limits"]))
+        return Predicate(limits, found["held"]), chosen
+
+
+def _bracketed(value: str, quantity: Quantity) -> str:
+    return f"({value})" if quantity.form == "difference" else value
+
+
+def _moved(limit: Limit, index: int) -> Limit:
+    return Limit(index, limit.side, limit.limit, limit.scale)
+
+
+def _is_sum(sketch: str) -> bool:
+    return sketch.startswith("[")
+
+
+IN_SUMS = ("number", "difference", "distance", "norm", "angle", "turn")
+"""Forms of quantities that terms of sums read. What changes between states would need a memory."""
+
+
+def measures(numbers: PlainNumbers, episodes: Sequence[Floats], positive: Sequence[Mask]) -> Measures:
+    """The quantities that terms of sums read. `episodes` are plain numbers `(T+1, n)`.
+
+    If all states of experts are positive, the last of each episode is taken for a goal.
+    """
+    ends = [each[mask][-1:] if mask.all() else each[mask] for each, mask in zip(episodes, positive, strict=True)]
+    chosen = quantities(numbers, episodes, np.concatenate(ends))
+    single = [Quantity("number", (i,)) for i in range(len(numbers.names))]
+    others = [
+        one
+        for one in chosen
+        if one.form in IN_SUMS and one not in single and not (one.form in ("norm", "distance") and len(one.first) == 1)
+    ]
+    return Measures(numbers, (*single, *others))

@@ -1,0 +1,336 @@
+"""Predicates: conjunctions of limits on quantities that hold in goal states and nowhere else, and the search for them.
+
+Goal states are few, so one goal among hundreds of other states says little, and any of a thousand quantities may be
+extreme in all of them by chance. What counts is whole episodes: a predicate of which some other state of an episode
+fulfils everything is wrong about that episode, whether it is an expert's or a negative one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.synthesis.vector.quantities import Quantity
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Side = Literal["<=", ">="]
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The condition that a quantity is at most, or at least, a limit.
+
+    Attributes:
+        quantity: index of the quantity.
+        side: "<=" or ">=".
+        limit: the limit, in the quantity's unit.
+        scale: how much the quantity typically lacks where the condition does not hold, in its unit.
+    """
+
+    quantity: int
+    side: Side
+    limit: float
+    scale: float = 1.0
+
+    @property
+    def sign(self) -> int:
+        """1 for "at most", -1 for "at least"."""
+        return 1 if self.side == "<=" else -1
+
+    def lacking(self, values: Floats) -> Floats:
+        """How much each state lacks, in scales: 0 where the condition holds. `values` is `(N, q)`."""
+        return np.maximum(self.sign * (values[:, self.quantity] - self.limit), 0.0) / self.scale
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A conjunction of limits that must hold in `held` states in a row."""
+
+    limits: tuple[Limit, ...]
+    held: int = 1
+
+    def lacking(self, values: Floats) -> Floats:
+        """The sum of what the limits lack in each state of an episode."""
+        return np.asarray(sum((limit.lacking(values) for limit in self.limits), np.zeros(len(values))))
+
+    def rewards(self, values: Floats) -> Floats:
+        """1 in goal states. In others, minus what they lack; states not held for long enough lack up to 1 more."""
+        lacking = self.lacking(values)
+        if self.held == 1:
+            return np.where(lacking > 0, -lacking, 1.0)
+        runs = run_lengths(lacking == 0)
+        return np.where(runs >= self.held, 1.0, runs / self.held - 1.0 - lacking)
+
+
+def run_lengths(holds: Mask) -> NDArray[np.int64]:
+    """For each state of an episode, the number of states in a row up to this one in which something holds."""
+    count = np.arange(1, len(holds) + 1)
+    return np.asarray(count - np.maximum.accumulate(np.where(holds, 0, count)))
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Values of the quantities along labelled episodes.
+
+    Attributes:
+        values: the values `(T+1, q)` of each episode.
+        goals: for each episode, whether each of its states is a goal.
+    """
+
+    values: tuple[Floats, ...]
+    goals: tuple[Mask, ...]
+
+    @property
+    def rows(self) -> Floats:
+        """The values of all episodes, one after the other."""
+        return np.concatenate(self.values)
+
+    @property
+    def positive(self) -> Mask:
+        """Which rows are goals."""
+        return np.concatenate(self.goals)
+
+    @property
+    def starts(self) -> NDArray[np.int64]:
+        """The first row of each episode."""
+        return np.cumsum([0, *map(len, self.goals)])[:-1]
+
+
+WRONG = 5.0
+"""Nats of an episode in which a state that is no goal fulfils the predicate."""
+RISING = 3.0
+"""Nats of an expert episode along which what is lacking does not fall at all: 0 if each state lacks less than those
+before it, half of this if the order is random."""
+NUMBER = 3.0
+"""Nats of the number in a limit."""
+HELD = 8.0
+"""Nats of a condition that must hold for several states."""
+PRICES = {"number": 0.0, "distance": 0.0, "norm": 0.0, "difference": 0.5, "turn": 0.0, "angle": 0.5, "change": 2.0}
+"""Nats of a form of quantity, beside the nats of choosing it and its limit."""
+ENOUGH = 8
+"""Number of goals of which the range says how far new goals may lie beyond. Of more, it says a smaller part."""
+BEAM = 30
+"""Number of predicates that each step of the search extends."""
+MOST_LIMITS = 4
+"""Maximum number of limits of a predicate."""
+MOST_HELD = 8
+"""Maximum number of states in a row in which a predicate must hold."""
+MOST_HELD_LIMITS = 2
+"""Maximum number of limits of a predicate that must hold for several states."""
+
+
+class PredicateSearch:
+    """A beam search for the predicates of lowest cost.
+
+    The cost is in nats: `WRONG` for each episode in which another state fulfils the predicate, `RISING` for what does
+    not fall along experts, and the description of the limits. All goals fulfil a predicate by construction: a limit is
+    the extreme value in goals, until `rounded` moves it into the gap to the nearest other state.
+
+    Args:
+        quantities: the quantities.
+        evidence: their values along labelled episodes.
+        usable: `(q,)` whether each quantity may have a limit.
+        held: number of states in a row in which predicates must hold. The last of them is the goal.
+    """
+
+    def __init__(self, quantities: Sequence[Quantity], evidence: Evidence, usable: Mask, held: int = 1) -> None:
+        self._held = held
+        self._quantities = quantities
+        self._evidence = evidence
+        rows, positive = evidence.rows, evidence.positive
+        self._rows, self._positive, self._starts = rows, positive, evidence.starts
+        self._experts = [i for i, goals in enumerate(evidence.goals) if goals.any() and len(goals) > 1]
+        self._fulfilled = _before(evidence.goals, held)
+        goals, others = rows[self._fulfilled], rows[~self._fulfilled]
+        candidates: list[Limit] = []
+        sides: tuple[tuple[Side, int], ...] = (("<=", 1), (">=", -1))
+        for i in np.flatnonzero(usable).tolist():
+            for side, sign in sides:
+                tight = sign * float((sign * goals[:, i]).max())
+                beyond = sign * (others[:, i] - tight)
+                if (beyond > 0).any() and self._allowed(i, side):
+                    candidates.append(Limit(i, side, tight, float(beyond[beyond > 0].mean())))
+        self.candidates = candidates
+        self._choice = NUMBER + math.log(max(len(candidates), 2))
+        columns = [limit.sign * (rows[:, limit.quantity] - limit.limit) <= 0 for limit in candidates]
+        self._holds = np.stack(columns, axis=1) if columns else np.zeros((len(rows), 0), dtype=bool)
+        self._sampled = [self._starts[i] + _until(evidence.goals[i]) for i in self._experts]
+        every = rows[np.concatenate(self._sampled)] if self._sampled else rows[:0]
+        self._lacking = np.stack([limit.lacking(every) for limit in candidates], axis=1) if candidates else every
+
+    def _allowed(self, index: int, side: Side) -> bool:
+        """Whether a limit on this side means something: lengths are small where two places meet."""
+        return side == "<=" or self._quantities[index].form not in ("distance", "turn")
+
+    def description(self, predicate: Predicate) -> float:
+        """Nats of the text of a predicate."""
+        forms = (PRICES[self._quantities[limit.quantity].form] for limit in predicate.limits)
+        return sum(forms) + self._choice * len(predicate.limits) + HELD * (predicate.held > 1)
+
+    def cost(self, predicate: Predicate) -> float:
+        """The cost of a predicate in nats."""
+        rewards = [predicate.rewards(values) for values in self._evidence.values]
+        wrong = sum(
+            bool((each[~goals] == 1.0).any()) for each, goals in zip(rewards, self._evidence.goals, strict=True)
+        )
+        missed = sum(
+            float((each[goals] < 1.0).mean())
+            for each, goals in zip(rewards, self._evidence.goals, strict=True)
+            if goals.any()
+        )
+        rising = sum(float(_rises(-rewards[i][_until(self._evidence.goals[i])][:, None])[0]) for i in self._experts)
+        return WRONG * (wrong + 6 * missed) + RISING * rising + self.description(predicate)
+
+    def search(self) -> dict[Predicate, float]:
+        """The best predicates of each number of limits, with their costs."""
+        found: dict[Predicate, float] = {}
+        beam: list[tuple[int, ...]] = [()]
+        most = MOST_LIMITS if self._held == 1 else MOST_HELD_LIMITS
+        for size in range(1, most + 1):
+            wrong: dict[tuple[int, ...], float] = {}
+            for chosen in beam:
+                counts = self._wrong(chosen)
+                for i in np.argsort(counts, kind="stable")[: 4 * BEAM].tolist():
+                    if i not in chosen:
+                        wrong.setdefault(tuple(sorted((*chosen, i))), float(counts[i]))
+            shortlist = sorted(wrong, key=lambda each: (wrong[each] * WRONG + self._price(each), each))[: 4 * BEAM]
+            scored: dict[tuple[int, ...], float] = {}
+            for each, rising in zip(shortlist, self._rising(shortlist), strict=True):
+                predicate = Predicate(tuple(self.candidates[i] for i in each), self._held)
+                cost = WRONG * wrong[each] + RISING * float(rising) + self.description(predicate)
+                found[predicate] = scored[each] = cost
+            beam = sorted(scored, key=lambda each: (scored[each], each))[:BEAM]
+            if not beam or min(found.values()) < self._choice * (size + 1):
+                break
+        return found
+
+    def _price(self, chosen: tuple[int, ...]) -> float:
+        return sum(PRICES[self._quantities[self.candidates[i].quantity].form] for i in chosen)
+
+    def _rising(self, shortlist: Sequence[tuple[int, ...]]) -> Floats:
+        """For each of these conjunctions, the sum over experts of the share of pairs of states that do not fall."""
+        lacking = np.stack([self._lacking[:, list(each)].sum(axis=1) for each in shortlist], axis=1)
+        ends = np.cumsum([len(rows) for rows in self._sampled])[:-1]
+        return np.asarray(sum((_rises(each) for each in np.split(lacking, ends)), np.zeros(len(shortlist))))
+
+    def _wrong(self, chosen: tuple[int, ...]) -> NDArray[np.int64]:
+        """For each candidate, the number of episodes of which another state fulfils it and the chosen ones."""
+        holds = self._holds[:, list(chosen)].all(axis=1)
+        if self._held > 1:
+            return self._wrong_held(holds)
+        here = np.flatnonzero(holds & ~self._positive)
+        counts = np.zeros((len(self._starts), len(self.candidates)), dtype=bool)
+        episodes = np.searchsorted(self._starts, here, side="right") - 1
+        for episode in np.unique(episodes).tolist():
+            counts[episode] = self._holds[here[episodes == episode]].any(axis=0)
+        return np.asarray(counts.sum(axis=0))
+
+    def _wrong_held(self, chosen: Mask) -> NDArray[np.int64]:
+        """As `_wrong`, for predicates that must hold in several states in a row."""
+        holds = self._holds & chosen[:, None]
+        count = np.arange(1, len(holds) + 1, dtype=np.int32)[:, None]
+        broken = np.where(holds, 0, count)
+        broken[self._starts] = np.maximum(broken[self._starts], self._starts[:, None])
+        runs = count - np.maximum.accumulate(broken, axis=0)
+        others = np.where(self._positive[:, None], 0, runs)
+        return np.asarray((np.maximum.reduceat(others, self._starts, axis=0) >= self._held).sum(axis=0))
+
+    def best(self, kept: int) -> dict[Predicate, float]:
+        """The best predicates with round limits, with their costs, in the order of their costs."""
+        found = self.search()
+        rounded: dict[Predicate, float] = {}
+        for each in sorted(found, key=lambda each: (found[each], len(each.limits)))[:kept]:
+            one = self.rounded(each)
+            rounded.setdefault(one, self.cost(one))
+        return dict(sorted(rounded.items(), key=lambda each: (each[1], len(each[0].limits))))
+
+    def rounded(self, predicate: Predicate) -> Predicate:
+        """The predicate without superfluous limits, and with round limits in the gaps between goals and others."""
+        limits = list(predicate.limits)
+        for limit in predicate.limits:
+            if len(limits) > 1:
+                fewer = replace(predicate, limits=tuple(each for each in limits if each != limit))
+                if self.cost(fewer) <= self.cost(replace(predicate, limits=tuple(limits))):
+                    limits.remove(limit)
+        whole = [Predicate(tuple(limits), predicate.held)]
+        for i, limit in enumerate(limits):
+            others = [each for each in whole[-1].limits if each != limit]
+            near = np.ones(len(self._rows), dtype=bool)
+            for each in others:
+                near &= each.lacking(self._rows) == 0
+            values = limit.sign * self._rows[:, limit.quantity]
+            tight = limit.sign * limit.limit
+            beyond = values[near & ~self._fulfilled & (values > tight)]
+            gap = float(beyond.min()) - tight if len(beyond) else limit.scale / 2
+            # Without a state in the gap nobody knows where the limit is. A new goal may lie beyond those of training.
+            spread = 2 * float(np.ptp(values[self._fulfilled])) * min(1.0, ENOUGH / self._positive.sum())
+            gap = min(gap, spread) if spread > 0 else min(gap, limit.scale) / 2
+            moved = roundest(tight + 0.05 * gap, tight + 0.95 * gap) * limit.sign
+            changed = list(whole[-1].limits)
+            changed[i] = replace(limit, limit=moved)
+            whole.append(replace(whole[-1], limits=tuple(changed)))
+        return whole[-1]
+
+
+def found_in(quantities: Sequence[Quantity], evidence: Evidence, usable: Mask, kept: int) -> dict[Predicate, float]:
+    """The best predicates with round limits, at most `kept`, and their costs in nats, in the order of their costs.
+
+    If every predicate is wrong about an episode, some that must hold for several states are tried, too.
+    """
+    search = PredicateSearch(quantities, evidence, usable)
+    rounded = search.best(kept)
+    first = next(iter(rounded), None)
+    if first is None or rounded[first] - search.description(first) >= WRONG:
+        lengths = [int(np.argmax(goals)) + 1 for goals in evidence.goals if goals.any()]
+        for held in range(2, min(MOST_HELD, *lengths) + 1):
+            rounded |= PredicateSearch(quantities, evidence, usable, held).best(kept)
+    order = sorted(rounded, key=lambda each: (rounded[each], each.held, len(each.limits)))
+    return {each: rounded[each] for each in order[:kept]}
+
+
+def _before(goals: Sequence[Mask], held: int) -> Mask:
+    """Which rows are goals, or among the `held` states that end with one."""
+    found = []
+    for each in goals:
+        wide = each.copy()
+        for back in range(1, held):
+            wide[: len(each) - back] |= each[back:]
+        found.append(wide)
+    return np.concatenate(found)
+
+
+SAMPLED = 30
+"""Maximum number of states of an expert of which it is asked whether what is lacking falls."""
+
+
+def _until(goals: Mask) -> NDArray[np.int64]:
+    """Evenly spaced states of an episode up to its first goal."""
+    return np.unique(np.linspace(0, int(np.argmax(goals)), SAMPLED).astype(np.int64))
+
+
+def _rises(lacking: Floats) -> Floats:
+    """For each column, the share of pairs of rows of which the later one lacks more; one half for equal ones."""
+    if len(lacking) < 2:
+        return np.zeros(lacking.shape[1])
+    first, second = np.triu_indices(len(lacking), 1)
+    return np.asarray((np.sign(lacking[second] - lacking[first]) + 1).mean(axis=0) / 2)
+
+
+def roundest(low: float, high: float) -> float:
+    """The number in [low, high] with the fewest significant digits; of several, the one nearest to the middle."""
+    if low <= 0 <= high:
+        return 0.0
+    middle = (low + high) / 2
+    for exponent in range(math.floor(math.log10(max(abs(low), abs(high)))), -16, -1):
+        for steps in (1, 2, 5):  # multiples of 5, 2 and 1 units of this digit
+            unit = 10.0**exponent * {1: 5, 2: 2, 5: 1}[steps]
+            nearest = round(middle / unit) * unit
+            if low <= nearest <= high:
+                return float(f"{nearest:.12g}")
+    return middle

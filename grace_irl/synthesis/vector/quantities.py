@@ -1,0 +1,270 @@
+"""Quantities: what a reward measures in a state, such as a number, a distance between two places, or an angle.
+
+A quantity is computed from the plain numbers of a state (`numbers`). All are available twice: as functions on arrays,
+for the search, and as Python text, for the program of the reward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.synthesis.vector.numbers import WIDTH, PlainNumbers, fields_table
+from grace_irl.text import packed, quoted
+
+Floats = NDArray[np.float64]
+Form = Literal["number", "difference", "distance", "norm", "angle", "turn", "change"]
+
+FUNCTIONS: dict[Form, str] = {
+    "distance": '''\
+def distance(one, other):
+    """Euclidean distance of two places."""
+    return float(np.sqrt(np.sum((one - other) ** 2)))
+''',
+    "norm": '''\
+def norm(vector):
+    """Euclidean length of a vector."""
+    return float(np.sqrt(np.sum(vector**2)))
+''',
+    "angle": '''\
+def angle(cosine, sine):
+    """The angle with this cosine and sine, in degrees from -180 to 180."""
+    return float(np.degrees(np.arctan2(sine, cosine)))
+''',
+    "turn": '''\
+def turn(one, other):
+    """The angle between two directions, each a cosine and a sine, in degrees from 0 to 180."""
+    across = one[0] * other[1] - one[1] * other[0]
+    return abs(float(np.degrees(np.arctan2(across, one[0] * other[0] + one[1] * other[1]))))
+''',
+}
+"""Python for the functions that quantities of some forms call."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A real-valued function of the n plain numbers of a state.
+
+    * number: x_i.  * difference: x_i - x_j.  * distance: |x_I - x_J|.  * norm: |x_I|.
+    * angle: the angle whose cosine and sine are x_I, in degrees from -180 to 180.
+    * turn: the angle between two directions x_I and x_J, each a cosine and a sine, in degrees from 0 to 180.
+    * change: |x_I - y_I|, where y is the state before, or x itself in the first state of an episode.
+
+    Attributes:
+        form: name of the function.
+        first, second: indices of numbers, I and J above.
+    """
+
+    form: Form
+    first: tuple[int, ...]
+    second: tuple[int, ...] = ()
+
+    def value(self, numbers: Floats) -> Floats:
+        """The values `(T+1,)` along an episode whose states have these numbers `(T+1, n)`."""
+        one, other = numbers[:, list(self.first)], numbers[:, list(self.second)]
+        match self.form:
+            case "number":
+                return one[:, 0]
+            case "difference":
+                return one[:, 0] - other[:, 0]
+            case "distance":
+                return _length(one - other)
+            case "norm":
+                return _length(one)
+            case "angle":
+                return np.degrees(np.arctan2(one[:, 1], one[:, 0]))
+            case "turn":
+                across = one[:, 0] * other[:, 1] - one[:, 1] * other[:, 0]
+                return np.abs(np.degrees(np.arctan2(across, (one * other).sum(axis=1))))
+            case "change":
+                return _length(np.diff(one, axis=0, prepend=one[:1]))
+
+    def name(self, numbers: PlainNumbers) -> str:
+        """A short name, such as "distance(hand, goal)"."""
+        one = numbers.group_name(self.first)
+        other = numbers.group_name(self.second) if self.second else ""
+        match self.form:
+            case "number":
+                return one
+            case "difference":
+                return f"{one} - {other}"
+            case _:
+                return f"{self.form}({one}, {other})" if other else f"{self.form}({one})"
+
+    def python(self, numbers: PlainNumbers) -> str:
+        """A Python expression for the value in `state`, which calls functions of `FUNCTIONS`."""
+        one = numbers.lookup(self.first)
+        match self.form:
+            case "number":
+                return one
+            case "difference":
+                return f"{one} - {numbers.lookup(self.second)}"
+            case "angle":
+                return f"angle({', '.join(numbers.lookup((each,)) for each in self.first)})"
+            case "change":
+                return f"self.change({one})"
+            case _:
+                return f"{self.form}({one}, {numbers.lookup(self.second)})" if self.second else f"{self.form}({one})"
+
+
+def _length(vectors: Floats) -> Floats:
+    return np.asarray(np.sqrt((vectors**2).sum(axis=1)))
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Quantities as the numbers that the terms of an additive reward read (see `Numbers`)."""
+
+    numbers: PlainNumbers
+    quantities: tuple[Quantity, ...]
+
+    @classmethod
+    def plain(cls, numbers: PlainNumbers) -> Measures:
+        """The numbers themselves."""
+        return cls(numbers, tuple(Quantity("number", (i,)) for i in range(len(numbers.names))))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(quantity.name(self.numbers) for quantity in self.quantities)
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        return tuple(quantity.form for quantity in self.quantities)
+
+    def values(self, states: Any) -> Floats:
+        plain = self.numbers.values(states)
+        columns = [quantity.value(plain) for quantity in self.quantities]
+        return np.stack(columns, axis=1) if columns else np.zeros((len(plain), 0))
+
+    def reader(self, used: Mapping[int, str]) -> str:
+        return "float(state[number])" if self._indices(used) else "float(number(state))"
+
+    def table(self, used: Mapping[int, str]) -> str:
+        names = {i: quoted(self.names[i]) for i in used}
+        if self._indices(used):
+            entries = [f"{names[i]}: ({self.quantities[i].first[0]}, {measure})" for i, measure in used.items()]
+            about = "# the numbers that count: place, and the expert's mean, deviation and range"
+            return "\n".join([f"FIELDS = {{  {about}", *packed(entries, WIDTH), "}"])
+        forms = {self.quantities[i].form for i in used}
+        rows = [(self.names[i], self.quantities[i].python(self.numbers), measure) for i, measure in used.items()]
+        return fields_table(rows, helpers(forms))
+
+    def _indices(self, used: Iterable[int]) -> bool:
+        """Whether the entries are indices of a vector: if the numbers are a vector's and no other quantity is used."""
+        return self.numbers.lookup((0,)) == "state[0]" and all(self.quantities[i].form == "number" for i in used)
+
+
+def helpers(forms: Collection[Form]) -> str:
+    """Python for the functions that quantities of these forms call; "" if they call none."""
+    called = [FUNCTIONS[form] for form in FUNCTIONS if form in forms]
+    return "\n\n".join(["import numpy as np\n", *called]) + "\n" if called else ""
+
+
+MOST_GROUP = 3
+"""Maximum number of axes of a place or direction that is found without names."""
+MOST_NAMED = 10
+"""Maximum number of groups of one size between which all distances are quantities."""
+NEARER = 0.4
+"""A difference converges if its root mean square in goal states is at most this part of that in all other states."""
+CLOSER = 0.75
+"""The same part for the other axes of a place whose first axis converges."""
+UNIT = 0.02
+"""Maximum deviation of cosine² + sine² from 1."""
+
+
+def quantities(numbers: PlainNumbers, episodes: Sequence[Floats], goals: Floats) -> list[Quantity]:
+    """List the quantities that may say whether a goal is reached, simple ones first.
+
+    Groups of numbers are places, speeds or directions. They are parts of a record, fields whose names differ only in
+    the axis, and neighbouring numbers whose differences converge: they are near 0 in goal states and not elsewhere.
+
+    Args:
+        numbers: the plain numbers of states.
+        episodes: the numbers `(T+1, n)` of each episode.
+        goals: the numbers `(G, n)` of the goal states. For experts whose states all count alike, their last states.
+    """
+    rows = np.concatenate(episodes)
+    varied = [i for i in range(rows.shape[1]) if np.ptp(rows[:, i]) > 0]
+    named = numbers.groups()
+    found = [Quantity("number", (i,)) for i in varied]
+    found += [Quantity("norm", (i,)) for i in varied if rows[:, i].min() < 0 < rows[:, i].max()]
+    directions = _directions(numbers, rows, varied)
+    found += [Quantity("angle", each) for each in directions]
+    found += [Quantity("turn", *pair) for pair in _pairs(directions)]
+    ratios = _ratios(rows, goals)
+    close = np.argwhere(np.triu(ratios <= NEARER, 1)).tolist()
+    found += [Quantity("difference", (i,), (j,)) for i, j in close]
+    found += [Quantity("distance", (i,), (j,)) for i, j in close]
+    for one, other in _windows(numbers, ratios):
+        found.append(Quantity("norm", one) if one == other else Quantity("distance", one, other))
+    sizes: dict[int, list[tuple[int, ...]]] = {}
+    for group in named:
+        found.append(Quantity("norm", group))
+        sizes.setdefault(len(group), []).append(group)
+    for alike in sizes.values():
+        if len(alike) <= MOST_NAMED:
+            found += [Quantity("distance", *pair) for pair in _pairs(alike)]
+    found += [Quantity("change", (i,)) for i in varied]
+    found += [Quantity("change", group) for group in named]
+    return list(dict.fromkeys(found))
+
+
+def _pairs(groups: Sequence[tuple[int, ...]]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    return [(one, other) for k, one in enumerate(groups) for other in groups[k + 1 :] if not {*one} & {*other}]
+
+
+def _directions(numbers: PlainNumbers, rows: Floats, varied: Sequence[int]) -> list[tuple[int, ...]]:
+    """Pairs (cosine, sine): numbers of one part whose squares add up to 1 in every state."""
+    squares = rows**2
+    found = []
+    for k, i in enumerate(varied):
+        for j in varied[k + 1 :]:
+            if numbers.part(i) == numbers.part(j) and np.abs(squares[:, i] + squares[:, j] - 1).max() <= UNIT:
+                pair = (j, i) if "sin" in numbers.names[i].lower() and "cos" in numbers.names[j].lower() else (i, j)
+                found.append(pair)
+    return found
+
+
+def _ratios(numbers: Floats, goals: Floats) -> Floats:
+    """`(n, n)`: the root mean square of each difference in goal states, as a part of that in all states."""
+    anywhere = _root_mean_square(numbers)
+    differs = anywhere > 1e-6 * np.abs(numbers).max(initial=1e-12)
+    return np.where(differs, _root_mean_square(goals) / np.where(differs, anywhere, 1.0), np.inf)
+
+
+def _root_mean_square(values: Floats) -> Floats:
+    """`(n, n)`: the root mean square of x_i - x_j over the rows, and of x_i on the diagonal."""
+    moments = values.T @ values / len(values)
+    squares = np.diag(moments)
+    differences = squares[:, None] + squares[None, :] - 2 * moments
+    np.fill_diagonal(differences, squares)
+    return np.asarray(np.sqrt(np.maximum(differences, 0.0)))
+
+
+def _windows(numbers: PlainNumbers, ratios: Floats) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """Pairs of equally long runs of neighbouring numbers whose differences converge.
+
+    A run beside itself stands for its own length: its numbers are near 0 in goal states.
+    """
+    found = []
+    for i, j in zip(*np.nonzero(np.triu(ratios <= NEARER)), strict=True):
+        for size in range(2, MOST_GROUP + 1):
+            for start in range(-size + 1, 1):
+                one = tuple(range(int(i) + start, int(i) + start + size))
+                other = tuple(range(int(j) + start, int(j) + start + size))
+                apart = i == j or not {*one} & {*other}
+                if apart and _within(numbers, one) and _within(numbers, other):
+                    axes = ratios[list(one), list(other)]
+                    found += [(one, other)] if (axes <= CLOSER).all() else []
+    return list(dict.fromkeys(found))
+
+
+def _within(numbers: PlainNumbers, run: Sequence[int]) -> bool:
+    """Whether these numbers exist and are of one part of the state."""
+    inside = run[0] >= 0 and run[-1] < len(numbers.names)
+    return inside and len({numbers.part(i) for i in run}) == 1
