@@ -83,13 +83,17 @@ class Row:
     program: str
 
 
+def plain(demonstrations: Demonstrations) -> RecordNumbers | VectorNumbers:
+    """The plain numbers of the states."""
+    first = demonstrations[0].trajectory.states
+    if demonstrations.metadata.kind == "record":
+        return RecordNumbers.of(first)
+    return VectorNumbers.of(demonstrations.metadata.fields, first.shape[1])
+
+
 def table(demonstrations: Demonstrations) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """The plain numbers (N, n) of all states, and which are goals."""
-    items, first = label(demonstrations, "last").items, demonstrations[0].trajectory.states
-    if demonstrations.metadata.kind == "record":
-        numbers: RecordNumbers | VectorNumbers = RecordNumbers.of(first)
-    else:
-        numbers = VectorNumbers.of(demonstrations.metadata.fields, first.shape[1])
+    items, numbers = label(demonstrations, "last").items, plain(demonstrations)
     states = np.concatenate([numbers.values(item.trajectory.states) for item in items])
     return states, np.concatenate([item.positive for item in items])
 
@@ -214,9 +218,7 @@ def main() -> None:
     names = options.sets.split(",") if options.sets else known
     if unknown := [name for name in names if name not in known]:
         parser.error(f"--sets {', '.join(unknown)}; expected names among {', '.join(known)}")
-    print(
-        f"{TRAIN} + {TRAIN} episodes, {FRESH} + {FRESH} fresh ones; means over draws and ranges; draws: {options.draws}\n"
-    )
+    print(f"{TRAIN} + {TRAIN} episodes, {FRESH} + {FRESH} fresh ones; means of {options.draws} draws, and ranges\n")
     for name in names:
         try:
             rows = [judged(name, draw, options) for draw in range(options.draws)]
