@@ -51,10 +51,12 @@ def winner(candidates: Iterable[Scored]) -> Scored | None:
     - the program of highest merit, and all programs of equal merit;
     - if that program separates positive from negative states, also all other programs that separate them.
 
-    Among them, the highest prior wins, then the smaller program and the earlier request. Held-out data choose nothing.
+    Among them, the highest prior wins, then the smaller program, the higher merit and the earlier request. Held-out
+    data choose nothing.
     """
     order = ranked(candidates)
-    return min((each for each in order if _train_equal(order[0], each)), key=_tie) if order else None
+    equals = [each for each in order if _train_equal(order[0], each)]
+    return min(equals, key=lambda each: _tie(each)[:2]) if equals else None  # of equal keys, the first in the order
 
 
 def winners(candidates: Iterable[Scored]) -> list[Scored]:
