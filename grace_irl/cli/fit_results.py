@@ -15,6 +15,7 @@ from grace_irl.cli.report import report_of_fit
 from grace_irl.methods.registry import method
 from grace_irl.runs.estimate import Cap, Estimate, Total
 from grace_irl.runs.folder import RunPaths
+from grace_irl.runs.front import front_figures
 from grace_irl.runs.run import Interrupted, Run
 
 
@@ -79,6 +80,8 @@ def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
             out.print(table_of(figures))
         for remark in account.remarks(best.evaluation):
             say(remark)
+        if len(run.front) > 1 and run.front[0].auc is not None:
+            out.print(table_of(front_figures(run.front)))
         tried = f"{run.programs} programs in {run.calls} answers, generations complete: {run.generations}"
         if run.tokens:
             tried += f", {run.tokens} tokens" + (f" for {run.cost:.4g}" if run.cost else "")
@@ -113,6 +116,7 @@ def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
                 "label": run.label.rule if run.label else "",
                 "label_reason": run.label.reason if run.label else "",
                 "notes": run.notes,
+                "front": run.front,
                 "contrast": run.audit and run.audit.contrast,
                 "warnings": run.warnings,
                 "reason": run.reason,

@@ -22,6 +22,7 @@ from grace_irl.runs.auditing import stored_audit
 from grace_irl.runs.budget import Prices, Spending, kinds, spending
 from grace_irl.runs.expand.expansion import is_expansion
 from grace_irl.runs.folder import RunPaths
+from grace_irl.runs.front import front_figures, front_of
 from grace_irl.runs.provenance import Reuse, lineage, reuse
 from grace_irl.runs.record import Record, candidate
 from grace_irl.runs.run import Generation, history, opened
@@ -117,6 +118,7 @@ def _show_run(
     verdicts = Counter(row.fate.verdict for row in rows)
     failures = [entry for entry in told.values() if entry.failure]
     events = store.events()
+    front = front_of(store, records)
     spent, reused, audit = spending(store, prices), reuse(store), stored_audit(store)
     if as_json:
         print_json(
@@ -131,6 +133,7 @@ def _show_run(
                 "label": store.meta("label"),
                 "label_reason": store.meta("label_reason"),
                 "goals": goals_found(store.goals()),
+                "front": front,
                 "contrast": audit and audit.contrast,
                 "warnings": audit.warnings if audit else (),
                 "generations": [_generation_object(each, account) for each in generations],
@@ -146,6 +149,8 @@ def _show_run(
         return
     out = console()
     out.print(_programs_table(kept[:top], best, account))
+    if len(front) > 1:
+        out.print(table_of(front_figures(front)))
     for remark in dict.fromkeys(each for record in kept[:top] for each in account.cautions(record.evaluation)):
         say(remark)
     if reason := store.meta("label_reason"):
@@ -189,7 +194,7 @@ def _spent(spent: Spending) -> str:
 
 
 def _programs_table(records: list[Record], best: str, account: Account) -> Table:
-    names = ("", "program", account.score, *(each.title for each in account.columns), "nodes", "made by", "candidate")
+    names = ("", "program", account.score, *(each.title for each in account.columns), "bits", "made by", "candidate")
     table = plain_table(*names, title="best programs (* the best)")
     for record in records:
         table.add_row(
@@ -197,7 +202,7 @@ def _programs_table(records: list[Record], best: str, account: Account) -> Table
             record.program.id,
             shown(record.evaluation.score),
             *(each.cell(record.evaluation.metrics) for each in account.columns),
-            str(record.program.nodes),
+            str(record.program.size),
             record.program.operator,
             str(record.index),
         )
@@ -244,7 +249,7 @@ def _record_object(record: Record, account: Account) -> dict[str, Any]:
         "candidate": record.index,
         "operator": record.program.operator,
         "parents": record.program.parents,
-        "nodes": record.program.nodes,
+        "size": record.program.size,
         **account.values(record.evaluation),
     }
 

@@ -1,7 +1,7 @@
 """The method `map-elites` (Mouret and Clune 2015) with the discriminator's fitness. It trains no policy.
 
 The search keeps the fittest program of each niche. A niche is a cell of a grid over two properties of a program. The
-first is its number of syntax-tree nodes, in bins of powers of two. The second is its monotonicity: how steadily its
+first is its size in bits, in bins of powers of two. The second is its monotonicity: how steadily its
 reward rises along expert trajectories.
 """
 
@@ -94,10 +94,10 @@ class MapElites:
         return tuple(each.program.id for each in winners(self._archive.values()))
 
     def niche(self, scored: Scored) -> Niche:
-        """The niche of a program: the bit length of its number of nodes, and the bin of its monotonicity."""
+        """The niche of a program: the bit length of its size, and the bin of its monotonicity."""
         tau = scored.evaluation.metrics.get("monotonicity", 0.0)  # Kendall's tau of reward against time, from -1 to 1
         steps = self._settings.steps
-        return scored.program.nodes.bit_length(), min(int((tau + 1) / 2 * steps), steps - 1)
+        return scored.program.size.bit_length(), min(int((tau + 1) / 2 * steps), steps - 1)
 
 
 def _search(config: Config) -> Search:

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from grace_irl.programs.size import description_length
+
 Within = Literal["module", "class", "function"]
 
 
@@ -40,7 +42,7 @@ class Program:
     Attributes:
         id: hash of the normalised syntax tree (16 hex digits).
         source: Python text that defines `class Reward` (docs/contract.md).
-        nodes: number of nodes in the syntax tree. Of two equally good programs, the smaller one ranks higher.
+        size: description length in bits (`programs.size`). Of two equally good programs, the smaller one ranks higher.
         operator: operator of the search that made the program, such as "initialise" or "mutate".
         parents: ids of the programs from which it was made.
         prior: log-prior of this program minus the highest log-prior of the proposer's programs, in nats. The proposer,
@@ -52,7 +54,7 @@ class Program:
 
     id: str
     source: str
-    nodes: int
+    size: int
     operator: str = "initialise"
     parents: tuple[str, ...] = ()
     prior: float = 0.0
@@ -85,12 +87,12 @@ class Identity:
 
     Attributes:
         id: digest of the whole normalised tree, 16 hex digits.
-        nodes: number of nodes, without docstrings and load/store contexts.
+        size: description length in bits (`programs.size`).
         functions: all functions and classes, in order of appearance.
     """
 
     id: str
-    nodes: int
+    size: int
     functions: tuple[Definition, ...]
 
 
@@ -118,10 +120,10 @@ def identify(tree: ast.Module) -> Identity:
         RecursionError: the tree is deeper than the interpreter's recursion limit.
     """
     found = _Found()
-    digest, nodes = _digest(tree, "", found)
+    digest = _digest(tree, "", found)
     calls = _called(found)
     functions = (replace(function, calls=calls[function.name]) for function in found.functions)
-    return Identity(digest.hex()[:DIGEST_CHARS], nodes, tuple(functions))
+    return Identity(digest.hex()[:DIGEST_CHARS], description_length(tree), tuple(functions))
 
 
 def text_id(source: str) -> str:
@@ -130,8 +132,8 @@ def text_id(source: str) -> str:
     return hashlib.sha256(text).hexdigest()[:DIGEST_CHARS]
 
 
-def _digest(node: ast.AST, scope: str, found: _Found) -> tuple[bytes, int]:
-    """Digest and number of nodes of a subtree. The subtree's definitions and calls are added to `found`."""
+def _digest(node: ast.AST, scope: str, found: _Found) -> bytes:
+    """Digest of a subtree. The subtree's definitions and calls are added to `found`."""
     inner, slot = scope, -1
     if isinstance(node, _DEFINITIONS):
         inner = f"{scope}.{node.name}" if scope else node.name
@@ -144,7 +146,6 @@ def _digest(node: ast.AST, scope: str, found: _Found) -> tuple[bytes, int]:
     elif isinstance(node, ast.Call):
         found.calls += ((scope, owner, name) for owner, name in _callee(node.func))
     parts: list[bytes] = [type(node).__name__.encode()]
-    count = 1
     for name, value in ast.iter_fields(node):
         if name in _SKIPPED_FIELDS:
             continue
@@ -157,9 +158,7 @@ def _digest(node: ast.AST, scope: str, found: _Found) -> tuple[bytes, int]:
         parts.append(b"\x00" + name.encode())
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
-                child_digest, child_count = _digest(child, inner, found)
-                parts.append(b"\x01" + child_digest.hex().encode())
-                count += child_count
+                parts.append(b"\x01" + _digest(child, inner, found).hex().encode())
             else:
                 # `ascii` distinguishes 1, 1.0 and True, and 0.0 and -0.0. So does `repr`, but its text for a non-ASCII
                 # character depends on the interpreter's version of Unicode.
@@ -167,7 +166,7 @@ def _digest(node: ast.AST, scope: str, found: _Found) -> tuple[bytes, int]:
     digest = hashlib.blake2b(b"\x03".join(parts), digest_size=16).digest()
     if slot >= 0:
         found.functions[slot] = replace(found.functions[slot], digest=digest.hex()[:DIGEST_CHARS])
-    return digest, count
+    return digest
 
 
 def _joined(values: list[ast.expr]) -> list[ast.expr]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from grace_irl.errors import InputError
-from grace_irl.propose.protocol import Follower, Parent, Proposal, Proposer, Step, Stoppable
+from grace_irl.propose.protocol import Follower, Parent, Proposal, Proposer, SizeFigures, SizesPrograms, Step, Stoppable
 from grace_irl.search.protocol import Request
 from grace_irl.work import Job, LocalExecutor
 
@@ -76,6 +76,11 @@ class Seeded:
         if not isinstance(self._then, Follower):
             return None
         return await self._then.follow(step, request, parents, version, attempt)
+
+    @property
+    def sizes(self) -> tuple[SizeFigures, ...] | None:
+        """See `SizesPrograms`."""
+        return self._then.sizes if isinstance(self._then, SizesPrograms) else None
 
     async def stop(self) -> None:
         """See `Stoppable`."""
@@ -142,6 +147,11 @@ class InThread:
         job = Job("propose", {"request": request, "parents": tuple(parents)})
         proposal: Proposal = await asyncio.wrap_future(self._executor.submit(job))
         return proposal
+
+    @property
+    def sizes(self) -> tuple[SizeFigures, ...] | None:
+        """See `SizesPrograms`. The analysis of the data must have ended, as it has after the first answer."""
+        return self._proposer.sizes if isinstance(self._proposer, SizesPrograms) else None
 
     async def stop(self) -> None:
         """See `Stoppable`. Drop waiting requests; a request in progress ends by itself."""

@@ -73,6 +73,39 @@ class Proposer(Protocol):
 
 
 @dataclass(frozen=True)
+class SizeFigures:
+    """What nested folds say of the programs of one size (`synthesis.vector.folds`).
+
+    Attributes:
+        words: the size in words, such as "3 terms".
+        program: id of the best program of this size that was searched on all training episodes.
+        auc: mean over episodes of the area under the ROC curve, by programs that were searched without the episode.
+        worse: mean over episodes of how much lower it is than that of the best size.
+        error: standard error of `worse`.
+        chosen: whether the folds choose this size.
+    """
+
+    words: str
+    program: str
+    auc: float
+    worse: float
+    error: float
+    chosen: bool
+
+
+@runtime_checkable
+class SizesPrograms(Protocol):
+    """A proposer that chooses the size of its programs by nested folds."""
+
+    @property
+    def sizes(self) -> tuple[SizeFigures, ...] | None:
+        """The figures of each size, smallest first. () if there are too few episodes for folds; None without a choice
+        of sizes.
+        """
+        ...
+
+
+@dataclass(frozen=True)
 class Step:
     """A follow-up call about a request after its first answer, such as a repair.
 

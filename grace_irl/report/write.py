@@ -32,6 +32,7 @@ from grace_irl.runs.config import flat
 from grace_irl.runs.expand.expansion import is_expansion, rounds_of
 from grace_irl.runs.expand.round import Round, became
 from grace_irl.runs.folder import RunPaths
+from grace_irl.runs.front import front_figures, front_of
 from grace_irl.runs.record import Record
 from grace_irl.runs.run import history, is_own, opened
 from grace_irl.runs.store import Store
@@ -165,6 +166,7 @@ def _rendered(store: Store, config: Config, data: datas.Data, expansion: Expansi
         verdicts=plots.verdicts(store),
         failures=plots.failures(store),
         ancestors=plots.ancestors(best, records) if best else [],
+        front=front_figures(front) if len(front := front_of(store, records)) > 1 else None,
         requests=store.requests(),
         became=became,
         expansion=expansion,

@@ -29,6 +29,7 @@ from grace_irl.runs.config import flat, located, resolve, to_toml
 from grace_irl.runs.effects import changed, require_effect
 from grace_irl.runs.engine import Engine, Snapshot, run_to_end
 from grace_irl.runs.folder import RunLock, RunPaths, create, default_folder, own, require_absent
+from grace_irl.runs.front import TOO_FEW, front_of, keep_sizes, stored_sizes
 from grace_irl.runs.labelling import Labelling, chosen_rule, with_label
 from grace_irl.runs.proposers import programs_of
 from grace_irl.runs.provenance import export_record
@@ -272,6 +273,7 @@ def _work(
         audit = audited(bench, best) if best is not None else None
         if audit is not None:
             store_audit(store, audit)
+        keep_sizes(store, proposer)
     except KeyboardInterrupt:
         found = engine.interrupt()
         store.add_event("interrupted", f"after {engine.progress.calls} proposals")
@@ -281,6 +283,8 @@ def _work(
         raise error.saved(again) from error
     finally:
         opened.close()
+    if stored_sizes(store) == ():
+        notes_of(store, parts)(TOO_FEW)
     store.add_event("stopped", reason)
     progress = engine.progress
     if best is None:
@@ -301,6 +305,7 @@ def _work(
         label=labelling.choice,
         notes=tuple(detail for _, kind, detail in store.events() if kind == "note"),
         audit=audit,
+        front=front_of(store, engine.records),
     )
 
 

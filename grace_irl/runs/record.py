@@ -82,7 +82,7 @@ def candidate(record: Record) -> Scored:
 def record_row(program: Program, evaluation: Evaluation, index: int) -> tuple[object, ...]:
     """The row of the table `programs` for a scored program."""
     parents = json.dumps(program.parents)
-    told = (index, program.source, program.nodes, program.operator, parents, program.prior)
+    told = (index, program.source, program.size, program.operator, parents, program.prior)
     return (program.id, *told, to_text(evaluation), program.takes_action)
 
 
@@ -97,11 +97,11 @@ def record_of(row: Sequence[Any], functions: tuple[Definition, ...], version: in
     Raises:
         ValueError: a damaged row.
     """
-    name, index, source, nodes, operator, parents, prior, evaluation, takes_action = row
+    name, index, source, size, operator, parents, prior, evaluation, takes_action = row
     if not math.isfinite(prior):
         raise ValueError("prior: expected a finite number")
     lineage = from_json(tuple[str, ...], parents)
-    program = Program(name, source, nodes, operator, lineage, float(prior), functions, bool(takes_action))
+    program = Program(name, source, size, operator, lineage, float(prior), functions, bool(takes_action))
     return Record(program, from_text(evaluation, version), index)
 
 

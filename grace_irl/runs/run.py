@@ -21,6 +21,7 @@ from grace_irl.runs.acting import DATA, plain_acting
 from grace_irl.runs.config import resolve
 from grace_irl.runs.expand.round import Round
 from grace_irl.runs.folder import RunPaths
+from grace_irl.runs.front import FrontRow
 from grace_irl.runs.record import Record, candidate
 from grace_irl.runs.store import Store
 from grace_irl.search.ranks import Scored, winner
@@ -104,6 +105,7 @@ class Run:
         label: the label rule, which selects the positive expert states, and the reason for its choice.
         notes: messages shown to the user during the run.
         audit: the audit of the best program; None if the method does not separate expert from negative states.
+        front: the best programs of each size, smallest first.
     """
 
     folder: Path
@@ -123,6 +125,7 @@ class Run:
     label: RuleChoice | None = None
     notes: tuple[str, ...] = ()
     audit: Audit | None = None
+    front: tuple[FrontRow, ...] = ()
 
     @property
     def warnings(self) -> tuple[RewardWarning, ...]:

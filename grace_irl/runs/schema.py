@@ -18,9 +18,10 @@ from grace_irl.errors import InputError
 from grace_irl.programs.library import segment
 from grace_irl.programs.program import Definition, Program, Within
 
-FORMAT = 4  # format of run.db; a file with a higher number comes from a newer version
+FORMAT = 5  # format of run.db; a file with a higher number comes from a newer version
 """In format 1, the threshold of held-out accuracies was chosen on the held-out data. In format 2, requests had no
-ancestors, and a repair was the only follow-up call. Format 3 lacked the columns `exhausted` and `takes_action`."""
+ancestors, and a repair was the only follow-up call. Format 3 lacked the columns `exhausted` and `takes_action`. In
+format 4, the size of a program was its number of syntax nodes."""
 
 SCHEMA = """
 -- One file per run, which holds the whole state of the run. Whoever passes the stored results to a new search, in
@@ -69,7 +70,7 @@ CREATE TABLE results (
 
 -- Every program that the search received, with its first score. `idx` is the first request that it answered.
 CREATE TABLE programs (
-  id TEXT PRIMARY KEY, idx INTEGER NOT NULL, source TEXT NOT NULL, nodes INTEGER NOT NULL,
+  id TEXT PRIMARY KEY, idx INTEGER NOT NULL, source TEXT NOT NULL, size INTEGER NOT NULL,
   operator TEXT NOT NULL, parents TEXT NOT NULL, prior REAL NOT NULL, evaluation TEXT NOT NULL,
   takes_action INTEGER NOT NULL
 ) WITHOUT ROWID;
@@ -101,6 +102,7 @@ CREATE TABLE events (id INTEGER PRIMARY KEY, time TEXT NOT NULL, kind TEXT NOT N
 
 
 OLDER = {
+    5: (("size INTEGER NOT NULL", "nodes INTEGER NOT NULL"),),
     4: (
         ("exhausted INTEGER NOT NULL, PRIMARY", "PRIMARY"),
         ("evaluation TEXT NOT NULL,\n  takes_action INTEGER NOT NULL\n", "evaluation TEXT NOT NULL\n"),
@@ -117,9 +119,10 @@ _STEP = "CASE attempt WHEN 0 THEN '' ELSE 'repair' END"
 _PROPOSALS = """
 CREATE TEMP VIEW proposals AS SELECT idx, attempt, {step} AS step, source, failure, reasoning, prompt, raw, sketch,
   tokens_in, tokens_out, seconds, prior, failure LIKE 'exhausted%' AS exhausted FROM main.proposals;"""
-_BEFORE_4 = """
+_PROGRAMS = """
 -- Programs are shown, not scored again: nobody asks which arguments they take.
-CREATE TEMP VIEW programs AS SELECT *, 0 AS takes_action FROM main.programs;
+CREATE TEMP VIEW programs AS SELECT id, idx, source, nodes AS size, operator, parents, prior, evaluation,
+  {takes_action} AS takes_action FROM main.programs;
 """
 _BEFORE_3 = """
 CREATE TEMP VIEW requests AS SELECT *, '[]' AS ancestors FROM main.requests;
@@ -132,7 +135,10 @@ def views(version: int) -> str:
     """SQL that creates temporary views on a database of an older format, with the tables and columns of `FORMAT`."""
     if version >= FORMAT:
         return ""
-    return _PROPOSALS.format(step="step" if version > 2 else _STEP) + _BEFORE_4 + (_BEFORE_3 if version < 3 else "")
+    made = _PROGRAMS.format(takes_action="takes_action" if version > 3 else "0")
+    if version < 4:
+        made += _PROPOSALS.format(step="step" if version > 2 else _STEP)
+    return made + (_BEFORE_3 if version < 3 else "")
 
 
 def require_schema(

@@ -77,7 +77,7 @@ def run_inspection(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[in
     identity, problems = _identity(reading, source)
     found = {
         "id": identity.id,
-        "nodes": identity.nodes,
+        "size": identity.size,
         "functions": [vars(each) for each in identity.functions],
         "problems": problems,
         "takes_action": reading.takes_action,

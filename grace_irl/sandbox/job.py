@@ -143,7 +143,7 @@ def inspection(message: str) -> Inspection | None:
         functions = tuple(map(_definition, found["functions"]))
         problems = tuple(stripped(str(problem)) for problem in found["problems"])
         return Inspection(
-            stripped(str(found["id"])), problems, functions, bool(found["takes_action"]), int(found["nodes"])
+            stripped(str(found["id"])), problems, functions, bool(found["takes_action"]), int(found["size"])
         )
     except (ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -63,20 +63,20 @@ class Inspection:
         functions: definitions of all functions and classes. By their digests, a search recognises functions that
             several programs share.
         takes_action: whether reward_fn takes (state, action, next_state) instead of (state).
-        nodes: number of nodes in the syntax tree, the measure of a program's length.
+        size: description length in bits (`Program.size`).
     """
 
     id: str
     problems: tuple[str, ...]
     functions: tuple[Definition, ...]
     takes_action: bool
-    nodes: int
+    size: int
 
     def program(
         self, source: str, operator: str = "initialise", parents: tuple[str, ...] = (), prior: float = 0.0
     ) -> Program:
         """Make a `Program` from the inspected source. The arguments are attributes of `Program`."""
-        return Program(self.id, source, self.nodes, operator, parents, prior, self.functions, self.takes_action)
+        return Program(self.id, source, self.size, operator, parents, prior, self.functions, self.takes_action)
 
 
 @dataclass(frozen=True)

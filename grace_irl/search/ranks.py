@@ -51,20 +51,12 @@ def winner(candidates: Iterable[Scored]) -> Scored | None:
     - the program of highest merit, and all programs of equal merit;
     - if that program separates positive from negative states, also all other programs that separate them.
 
-    Among them, the highest held-out accuracy wins. Ties go to the higher held-out fitness, then the higher prior, the
-    smaller program and the earlier request.
+    Among them, the highest prior wins, then the smaller program, the higher merit and the earlier request. Held-out
+    data choose nothing.
     """
     order = ranked(candidates)
-    if not order:
-        return None
-    best = order[0]
-    equals = [c for c in order if _train_equal(best, c)]
-    equals.sort(key=lambda c: -_metric(c, "held_out_accuracy"))
-    most = _metric(equals[0], "held_out_accuracy")
-    equals = [c for c in equals if _metric(c, "held_out_accuracy") >= most - EQUAL]
-    equals.sort(key=lambda c: -_metric(c, "held_out_fitness"))
-    found = _within_equals(equals, lambda c: _metric(c, "held_out_fitness"), _tie)
-    return found[0]
+    equals = [each for each in order if _train_equal(order[0], each)]
+    return min(equals, key=lambda each: _tie(each)[:2]) if equals else None  # of equal keys, the first in the order
 
 
 def winners(candidates: Iterable[Scored]) -> list[Scored]:
@@ -77,17 +69,13 @@ def winners(candidates: Iterable[Scored]) -> list[Scored]:
 
 
 def _tie(candidate: Scored) -> tuple[float, int, int]:
-    return -candidate.program.prior, candidate.program.nodes, candidate.index
+    return -candidate.program.prior, candidate.program.size, candidate.index
 
 
 def _train_equal(best: Scored, other: Scored) -> bool:
     if merit(best) - merit(other) <= EQUAL:
         return True
     return all(each.evaluation.metrics.get("separated", 0.0) == 1.0 for each in (best, other))
-
-
-def _metric(candidate: Scored, name: str) -> float:
-    return candidate.evaluation.metrics.get(name, float("-inf"))
 
 
 def _within_equals(

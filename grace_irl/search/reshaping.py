@@ -172,15 +172,12 @@ def compared(old: Evaluation, new: Evaluation) -> tuple[str, str]:
     before, after = was.get("monotonicity", 0.0), now.get("monotonicity")
     changes = [_change("monotonicity", before, after)]
     problems = [] if after is not None and after > before + EQUAL else [f"{changes[0]}: not higher"]
-    for split, words in (("", "accuracy"), ("held_out_", "held-out accuracy")):
-        accuracy, separated = f"{split}accuracy", f"{split}separated"
-        if accuracy not in was:
-            continue
-        changes.append(_change(words, was[accuracy], now.get(accuracy)))
-        if now.get(accuracy, 0.0) < was[accuracy] - EQUAL:
+    if "accuracy" in was:
+        changes.append(_change("accuracy", was["accuracy"], now.get("accuracy")))
+        if now.get("accuracy", 0.0) < was["accuracy"] - EQUAL:
             problems.append(f"{changes[-1]}: lower")
-        if was.get(separated) and not now.get(separated):
-            problems.append(f"{words.removesuffix('accuracy') or 'train '}states are no longer separated")
+        if was.get("separated") and not now.get("separated"):
+            problems.append("train states are no longer separated")
     return "; ".join(problems), ", ".join(changes)
 
 
@@ -191,12 +188,7 @@ def _change(name: str, before: float, after: float | None) -> str:
     return f"{name} {before:.4g} stays" if same else f"{name} {before:.4g} -> {after:.4g}"
 
 
-def _preference(scored: Scored) -> tuple[float, float, int, int]:
-    """Sort key for versions: higher monotonicity, then higher held-out accuracy, smaller size, earlier request."""
-    metrics = scored.evaluation.metrics
-    return (
-        -round(metrics.get("monotonicity", 0.0), 9),
-        -metrics.get("held_out_accuracy", 0.0),
-        scored.program.nodes,
-        scored.index,
-    )
+def _preference(scored: Scored) -> tuple[float, int, int]:
+    """Sort key for versions: higher monotonicity, then smaller size, earlier request."""
+    rising = scored.evaluation.metrics.get("monotonicity", 0.0)
+    return -round(rising, 9), scored.program.size, scored.index

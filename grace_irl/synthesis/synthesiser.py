@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import json
 import threading
@@ -15,7 +16,9 @@ import numpy as np
 
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import InputError
-from grace_irl.propose.protocol import Parent, Proposal
+from grace_irl.programs.parsing import canonical
+from grace_irl.programs.program import identify
+from grace_irl.propose.protocol import Parent, Proposal, SizeFigures
 from grace_irl.search.protocol import Request
 from grace_irl.states.grid import GRID
 from grace_irl.states.record import RECORD
@@ -121,6 +124,17 @@ class Synthesiser:
                 prior=self._sketcher.prior(sketch),
             )
 
+    @property
+    def sizes(self) -> tuple[SizeFigures, ...] | None:
+        """See `SizesPrograms`. Only sketchers of vectors and records choose sizes by folds."""
+        with self._lock:
+            if "_sketcher" not in self.__dict__ or not isinstance(self._sketcher, (AdditiveSketcher, GoalSketcher)):
+                return None
+            return tuple(
+                SizeFigures(words, _id(self._sketcher.source(sketch)), rung.auc, rung.worse, rung.error, chosen)
+                for words, sketch, rung, chosen in self._sketcher.sizes()
+            )
+
     @cached_property
     def _sketcher(self) -> Sketcher:
         require_words(self._problem)
@@ -190,6 +204,11 @@ class Synthesiser:
             repeats = 0
             seen.add(source)
             yield sketch
+
+
+def _id(source: str) -> str:
+    """The id of a program that a sketcher wrote."""
+    return identify(ast.parse(canonical(source))).id
 
 
 def _vectors(problem: Problem, seed: int) -> Sketcher:

@@ -38,7 +38,7 @@ def program(source: str) -> Program:
     if found.tree is None:
         return Program(text_id(source), source, 0)
     known = identify(found.tree)
-    return Program(known.id, source, known.nodes, functions=known.functions, takes_action=found.takes_action)
+    return Program(known.id, source, known.size, functions=known.functions, takes_action=found.takes_action)
 
 
 def told(evaluations: Sequence[Evaluation]) -> list[Evaluation]:

@@ -111,7 +111,7 @@ class SandboxSuite(ABC):
     def test_a_source_has_an_identity_and_problems(self) -> None:
         with self.make() as sandbox:
             one, other = sandbox.inspect(COUNTS), sandbox.inspect(f"# a comment\n{COUNTS}")
-            assert (one.id, one.nodes, one.problems) == (other.id, other.nodes, ())
+            assert (one.id, one.size, one.problems) == (other.id, other.size, ())
             assert [each.name for each in one.functions] == ["Reward", "Reward.__init__", "Reward.reward_fn"]
             assert not one.takes_action
             assert sandbox.inspect(MOVES).id != one.id

@@ -27,7 +27,7 @@ def program(body: str) -> Program:
     """A program whose `reward_fn` has this body. It knows `self.text`, `self.step` and `state`."""
     lines = "".join(f"        {line}\n" for line in ("self.step += 1", *body.split("\n")))
     source = f"{HEAD}\n    def reward_fn(self, state):\n{lines}"
-    return replace(InProcessSandbox().inspect(source).program(source), nodes=10)
+    return replace(InProcessSandbox().inspect(source).program(source), size=10)
 
 
 def examined(

@@ -183,7 +183,7 @@ def test_a_threshold_that_is_no_number_is_not_exported(run: Path, capsys: Captur
     assert not (run.parent / "out.py").exists()
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [2, 3, 4])
 def test_a_run_of_a_format_before_is_shown_and_replayed(
     version: int, run: Path, tmp_path: Path, capsys: Capture
 ) -> None:
@@ -193,7 +193,7 @@ def test_a_run_of_a_format_before_is_shown_and_replayed(
     assert main(["report", str(run), "--out", str(tmp_path / "page.html")]) == 0
     assert main(["fit", "--resume", str(run)]) == 2
     err = capsys.readouterr().err
-    said = f"a run of format {version}; expected format 4 to go on with: give its answers again with --replay {run}"
+    said = f"a run of format {version}; expected format 5 to go on with: give its answers again with --replay {run}"
     assert said in err
     before = (run / "reward.py").read_text()
     assert main(["fit", "--replay", str(run), "--out", str(tmp_path / "again")]) == 0

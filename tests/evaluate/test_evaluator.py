@@ -27,7 +27,7 @@ HEAD = "class Reward:\n    def __init__(self, extra_info=None):\n        self.ex
 
 def program(body: str, signature: str = "self, state", head: str = "") -> Program:
     source = f"{head}{HEAD}    def reward_fn({signature}):\n        {body}\n"
-    return replace(InProcessSandbox().inspect(source).program(source), nodes=10)
+    return replace(InProcessSandbox().inspect(source).program(source), size=10)
 
 
 GOOD = program(f"return float(state[1] > {THRESHOLD})")

@@ -46,9 +46,9 @@ class InProcessSandbox:
         except SyntaxError as error:
             digest = hashlib.sha256(source.encode()).hexdigest()[:16]
             return Inspection(digest, (f"line {error.lineno}: {error.msg}",), (), False, 0)
-        nodes = sum(1 for _ in ast.walk(tree))
+        size = sum(1 for _ in ast.walk(tree))
         digest = hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:16]
-        return Inspection(digest, (), functions, "next_state" in source, nodes)
+        return Inspection(digest, (), functions, "next_state" in source, size)
 
     def debug_sets(
         self,

@@ -157,21 +157,6 @@ def test_a_helper_keeps_its_digest_wherever_it_stands() -> None:
     assert first.functions == second.functions
 
 
-@pytest.mark.parametrize(
-    ("source", "nodes"),
-    [
-        ("", 1),  # Module
-        ("x", 3),  # Module, Expr, Name
-        ("x = 1", 4),  # Module, Assign, Name, Constant
-        ("'doc'\nx = 1", 4),
-        ("x = a + 1", 7),  # Module, Assign, Name, BinOp, Name, Add, Constant
-        ("def f(): pass", 4),  # Module, FunctionDef, arguments, Pass
-    ],
-)
-def test_nodes(source: str, nodes: int) -> None:
-    assert identify(ast.parse(source)).nodes == nodes
-
-
 @given(st.text(max_size=50))
 def test_text_ids(text: str) -> None:
     assert len(text_id(text)) == 16

@@ -56,7 +56,7 @@ class Reward:
 
 def program(name: str, source: str) -> Program:
     found = identify(ast.parse(source))
-    return Program(name, source, found.nodes, functions=found.functions)
+    return Program(name, source, found.size, functions=found.functions)
 
 
 def told(*sources: str) -> tuple[dict[str, Program], list[Known]]:

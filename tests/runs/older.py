@@ -13,9 +13,10 @@ from grace_irl.runs.schema import OLDER, SCHEMA
 
 PROPOSALS = "source, failure, reasoning, prompt, raw, sketch, tokens_in, tokens_out, seconds, prior"
 KEPT = {
+    4: {"programs": "id, idx, source, size, operator, parents, prior, evaluation, takes_action"},
     3: {
         "proposals": f"idx, attempt, step, {PROPOSALS}",
-        "programs": "id, idx, source, nodes, operator, parents, prior, evaluation",
+        "programs": "id, idx, source, size, operator, parents, prior, evaluation",
     },
     2: {
         "requests": "idx, generation, operator, parents, seed, context, sample, samples",
@@ -31,14 +32,15 @@ def made_older(path: Path, version: int = 3) -> None:
 
     Args:
         path: of the database.
-        version: 3, which knew no `exhausted`; 2, no further calls and several parents; 1, no thresholds either.
+        version: 4, which counted syntax nodes; 3, which knew no `exhausted`; 2, no further calls and several parents;
+            1, no thresholds either.
     """
     schema = SCHEMA
     for since, changes in OLDER.items():
         for now, before in changes if version < since else ():
             assert now in schema
             schema = schema.replace(now, before)
-    kept = KEPT[3] | (KEPT[2] if version < 3 else {})
+    kept = KEPT[4] | (KEPT[3] if version < 4 else {}) | (KEPT[2] if version < 3 else {})
     with closing(sqlite3.connect(path)) as database:
         for table, columns in kept.items():
             rows = database.execute(f"SELECT {columns} FROM {table}").fetchall()

@@ -90,7 +90,7 @@ EVALUATION = json.loads(to_text(FULL))
             "(ValueError: metrics.auc: Input should be a valid number)",
         ),
         ("records", "UPDATE programs SET parents = ?", "a, b", "'programs' is damaged (ValueError"),
-        ("records", "UPDATE programs SET nodes = ?", "seven", "(TypeError: nodes is str, not int)"),
+        ("records", "UPDATE programs SET size = ?", "seven", "(TypeError: size is str, not int)"),
         ("rewards", "UPDATE rewards SET blob = ?", b"no zlib", "'rewards' is damaged (error: Error -3"),
         ("rewards", "UPDATE rewards SET blob = ?", "text", "(TypeError: blob is str, not bytes)"),
         ("rewards", "UPDATE rewards SET blob = ?", b"x\x9cK\x04\x00\x00b\x00b", "'rewards' is damaged (ValueError"),

@@ -35,13 +35,13 @@ def evaluation(
     return Separation(metrics(fitness, 1.0 if separated else 0.8, separated), held_out).evaluation()
 
 
-def scored(name: str, fitness: float, nodes: int = 10, index: int = 0, prior: float = 0.0, **more: object) -> Scored:
+def scored(name: str, fitness: float, size: int = 10, index: int = 0, prior: float = 0.0, **more: object) -> Scored:
     """Of ten positive states: a prior of -1 nat weighs as much as 0.1 of fitness."""
-    return Scored(Program(name, name, nodes, prior=prior), evaluation(fitness, **more), index)  # type: ignore[arg-type]
+    return Scored(Program(name, name, size, prior=prior), evaluation(fitness, **more), index)  # type: ignore[arg-type]
 
 
-def answer(request: Request, fitness: float, name: str = "", nodes: int = 10) -> Result:
-    program = Program(name or f"p{request.index}", "", nodes, request.operator, request.parents)
+def answer(request: Request, fitness: float, name: str = "", size: int = 10) -> Result:
+    program = Program(name or f"p{request.index}", "", size, request.operator, request.parents)
     return Result(request, program, evaluation(fitness))
 
 
@@ -221,7 +221,7 @@ def test_a_proposer_that_never_answers_ends(exhausted: bool) -> None:
 
 def test_elites_survive_a_flood_of_equals() -> None:
     def reply(request: Request) -> Result:
-        return answer(request, -0.5, nodes=50 if request.index < 4 else 1)
+        return answer(request, -0.5, size=50 if request.index < 4 else 1)
 
     _, _, populations = drive(Evolution(SMALL, 0), reply)
     assert populations[0][0] == "p0"
@@ -253,18 +253,19 @@ def test_finish_decides_a_broken_off_generation() -> None:
     ("candidates", "expected"),
     [
         ([scored("a", -0.2), scored("b", -0.1)], "b"),
-        ([scored("a", -0.1, nodes=20), scored("b", -0.1 - 1e-10, nodes=10)], "b"),
-        ([scored("a", -0.1, nodes=20), scored("b", -0.1 - 1e-8, nodes=10)], "a"),
+        ([scored("a", -0.1, size=20), scored("b", -0.1 - 1e-10, size=10)], "b"),
+        ([scored("a", -0.1, size=20), scored("b", -0.1 - 1e-8, size=10)], "a"),
         ([scored("a", -0.1, index=3), scored("b", -0.1, index=2)], "b"),
-        ([scored("a", -0.1, nodes=5, held=0.9), scored("b", -0.1, nodes=9, held=1.0)], "b"),
-        ([scored("a", -0.1, held=1.0, held_fitness=-2), scored("b", -0.1, nodes=99, held=1.0)], "b"),
+        ([scored("a", -0.1, size=5, held=0.9), scored("b", -0.1, size=9, held=1.0)], "a"),
+        ([scored("a", -0.1, held=1.0, held_fitness=-2), scored("b", -0.1, size=99, held=1.0)], "a"),
         ([scored("a", -0.1, held=1.0), scored("b", -0.2, held=1.0, held_fitness=0.0)], "a"),
-        ([scored("a", -1e-12, separated=True, held=0.9), scored("b", -1e-3, separated=True, held=1.0)], "b"),
+        ([scored("a", -1e-12, separated=True), scored("b", -1e-3, separated=True, size=9)], "b"),
+        ([scored("a", -1e-12, separated=True, held=0.9), scored("b", -1e-3, separated=True, held=1.0)], "a"),
         ([scored("a", -0.2), scored("b", -0.1, prior=-0.9)], "b"),
         ([scored("a", -0.2), scored("b", -0.1, prior=-1.1)], "a"),
-        ([scored("a", -0.2, held=0.9), scored("b", -0.1, prior=-1.0, held=1.0)], "b"),
-        ([scored("a", -0.2, nodes=99), scored("b", -0.1, prior=-1.0, nodes=1)], "a"),
-        ([scored("a", -0.1, prior=+9.0, nodes=9), scored("b", -0.1, nodes=1)], "a"),
+        ([scored("a", -0.2, held=0.9), scored("b", -0.1, prior=-1.0, held=1.0)], "a"),
+        ([scored("a", -0.2, size=99), scored("b", -0.1, prior=-1.0, size=1)], "a"),
+        ([scored("a", -0.1, prior=+9.0, size=9), scored("b", -0.1, size=1)], "a"),
         ([scored("a", -0.2, prior=+9.0), scored("b", -0.1)], "b"),
     ],
 )

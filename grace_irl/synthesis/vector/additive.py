@@ -371,8 +371,13 @@ class AdditiveSketcher:
         self._path = self._search.path()
 
     def _of(self, inside: Sequence[int]) -> SumSearch:
-        parts = ([each[i] for i in inside] for each in (self._episodes, self._positive, self._expert))
-        return SumSearch(*parts, conditions=self._conditions, forms=self.numbers.forms)
+        return SumSearch(
+            [self._episodes[i] for i in inside],
+            [self._positive[i] for i in inside],
+            [self._expert[i] for i in inside],
+            conditions=self._conditions,
+            forms=self.numbers.forms,
+        )
 
     @cached_property
     def rungs(self) -> list[Rung]:
@@ -457,6 +462,15 @@ class AdditiveSketcher:
     def reasoning(self, sketch: str) -> str:
         names = [self._table.terms[i].name(self.numbers.names) for i in self._indices(sketch)]
         return "Expert states differ from the others in " + ", ".join(names) + "."
+
+    def sizes(self) -> list[tuple[str, str, Rung, bool]]:
+        """What folds say of each number of terms: the number in words, the sketch, the figures, whether it is chosen."""
+        sketches = {len(chosen): json.dumps(chosen) for chosen in self._path}
+        return [
+            (f"{rung.size} terms", sketches[rung.size], rung, rung.size == self.size)
+            for rung in self.rungs
+            if rung.size in sketches
+        ]
 
     def _indices(self, sketch: str) -> list[int]:
         """The indices of a sketch's terms.

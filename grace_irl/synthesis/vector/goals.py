@@ -16,7 +16,7 @@ from grace_irl.propose.templates import written
 from grace_irl.synthesis.vector.additive import AdditiveSketcher
 from grace_irl.synthesis.vector.folds import Rewards, Rung, assign, barred, judged, ladder
 from grace_irl.synthesis.vector.numbers import WIDTH, PlainNumbers
-from grace_irl.synthesis.vector.predicate import Evidence, Limit, Predicate, found_in
+from grace_irl.synthesis.vector.predicate import WRONG, Evidence, Limit, Predicate, found_in
 from grace_irl.synthesis.vector.quantities import Measures, Quantity, helpers, quantities
 from grace_irl.text import quoted
 
@@ -25,8 +25,10 @@ Mask = NDArray[np.bool_]
 
 LISTED = 24
 """Number of the best predicates that are proposed."""
-SUMS = 100
-"""Sizes of sums begin after this number, and those of predicates are numbers of limits."""
+FOLDED = 6
+"""Number of the best predicates that a fold keeps."""
+ENOUGH = 0.99
+"""Mean AUC in folds with which a predicate is kept, whatever a sum of terms has."""
 SURELY = 2.0
 """A predicate is given up for a sum if it is worse by more than this number of standard errors."""
 
@@ -87,7 +89,8 @@ class Found:
         chosen = quantities(numbers, episodes, ends)
         values = [np.stack([one.value(each) for one in chosen], axis=1) for each in episodes]
         evidence = Evidence(tuple(values), tuple(goals))
-        found = found_in(chosen, evidence, ~fixed_fields(values, expert), kept)
+        nats = np.array([one.nats(numbers) for one in chosen])
+        found = found_in(chosen, evidence, np.where(fixed_fields(values, expert), np.inf, nats), kept)
         return cls(chosen, values, list(found), list(found.values()))
 
 
@@ -107,28 +110,31 @@ class GoalSketcher:
         self._episodes = [numbers.values(item.trajectory.states) for item in items]
         self._goals = [np.asarray(item.positive, dtype=np.bool_) for item in items]
         self._expert = [item.demonstration.role == "expert" for item in items]
+        self._items = items
+        self._folds = assign(self._expert)
         self._found = Found.of(numbers, self._episodes, self._goals, self._expert)
-        self._sums = AdditiveSketcher(items, measures(numbers, self._episodes, self._goals))
+
+    @cached_property
+    def _sums(self) -> AdditiveSketcher:
+        return AdditiveSketcher(self._items, measures(self._numbers, self._episodes, self._goals))
 
     @cached_property
     def rungs(self) -> list[Rung]:
-        """What folds say of each size of predicates and of sums."""
-        folds = assign(self._expert)
-        if folds is None:
-            return []
-        aucs = judged(folds, self._goals, self._of_sizes)
-        self._sums.rungs = ladder({size - SUMS: each for size, each in aucs.items() if size > SUMS})
-        return ladder(aucs)
+        """What folds say of each number of limits; 0 stands for the best predicate of any number."""
+        return [] if self._folds is None else ladder(self._judged)
+
+    @cached_property
+    def _judged(self) -> dict[int, Floats]:
+        assert self._folds is not None
+        return judged(self._folds, self._goals, self._of_sizes)
 
     def _of_sizes(self, inside: list[int]) -> dict[int, Rewards]:
-        episodes, goals, expert = ([each[i] for i in inside] for each in (self._episodes, self._goals, self._expert))
-        found = Found.of(self._numbers, episodes, goals, expert, LISTED // 4)
+        episodes, goals = [self._episodes[i] for i in inside], [self._goals[i] for i in inside]
+        found = Found.of(self._numbers, episodes, goals, [self._expert[i] for i in inside], FOLDED)
         programs: dict[int, Rewards] = {}
         for predicate in found.predicates:
             programs.setdefault(len(predicate.limits), partial(self._rewards, predicate, found.quantities))
-        if found.predicates:
-            programs[0] = partial(self._rewards, found.predicates[0], found.quantities)
-        programs |= {SUMS + size: rewards for size, rewards in self._sums.of_sizes(inside).items()}
+            programs.setdefault(0, programs[len(predicate.limits)])
         return programs
 
     def _rewards(self, predicate: Predicate, chosen: Sequence[Quantity], episode: int) -> Floats:
@@ -139,17 +145,24 @@ class GoalSketcher:
 
     @cached_property
     def suffices(self) -> bool:
-        """Whether the best predicate is not worse than sums, by folds, or by its cost if there are too few episodes."""
+        """Whether the best predicate is good enough by folds, or else not surely worse than the best sum of terms.
+
+        With too few episodes for folds it is, unless another state of some episode fulfils it.
+        """
         if not self._found.predicates:
             return False
-        first = next((rung for rung in self.rungs if rung.size == 0), None)
-        return first is None or first.worse <= SURELY * first.error or first.auc >= 0.99
+        if self._folds is None:
+            return self._found.costs[0] < WRONG * len(self._goals) / 2
+        own = self._judged.get(0)
+        if own is None or own.mean() >= ENOUGH:
+            return own is not None
+        sums = judged(self._folds, self._goals, self._sums.of_sizes)
+        first = next(rung for rung in ladder({0: own, **sums}) if rung.size == 0)
+        return first.worse <= SURELY * first.error
 
     def initial(self) -> list[str]:
         predicates = [self._text(each) for each in self._found.predicates]
-        if self.suffices:
-            return [*predicates, *self._sums.initial()]
-        return [*self._sums.initial(), *predicates]
+        return predicates if self.suffices else [*self._sums.initial(), *predicates]
 
     def mutate(self, sketch: str, seed: int) -> str:
         """Another one of the best predicates; or see `AdditiveSketcher`."""
@@ -181,6 +194,18 @@ class GoalSketcher:
         )
         held = f" for {predicate.held} states" if predicate.held > 1 else ""
         return f"In goal states {' and '.join(limits)}{held}."
+
+    def sizes(self) -> list[tuple[str, str, Rung, bool]]:
+        """See `AdditiveSketcher.sizes`. The sizes of predicates are their numbers of conditions."""
+        if not self.suffices:
+            return self._sums.sizes()
+        best = {len(each.limits): each for each in reversed(self._found.predicates)}
+        chosen = len(self._found.predicates[0].limits)
+        return [
+            (f"{size} condition{'s' if size > 1 else ''}", self._text(best[size]), rung, size == chosen)
+            for rung in self.rungs
+            if (size := rung.size) in best
+        ]
 
     def _text(self, predicate: Predicate) -> str:
         chosen = self._found.quantities

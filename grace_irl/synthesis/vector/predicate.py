@@ -111,8 +111,6 @@ NUMBER = 3.0
 """Nats of the number in a limit."""
 HELD = 8.0
 """Nats of a condition that must hold for several states."""
-PRICES = {"number": 0.0, "distance": 0.0, "norm": 0.0, "difference": 0.5, "turn": 0.0, "angle": 0.5, "change": 2.0}
-"""Nats of a form of quantity, beside the nats of choosing it and its limit."""
 ENOUGH = 8
 """Number of goals of which the range says how far new goals may lie beyond. Of more, it says a smaller part."""
 BEAM = 30
@@ -135,12 +133,14 @@ class PredicateSearch:
     Args:
         quantities: the quantities.
         evidence: their values along labelled episodes.
-        usable: `(q,)` whether each quantity may have a limit.
+        nats: `(q,)` description length of each quantity, beside the nats of choosing it and its limit; infinite if it may
+            have no limit.
         held: number of states in a row in which predicates must hold. The last of them is the goal.
     """
 
-    def __init__(self, quantities: Sequence[Quantity], evidence: Evidence, usable: Mask, held: int = 1) -> None:
+    def __init__(self, quantities: Sequence[Quantity], evidence: Evidence, nats: Floats, held: int = 1) -> None:
         self._held = held
+        self._nats = nats
         self._quantities = quantities
         self._evidence = evidence
         rows, positive = evidence.rows, evidence.positive
@@ -150,7 +150,7 @@ class PredicateSearch:
         goals, others = rows[self._fulfilled], rows[~self._fulfilled]
         candidates: list[Limit] = []
         sides: tuple[tuple[Side, int], ...] = (("<=", 1), (">=", -1))
-        for i in np.flatnonzero(usable).tolist():
+        for i in np.flatnonzero(np.isfinite(nats)).tolist():
             for side, sign in sides:
                 tight = sign * float((sign * goals[:, i]).max())
                 beyond = sign * (others[:, i] - tight)
@@ -170,8 +170,8 @@ class PredicateSearch:
 
     def description(self, predicate: Predicate) -> float:
         """Nats of the text of a predicate."""
-        forms = (PRICES[self._quantities[limit.quantity].form] for limit in predicate.limits)
-        return sum(forms) + self._choice * len(predicate.limits) + HELD * (predicate.held > 1)
+        quantities = float(sum(self._nats[limit.quantity] for limit in predicate.limits))
+        return quantities + self._choice * len(predicate.limits) + HELD * (predicate.held > 1)
 
     def cost(self, predicate: Predicate) -> float:
         """The cost of a predicate in nats."""
@@ -211,7 +211,7 @@ class PredicateSearch:
         return found
 
     def _price(self, chosen: tuple[int, ...]) -> float:
-        return sum(PRICES[self._quantities[self.candidates[i].quantity].form] for i in chosen)
+        return float(sum(self._nats[self.candidates[i].quantity] for i in chosen))
 
     def _rising(self, shortlist: Sequence[tuple[int, ...]]) -> Floats:
         """For each of these conjunctions, the sum over experts of the share of pairs of states that do not fall."""
@@ -221,7 +221,7 @@ class PredicateSearch:
 
     def _wrong(self, chosen: tuple[int, ...]) -> NDArray[np.int64]:
         """For each candidate, the number of episodes of which another state fulfils it and the chosen ones."""
-        holds = self._holds[:, list(chosen)].all(axis=1)
+        holds = np.asarray(self._holds[:, list(chosen)].all(axis=1))
         if self._held > 1:
             return self._wrong_held(holds)
         here = np.flatnonzero(holds & ~self._positive)
@@ -278,18 +278,18 @@ class PredicateSearch:
         return whole[-1]
 
 
-def found_in(quantities: Sequence[Quantity], evidence: Evidence, usable: Mask, kept: int) -> dict[Predicate, float]:
+def found_in(quantities: Sequence[Quantity], evidence: Evidence, nats: Floats, kept: int) -> dict[Predicate, float]:
     """The best predicates with round limits, at most `kept`, and their costs in nats, in the order of their costs.
 
     If every predicate is wrong about an episode, some that must hold for several states are tried, too.
     """
-    search = PredicateSearch(quantities, evidence, usable)
+    search = PredicateSearch(quantities, evidence, nats)
     rounded = search.best(kept)
     first = next(iter(rounded), None)
     if first is None or rounded[first] - search.description(first) >= WRONG:
         lengths = [int(np.argmax(goals)) + 1 for goals in evidence.goals if goals.any()]
         for held in range(2, min(MOST_HELD, *lengths) + 1):
-            rounded |= PredicateSearch(quantities, evidence, usable, held).best(kept)
+            rounded |= PredicateSearch(quantities, evidence, nats, held).best(kept)
     order = sorted(rounded, key=lambda each: (rounded[each], each.held, len(each.limits)))
     return {each: rounded[each] for each in order[:kept]}
 

@@ -46,6 +46,20 @@ def turn(one, other):
 """Python for the functions that quantities of some forms call."""
 
 
+NATS: dict[Form, float] = {
+    "number": 0.0,
+    "distance": 0.0,
+    "norm": 0.0,
+    "difference": 0.5,
+    "turn": 0.0,
+    "angle": 0.5,
+    "change": 2.0,
+}
+"""Description length of each form: how much rarer it is in goals than a distance."""
+FEW_AXES = {1: 2.0, 2: 1.0}
+"""More of it for a distance along one or two axes without a name of their own: a place mostly has more."""
+
+
 @dataclass(frozen=True)
 class Quantity:
     """A real-valued function of the n plain numbers of a state.
@@ -77,7 +91,7 @@ class Quantity:
             case "norm":
                 return _length(one)
             case "angle":
-                return np.degrees(np.arctan2(one[:, 1], one[:, 0]))
+                return np.asarray(np.degrees(np.arctan2(one[:, 1], one[:, 0])))
             case "turn":
                 across = one[:, 0] * other[:, 1] - one[:, 1] * other[:, 0]
                 return np.abs(np.degrees(np.arctan2(across, (one * other).sum(axis=1))))
@@ -95,6 +109,13 @@ class Quantity:
                 return f"{one} - {other}"
             case _:
                 return f"{self.form}({one}, {other})" if other else f"{self.form}({one})"
+
+    def nats(self, numbers: PlainNumbers) -> float:
+        """Description length in nats, beside the nats of choosing the quantity."""
+        axes = 0.0
+        if self.form == "distance" and self.first not in numbers.groups():
+            axes = FEW_AXES.get(len(self.first), 0.0)
+        return NATS[self.form] + axes
 
     def python(self, numbers: PlainNumbers) -> str:
         """A Python expression for the value in `state`, which calls functions of `FUNCTIONS`."""
@@ -221,7 +242,7 @@ def _pairs(groups: Sequence[tuple[int, ...]]) -> list[tuple[tuple[int, ...], tup
 def _directions(numbers: PlainNumbers, rows: Floats, varied: Sequence[int]) -> list[tuple[int, ...]]:
     """Pairs (cosine, sine): numbers of one part whose squares add up to 1 in every state."""
     squares = rows**2
-    found = []
+    found: list[tuple[int, ...]] = []
     for k, i in enumerate(varied):
         for j in varied[k + 1 :]:
             if numbers.part(i) == numbers.part(j) and np.abs(squares[:, i] + squares[:, j] - 1).max() <= UNIT:

@@ -17,6 +17,7 @@ from grace_irl.demos.split import split
 from grace_irl.errors import InputError
 from grace_irl.synthesis.vector.additive import MOST_OUTSIDE, RIDGE, Additive, AdditiveSketcher, TermTable
 from grace_irl.synthesis.vector.numbers import VectorNumbers
+from grace_irl.synthesis.vector.quantities import Measures
 from grace_irl.synthesis.vector.terms import Term, vocabulary
 from tests.fakes.data import vector_set
 
@@ -170,7 +171,7 @@ def test_a_term_that_never_changes_weighs_nothing() -> None:
 
 def test_a_sketch_with_terms_of_another_version_is_refused_in_one_line() -> None:
     problem = label(split(vector_set(), 0.0, 0), "all")
-    sketcher = AdditiveSketcher(problem.train, VectorNumbers.of((), 3))
+    sketcher = AdditiveSketcher(problem.train, Measures.plain(VectorNumbers.of((), 3)))
     good = sketcher.initial()[0]
     assert "class Reward" in sketcher.source(good)
     with pytest.raises(InputError, match="another version of grace-irl began this run"):

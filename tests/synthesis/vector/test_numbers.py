@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from grace_irl.synthesis.grid.scene import perceive
 from grace_irl.synthesis.vector.numbers import LONGEST, GridNumbers, Numbers, VectorNumbers
+from grace_irl.synthesis.vector.quantities import Measures
 from tests.synthesis.worlds import AGENT, FLOOR, KINDS, random_play
 
 
@@ -21,7 +22,7 @@ def read(numbers: Numbers, used: list[int], states: np.ndarray) -> np.ndarray:
     fields: dict[str, tuple[object, float, float, float, float]] = space["FIELDS"]  # type: ignore[assignment]
     assert list(fields) == [numbers.names[i] for i in used]
     assert {row[1:] for row in fields.values()} <= {(0.5, 2.0, -1.0, 3.0)}
-    reader = compile(numbers.reader, "reader", "eval")
+    reader = compile(numbers.reader(dict.fromkeys(used, "")), "reader", "eval")
     return np.array(
         [[eval(reader, {**space, "state": state, "number": row[0]}) for row in fields.values()] for state in states]
     )
@@ -53,7 +54,7 @@ def test_names_of_fields(fields: list[str], width: int, names: list[str]) -> Non
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.lists(st.text(st.characters(codec=None, exclude_categories=()), max_size=12), max_size=6))
 def test_any_names_make_a_program_that_reads_the_numbers(fields: list[str]) -> None:
-    numbers = VectorNumbers.of(fields, 6)
+    numbers = Measures.plain(VectorNumbers.of(fields, 6))
     assert len(set(numbers.names)) == 6
     assert all(name.isprintable() for name in numbers.names)
     states = np.arange(12.0).reshape(2, 6)
@@ -69,7 +70,7 @@ def test_any_names_make_a_program_that_reads_the_numbers(fields: list[str]) -> N
     ],
 )
 def test_hostile_names_stay_names(name: str) -> None:
-    source = VectorNumbers.of([name], 1).table({0: ("0", "1")})
+    source = Measures.plain(VectorNumbers.of([name], 1)).table({0: ("0", "1")})
     tree = ast.parse(source)
     keys = [k.value for node in ast.walk(tree) if isinstance(node, ast.Dict) for k in node.keys]  # type: ignore[union-attr]
     assert keys == [" ".join(name.replace("\u2028", " ").split())]

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from grace_irl.programs.check import read
 from grace_irl.synthesis.vector.additive import Additive, TermTable, write_source
 from grace_irl.synthesis.vector.numbers import VectorNumbers
+from grace_irl.synthesis.vector.quantities import Measures
 from grace_irl.synthesis.vector.terms import FORMULAS, Shape, Term, vocabulary
 from tests.synthesis.worlds import rewards
 
-NAMES = VectorNumbers(("height", "speed", "angle"))
+NAMES = Measures.plain(VectorNumbers(("height", "speed", "angle")))
 
 
 def term_of(
@@ -55,7 +56,7 @@ def test_a_program_gives_what_the_table_gives(scale: float, shift: float) -> Non
         chosen = one.grow(chosen)
     assert len(chosen) == 8
     reward = one.reward(chosen)
-    source = write_source(reward, VectorNumbers.of([], 5))
+    source = write_source(reward, Measures.plain(VectorNumbers.of([], 5)))
     assert read(source).problems == ()
     assert rewards(source, states) == pytest.approx(value(reward, states), abs=0.02)
 
@@ -65,14 +66,14 @@ def test_a_program_gives_what_the_table_gives(scale: float, shift: float) -> Non
 def test_any_terms_make_a_program(seed: int, chosen: list[int]) -> None:
     one, states = table(seed % 7)
     reward = one.reward([i % len(one.terms) for i in dict.fromkeys(c % len(one.terms) for c in chosen)])
-    source = write_source(reward, VectorNumbers.of([], 5))
+    source = write_source(reward, Measures.plain(VectorNumbers.of([], 5)))
     assert read(source).problems == ()
     assert rewards(source, states[:20]) == pytest.approx(value(reward, states[:20]), abs=0.05)
 
 
 def test_terms_of_one_name_are_all_counted() -> None:
     """A field may be called like a term over another field; thresholds may agree in the digits that are shown."""
-    names = VectorNumbers(("speed", "speed times b", "b times c", "c"))
+    names = Measures.plain(VectorNumbers(("speed", "speed times b", "b times c", "c")))
     terms = (
         term_of("above", (0,), (0.5,), (1.0,), 1.0),
         term_of("times", (0, 2), (0.5, 0.0), (1.0, 1.0)),
@@ -107,7 +108,7 @@ def test_twelve_terms_over_a_hopper_stay_within_sixty_lines(shapes: tuple[Shape,
         terms.append(term_of(shape, fields, (-0.00123456,) * len(fields), (2.3456,) * len(fields)))
     everything = tuple(range(11))
     terms.append(Term("outside", everything, (-0.00123456,) * 11, (2.3456,) * 11, ((-99.5, 99.5),) * 11))
-    source = write_source(Additive(tuple(terms), (-11.2345,) * 12, -0.5), VectorNumbers.of(HOPPER, 11))
+    source = write_source(Additive(tuple(terms), (-11.2345,) * 12, -0.5), Measures.plain(VectorNumbers.of(HOPPER, 11)))
     assert len(source.splitlines()) <= 60
     assert max(map(len, source.splitlines())) <= 100
     assert read(source).problems == ()
@@ -117,18 +118,18 @@ def test_numbers_beyond_those_watched_are_told_apart() -> None:
     """A program over more numbers than are watched lists those that are."""
     one, states = table(0, watched=2)
     reward = one.reward([0, 60, 1, 20])
-    source = write_source(reward, VectorNumbers.of([], 5))
+    source = write_source(reward, Measures.plain(VectorNumbers.of([], 5)))
     assert "WATCHED = (" in source
     away = states * 4.0
     assert rewards(source, away) == pytest.approx(value(reward, away), abs=0.05)
     assert one.terms[0].value(away).max() > 1.0
-    assert "WATCHED" not in write_source(table(0)[0].reward([0, 1]), VectorNumbers.of([], 5))
+    assert "WATCHED" not in write_source(table(0)[0].reward([0, 1]), Measures.plain(VectorNumbers.of([], 5)))
 
 
 def test_long_names_make_no_long_lines() -> None:
     names = [f"the {i}th of the joint angular velocities of it" for i in range(6)]
     terms = tuple(term_of("against", (i, i + 1), (-0.00123456,) * 2, (0.00023456,) * 2) for i in range(5))
-    source = write_source(Additive(terms, (-11.2345,) * 5, -0.5), VectorNumbers.of(names, 6))
+    source = write_source(Additive(terms, (-11.2345,) * 5, -0.5), Measures.plain(VectorNumbers.of(names, 6)))
     assert max(map(len, source.splitlines())) <= 100
     assert len(rewards(source, np.zeros((2, 6)))) == 2
 
@@ -148,7 +149,7 @@ def test_terms_can_be_watched() -> None:
 
 
 def test_hostile_names_run_nothing() -> None:
-    names = VectorNumbers.of(['a", z("b', "');raise SystemExit(1)#", "__import__('os')"], 3)
+    names = Measures.plain(VectorNumbers.of(['a", z("b', "');raise SystemExit(1)#", "__import__('os')"], 3))
     terms = tuple(term_of("against", (i, (i + 1) % 3), (0.0, 0.0), (1.0, 1.0)) for i in range(3))
     source = write_source(Additive(terms, (1.0, 1.0, 1.0), 0.0), names)
     assert read(source).problems == ()

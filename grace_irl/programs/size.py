@@ -1,0 +1,109 @@
+"""The size of a reward program: the description length, in bits, of the code that decides the reward.
+
+Terms, conditions and constants count. Docstrings, comments, layout and the letters of names do not, nor does code that
+`reward_fn` never reaches, such as `debug_fn`.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterator
+from decimal import Decimal
+
+NODE = 3.0
+"""Bits of an operator, call, statement or other node of the syntax tree."""
+DIGIT = math.log2(10)
+MOST_BITS = 4096
+CHARACTER = 5.0
+"""Bits of a character of a text."""
+
+_FREE = (ast.expr_context, ast.Load, ast.Module, ast.Expr, ast.arguments, ast.alias)
+_UNREAD = frozenset({"annotation", "returns", "type_params", "ctx"})
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def description_length(tree: ast.Module) -> int:
+    """The size of a program in bits.
+
+    A name costs the bits of choosing it among the program's names. A number costs its digits, and a text its length;
+    the same text again costs as much as a name. The definitions of `Reward` that its `reward_fn` does not reach by name
+    are left out, and so are functions that nothing calls.
+    """
+    nodes = [node for part in _reached(tree) for node in _walked(part)]
+    names = {name for node in nodes for name in _names(node)}
+    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    choice = math.log2(max(len(names) + len({*texts}), 2))
+    seen: set[str] = set()
+    bits = 0.0
+    for node in nodes:
+        if isinstance(node, _FREE):
+            continue
+        bits += NODE + choice * len(_names(node))
+        if isinstance(node, ast.Constant):
+            if isinstance(node.value, (str, bytes)):
+                text = str(node.value)
+                bits += choice if text in seen else CHARACTER * len(text)
+                seen.add(text)
+            else:
+                bits += _number_bits(node.value)
+    return round(bits)
+
+
+def _number_bits(value: object) -> float:
+    """The bits of a number: its significant digits, and the place of the point."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return 1.0
+    if isinstance(value, int) and value.bit_length() > MOST_BITS:  # Python does not write such numbers in decimal
+        return float(value.bit_length())
+    digits, _, exponent = f"{Decimal(repr(value)):e}".lower().partition("e")
+    kept = digits.replace(".", "").strip("-0")
+    return DIGIT * max(len(kept), 1) + math.log2(1 + abs(int(exponent or 0)))
+
+
+def _reached(tree: ast.Module) -> list[ast.AST]:
+    """The parts of a program that decide the reward, in no particular order."""
+    defined: dict[str, list[ast.AST]] = {}
+    parts: list[ast.AST] = []
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            kept = [each for each in node.body if isinstance(each, _DEFINITIONS)]
+            for each in kept:
+                defined.setdefault(each.name, []).append(each)
+            parts += [each for each in node.body if each not in kept]
+            parts += [*node.bases, *node.decorator_list]
+        elif isinstance(node, _DEFINITIONS):
+            defined.setdefault(node.name, []).append(node)
+        else:
+            parts.append(node)
+    wanted, found = ["__init__", "reward_fn"], list(parts)
+    wanted += [name for part in parts for node in _walked(part) for name in _names(node)]
+    while wanted:
+        for part in defined.pop(wanted.pop(), []):
+            found.append(part)
+            wanted += [name for node in _walked(part) for name in _names(node)]
+    return found
+
+
+def _walked(root: ast.AST) -> Iterator[ast.AST]:
+    """All nodes of a subtree, without docstrings, annotations and imports."""
+    left = [root]
+    while left:
+        node = left.pop()
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            continue
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            continue
+        yield node
+        for name, value in ast.iter_fields(node):
+            if name not in _UNREAD:
+                left += [
+                    child for child in (value if isinstance(value, list) else [value]) if isinstance(child, ast.AST)
+                ]
+
+
+def _names(node: ast.AST) -> tuple[str, ...]:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name) | ast.keyword(arg=str(name)):
+            return (name,)
+    return ()

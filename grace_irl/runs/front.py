@@ -1,0 +1,135 @@
+"""The front of a run: the best programs of each size, from the smallest to the largest, and the size that is chosen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from grace_irl.errors import InputError
+from grace_irl.evaluate.evaluation import EQUAL, shown
+from grace_irl.methods.account import Figures
+from grace_irl.propose.protocol import SizeFigures, SizesPrograms
+from grace_irl.runs.record import Record
+from grace_irl.runs.store import Store
+from grace_irl.toml import from_json
+
+KEY = "sizes"
+"""Key of the figures of all sizes in the table `meta`."""
+MOST_ROWS = 12
+TOO_FEW = (
+    "fewer than six training episodes of a side: too few to choose a size by folds; the smallest program that separates "
+    "the training data is preferred, or else a small one that nearly fits as well as a large one"
+)
+
+
+@dataclass(frozen=True)
+class FrontRow:
+    """A program on the front.
+
+    Attributes:
+        program: id of the program.
+        size: description length in bits (`Program.size`).
+        words: the size in words, such as "3 terms"; "" if the proposer does not say.
+        score: score on training data.
+        auc: mean AUC of programs of this size in nested folds; None without folds.
+        worse, error: how much lower that is than that of the best size, and the standard error; None without folds.
+        best: whether this is the best program of the run.
+    """
+
+    program: str
+    size: int
+    words: str
+    score: float
+    auc: float | None
+    worse: float | None
+    error: float | None
+    best: bool
+
+
+def keep_sizes(store: Store, proposer: object) -> None:
+    """Store what the proposer's folds say of each size, if it chooses sizes."""
+    sizes = proposer.sizes if isinstance(proposer, SizesPrograms) else None
+    if sizes is not None:
+        store.set_meta(KEY, json.dumps([asdict(each) for each in sizes]))
+
+
+def front_of(store: Store, records: Mapping[str, Record] | None = None) -> tuple[FrontRow, ...]:
+    """The front of a run, smallest program first.
+
+    If folds chose the size, there is a row for each size: its best program that was searched on all training episodes.
+    The row of the chosen size has the run's best program. Without folds, a program is on the front if no smaller one
+    has its score.
+
+    Raises:
+        InputError: damaged figures.
+    """
+    known = store.records() if records is None else records
+    best, sizes = store.meta("best"), stored_sizes(store)
+    valid = {name: record for name, record in known.items() if record.evaluation.valid and record.evaluation.complete}
+    if not sizes:
+        return tuple(_row(record, None, best) for record in _pareto(list(valid.values()), best))
+    rows = []
+    for each in sizes:
+        name = best if each.chosen and best in valid else each.program
+        if name in valid:
+            rows.append(_row(valid[name], each, best))
+    return tuple(rows)
+
+
+def stored_sizes(store: Store) -> tuple[SizeFigures, ...] | None:
+    """What `keep_sizes` stored; None if the run's proposer does not choose sizes.
+
+    Raises:
+        InputError: damaged figures.
+    """
+    text = store.meta(KEY)
+    try:
+        return from_json(tuple[SizeFigures, ...], text) if text else None
+    except ValueError as error:
+        raise InputError(
+            f"the figures of sizes in run.db are damaged ({error}); expected them as fit wrote them"
+        ) from None
+
+
+def front_figures(rows: Sequence[FrontRow]) -> Figures:
+    """The front as a table."""
+    folds = any(row.auc is not None for row in rows)
+    head = ("", "bits", *(("size",) if folds else ()), "score", *(("auc in folds", "below the best") if folds else ()))
+    cells = []
+    for row in rows:
+        named = (row.words,) if folds else ()
+        judged: tuple[str, ...] = ()
+        if folds:
+            known = row.auc is not None and row.worse is not None and row.error is not None
+            judged = (f"{row.auc:.4f}", f"{row.worse:.4f} ± {row.error:.4f}") if known else ("-", "-")
+        mark = f"{row.program} *" if row.best else row.program
+        cells.append((mark, f"{row.size:,}", *named, shown(row.score), *judged))
+    title = "front: the best program of each size (* the best; ± one standard error over episodes)"
+    return Figures(head, tuple(cells), title if folds else "front: no smaller program has this score (* the best)")
+
+
+def _row(record: Record, figures: SizeFigures | None, best: str) -> FrontRow:
+    return FrontRow(
+        record.program.id,
+        record.program.size,
+        figures.words if figures else "",
+        record.evaluation.score,
+        figures.auc if figures else None,
+        figures.worse if figures else None,
+        figures.error if figures else None,
+        record.program.id == best,
+    )
+
+
+def _pareto(records: Sequence[Record], best: str) -> list[Record]:
+    """Records that no smaller one equals in score, and the best one; at most `MOST_ROWS`, evenly spaced."""
+    found: list[Record] = []
+    for record in sorted(records, key=lambda each: (each.program.size, -each.evaluation.score, each.index)):
+        higher = not found or record.evaluation.score > max(each.evaluation.score for each in found) + EQUAL
+        if higher or record.program.id == best:
+            found.append(record)
+    if len(found) <= MOST_ROWS:
+        return found
+    places = {round(i * (len(found) - 1) / (MOST_ROWS - 1)) for i in range(MOST_ROWS)}
+    return [each for place, each in enumerate(found) if place in places or each.program.id == best]
