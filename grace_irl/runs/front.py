@@ -18,8 +18,8 @@ KEY = "sizes"
 """Key of the figures of all sizes in the table `meta`."""
 MOST_ROWS = 12
 TOO_FEW = (
-    "fewer than six training episodes of a side: too few to choose a size by folds; the smallest program that separates "
-    "the training data is preferred, or else a small one that nearly fits as well as a large one"
+    "fewer than six training episodes of a side: too few to choose a size by folds; the smallest program that "
+    "separates the training data is preferred, or else a small one that fits nearly as well as a large one"
 )
 
 
