@@ -245,10 +245,15 @@ class PredicateSearch:
         return np.asarray((np.maximum.reduceat(others, self._starts, axis=0) >= self._held).sum(axis=0))
 
     def best(self, kept: int) -> dict[Predicate, float]:
-        """The best predicates with round limits, with their costs, in the order of their costs."""
+        """The best predicates with round limits, with their costs, in the order of their costs.
+
+        Beside the `kept` best there is the best of each number of limits.
+        """
         found = self.search()
+        order = sorted(found, key=lambda each: (found[each], len(each.limits)))
+        first = {len(each.limits): each for each in reversed(order)}
         rounded: dict[Predicate, float] = {}
-        for each in sorted(found, key=lambda each: (found[each], len(each.limits)))[:kept]:
+        for each in dict.fromkeys([*order[:kept], *first.values()]):
             one = self.rounded(each)
             rounded.setdefault(one, self.cost(one))
         return dict(sorted(rounded.items(), key=lambda each: (each[1], len(each[0].limits))))
@@ -282,7 +287,7 @@ class PredicateSearch:
 
 
 def found_in(quantities: Sequence[Quantity], evidence: Evidence, nats: Floats, kept: int) -> dict[Predicate, float]:
-    """The best predicates with round limits, at most `kept`, and their costs in nats, in the order of their costs.
+    """The `kept` best predicates with round limits, and the best of each number of limits, with their costs in nats.
 
     If every predicate is wrong about an episode, some that must hold for several states are tried, too.
     """
@@ -294,7 +299,8 @@ def found_in(quantities: Sequence[Quantity], evidence: Evidence, nats: Floats, k
         for held in range(2, min(MOST_HELD, *lengths) + 1):
             rounded |= PredicateSearch(quantities, evidence, nats, held).best(kept)
     order = sorted(rounded, key=lambda each: (rounded[each], each.held, len(each.limits)))
-    return {each: rounded[each] for each in order[:kept]}
+    first = {len(each.limits): each for each in reversed(order)}
+    return {each: rounded[each] for each in order if each in order[:kept] or each in first.values()}
 
 
 def _before(goals: Sequence[Mask], held: int) -> Mask:
