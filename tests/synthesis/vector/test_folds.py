@@ -54,6 +54,8 @@ def test_sizes_that_a_fold_lacks_are_left_out() -> None:
         ({1: [0.6, 0.7, 0.6, 0.7], 2: [0.9, 0.9, 1.0, 0.9], 3: [0.9, 1.0, 1.0, 0.9]}, 2),
         ({1: [0.9, 0.5, 0.9, 0.9], 4: [0.9, 0.9, 0.9, 0.9]}, 1),  # one episode alone decides nothing
         ({2: [1.0, 1.0, 1.0, 1.0], 7: [0.9, 0.8, 0.9, 0.9]}, 2),
+        ({1: [0.895, 0.894, 0.895, 0.894], 9: [0.9, 0.9, 0.9, 0.9]}, 1),  # a tenth of what is lacking is not worth it
+        ({1: [0.98, 0.98, 0.98, 0.98], 9: [1.0, 1.0, 1.0, 1.0]}, 9),
     ],
 )
 def test_the_smallest_size_that_is_not_worse_is_chosen(aucs: dict[int, list[float]], size: int) -> None:
