@@ -52,10 +52,10 @@ def description_length(tree: ast.Module) -> int:
 
 def _number_bits(value: object) -> float:
     """The bits of a number: its significant digits, and the place of the point."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        return 1.0
     if isinstance(value, int) and value.bit_length() > MOST_BITS:  # Python does not write such numbers in decimal
         return float(value.bit_length())
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return 1.0
     digits, _, exponent = f"{Decimal(repr(value)):e}".lower().partition("e")
     kept = digits.replace(".", "").strip("-0")
     return DIGIT * max(len(kept), 1) + math.log2(1 + abs(int(exponent or 0)))

@@ -18,8 +18,8 @@ KEY = "sizes"
 """Key of the figures of all sizes in the table `meta`."""
 MOST_ROWS = 12
 TOO_FEW = (
-    "fewer than six training episodes of a side: too few to choose a size by folds; the smallest program that separates "
-    "the training data is preferred, or else a small one that nearly fits as well as a large one"
+    "fewer than six training episodes of a side: too few to choose a size by folds; the smallest program that "
+    "separates the training data is preferred, or else a small one that fits nearly as well as a large one"
 )
 
 
@@ -105,8 +105,10 @@ def front_figures(rows: Sequence[FrontRow]) -> Figures:
             judged = (f"{row.auc:.4f}", f"{row.worse:.4f} ± {row.error:.4f}") if known else ("-", "-")
         mark = f"{row.program} *" if row.best else row.program
         cells.append((mark, f"{row.size:,}", *named, shown(row.score), *judged))
-    title = "front: the best program of each size (* the best; ± one standard error over episodes)"
-    return Figures(head, tuple(cells), title if folds else "front: no smaller program has this score (* the best)")
+    title = (
+        "front: sizes in nested folds (* best; ± standard error)" if folds else "front: no smaller one scores as high"
+    )
+    return Figures(head, tuple(cells), title)
 
 
 def _row(record: Record, figures: SizeFigures | None, best: str) -> FrontRow:

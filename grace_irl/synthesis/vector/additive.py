@@ -90,6 +90,8 @@ demonstration contains."""
 NEWTON_STEPS = 25  # maximum number of Newton steps of a fit
 TRIAL_STEPS = 3
 """Number of Newton steps for an estimate of the likelihood with a further term, from the fit without this term."""
+ROUNDED = 1e-3
+"""Nats per state that the rounding of weights may cost."""
 SHORTLIST = 8
 """Number of candidate terms for which the gain is estimated when a term is added. The gradient selects them."""
 
@@ -185,9 +187,7 @@ class TermTable:
             beta = beta + step
             if np.abs(step).max() < 1e-6:
                 break
-        margin = columns @ beta
-        signed = np.where(self.positive, margin, -margin)
-        return beta, float((self.weight * log_expit(signed)).sum())
+        return beta, self._likelihood(columns @ beta)
 
     def grow(self, chosen: Sequence[int], allowed: Sequence[int] | None = None) -> list[int]:
         """Add the term that raises the posterior most (`posterior`). If no term is left, return `chosen`.
@@ -221,11 +221,26 @@ class TermTable:
         return self.fit(chosen)[1] - float(self.price[list(chosen)].sum())
 
     def reward(self, chosen: Sequence[int]) -> Additive:
-        """Fit the reward over the terms with indices `chosen`. Its weights are for terms before standardisation."""
-        beta, _ = self.fit(chosen)
-        weights = beta[1:] / self.deviation[list(chosen)]
-        bias = float(beta[0] - weights @ self.mean[list(chosen)])
+        """Fit the reward over the terms with indices `chosen`. Its weights are for terms before standardisation.
+
+        Weights have as few significant digits as cost the likelihood next to nothing (`ROUNDED`).
+        """
+        beta, best = self.fit(chosen)
+        exact = beta[1:] / self.deviation[list(chosen)]
+        raw = self.values[:, list(chosen)] * self.deviation[list(chosen)]
+        bias = float(beta[0] - exact @ self.mean[list(chosen)])
+        weights = exact
+        for digits in range(1, 5):
+            weights = np.array([float(f"{weight:.{digits}g}") for weight in exact])
+            margin = beta[0] + raw @ weights
+            if best - self._likelihood(margin) <= ROUNDED * len(self.values):
+                bias = float(beta[0] - weights @ self.mean[list(chosen)])
+                break
         return Additive(tuple(self.terms[i] for i in chosen), tuple(map(float, weights)), bias)
+
+    def _likelihood(self, margin: NDArray[np.float64]) -> float:
+        """The weighted log-likelihood of the labels, in nats. `margin` is the log-odds of each state."""
+        return float((self.weight * log_expit(np.where(self.positive, margin, -margin))).sum())
 
 
 MAX_TERMS = 12
@@ -240,7 +255,7 @@ MAX_STATES = 20_000
 sample of its states is used."""
 
 
-NEARLY = 0.9
+NEARLY = 0.95
 """Share of the largest program's gain in likelihood that a smaller one must have, if too few episodes are there for
 folds."""
 EXCHANGED = 6
@@ -464,7 +479,7 @@ class AdditiveSketcher:
         return "Expert states differ from the others in " + ", ".join(names) + "."
 
     def sizes(self) -> list[tuple[str, str, Rung, bool]]:
-        """What folds say of each number of terms: the number in words, the sketch, the figures, whether it is chosen."""
+        """What folds say of each number of terms: words, the sketch, the figures, and whether it is chosen."""
         sketches = {len(chosen): json.dumps(chosen) for chosen in self._path}
         return [
             (f"{rung.size} terms", sketches[rung.size], rung, rung.size == self.size)

@@ -21,7 +21,8 @@ Rewards = Callable[[int], Floats]
 MOST_FOLDS = 5
 FEWEST = 6
 """Minimum number of episodes of each side, experts and negatives, with which folds choose a size."""
-TOO_FEW = "too few to choose a size"
+WORTH = 0.1
+"""Part of what the best AUC lacks to 1 that a smaller program may lose."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +97,11 @@ def ladder(aucs: dict[int, Floats]) -> list[Rung]:
 
 
 def chosen(rungs: Sequence[Rung]) -> int | None:
-    """The smallest size that is not worse than the best one by more than a standard error; None without sizes."""
-    return next((rung.size for rung in rungs if rung.worse <= rung.error), None)
+    """The smallest size that is nearly as good as the best one; None without sizes.
+
+    Its mean AUC is lower by at most a standard error and `WORTH` of what the best size lacks to 1.
+    """
+    return next((rung.size for rung in rungs if rung.worse <= rung.error + WORTH * (1 - rung.auc - rung.worse)), None)
 
 
 def barred(positive: Sequence[Mask]) -> float:

@@ -160,8 +160,15 @@ class GoalSketcher:
         first = next(rung for rung in ladder({0: own, **sums}) if rung.size == 0)
         return first.worse <= SURELY * first.error
 
+    @cached_property
+    def _smallest(self) -> dict[int, Predicate]:
+        """The best predicate of each number of limits."""
+        return {len(each.limits): each for each in reversed(self._found.predicates)}
+
     def initial(self) -> list[str]:
-        predicates = [self._text(each) for each in self._found.predicates]
+        listed = self._found.predicates
+        # The best of each size come first, so that every run scores them.
+        predicates = [self._text(each) for each in dict.fromkeys([*listed[:1], *self._smallest.values(), *listed])]
         return predicates if self.suffices else [*self._sums.initial(), *predicates]
 
     def mutate(self, sketch: str, seed: int) -> str:
@@ -199,7 +206,7 @@ class GoalSketcher:
         """See `AdditiveSketcher.sizes`. The sizes of predicates are their numbers of conditions."""
         if not self.suffices:
             return self._sums.sizes()
-        best = {len(each.limits): each for each in reversed(self._found.predicates)}
+        best = self._smallest
         chosen = len(self._found.predicates[0].limits)
         return [
             (f"{size} condition{'s' if size > 1 else ''}", self._text(best[size]), rung, size == chosen)

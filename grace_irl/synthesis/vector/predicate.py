@@ -133,8 +133,8 @@ class PredicateSearch:
     Args:
         quantities: the quantities.
         evidence: their values along labelled episodes.
-        nats: `(q,)` description length of each quantity, beside the nats of choosing it and its limit; infinite if it may
-            have no limit.
+        nats: `(q,)` description length of each quantity, beside the nats of choosing it and its limit; infinite if it
+            may have no limit.
         held: number of states in a row in which predicates must hold. The last of them is the goal.
     """
 
@@ -162,7 +162,8 @@ class PredicateSearch:
         self._holds = np.stack(columns, axis=1) if columns else np.zeros((len(rows), 0), dtype=bool)
         self._sampled = [self._starts[i] + _until(evidence.goals[i]) for i in self._experts]
         every = rows[np.concatenate(self._sampled)] if self._sampled else rows[:0]
-        self._lacking = np.stack([limit.lacking(every) for limit in candidates], axis=1) if candidates else every
+        lacking = [limit.lacking(every) for limit in candidates]
+        self._lacking = np.stack(lacking, axis=1) if lacking else every
 
     def _allowed(self, index: int, side: Side) -> bool:
         """Whether a limit on this side means something: lengths are small where two places meet."""
@@ -200,13 +201,15 @@ class PredicateSearch:
                     if i not in chosen:
                         wrong.setdefault(tuple(sorted((*chosen, i))), float(counts[i]))
             shortlist = sorted(wrong, key=lambda each: (wrong[each] * WRONG + self._price(each), each))[: 4 * BEAM]
+            if not shortlist:
+                break
             scored: dict[tuple[int, ...], float] = {}
             for each, rising in zip(shortlist, self._rising(shortlist), strict=True):
                 predicate = Predicate(tuple(self.candidates[i] for i in each), self._held)
                 cost = WRONG * wrong[each] + RISING * float(rising) + self.description(predicate)
                 found[predicate] = scored[each] = cost
             beam = sorted(scored, key=lambda each: (scored[each], each))[:BEAM]
-            if not beam or min(found.values()) < self._choice * (size + 1):
+            if min(found.values()) < self._choice * (size + 1):
                 break
         return found
 
@@ -242,10 +245,15 @@ class PredicateSearch:
         return np.asarray((np.maximum.reduceat(others, self._starts, axis=0) >= self._held).sum(axis=0))
 
     def best(self, kept: int) -> dict[Predicate, float]:
-        """The best predicates with round limits, with their costs, in the order of their costs."""
+        """The best predicates with round limits, with their costs, in the order of their costs.
+
+        Beside the `kept` best there is the best of each number of limits.
+        """
         found = self.search()
+        order = sorted(found, key=lambda each: (found[each], len(each.limits)))
+        first = {len(each.limits): each for each in reversed(order)}
         rounded: dict[Predicate, float] = {}
-        for each in sorted(found, key=lambda each: (found[each], len(each.limits)))[:kept]:
+        for each in dict.fromkeys([*order[:kept], *first.values()]):
             one = self.rounded(each)
             rounded.setdefault(one, self.cost(one))
         return dict(sorted(rounded.items(), key=lambda each: (each[1], len(each[0].limits))))
@@ -279,7 +287,7 @@ class PredicateSearch:
 
 
 def found_in(quantities: Sequence[Quantity], evidence: Evidence, nats: Floats, kept: int) -> dict[Predicate, float]:
-    """The best predicates with round limits, at most `kept`, and their costs in nats, in the order of their costs.
+    """The `kept` best predicates with round limits, and the best of each number of limits, with their costs in nats.
 
     If every predicate is wrong about an episode, some that must hold for several states are tried, too.
     """
@@ -291,7 +299,8 @@ def found_in(quantities: Sequence[Quantity], evidence: Evidence, nats: Floats, k
         for held in range(2, min(MOST_HELD, *lengths) + 1):
             rounded |= PredicateSearch(quantities, evidence, nats, held).best(kept)
     order = sorted(rounded, key=lambda each: (rounded[each], each.held, len(each.limits)))
-    return {each: rounded[each] for each in order[:kept]}
+    first = {len(each.limits): each for each in reversed(order)}
+    return {each: rounded[each] for each in order if each in order[:kept] or each in first.values()}
 
 
 def _before(goals: Sequence[Mask], held: int) -> Mask:

@@ -94,7 +94,7 @@ class Quantity:
                 return np.asarray(np.degrees(np.arctan2(one[:, 1], one[:, 0])))
             case "turn":
                 across = one[:, 0] * other[:, 1] - one[:, 1] * other[:, 0]
-                return np.abs(np.degrees(np.arctan2(across, (one * other).sum(axis=1))))
+                return np.asarray(np.abs(np.degrees(np.arctan2(across, (one * other).sum(axis=1)))))
             case "change":
                 return _length(np.diff(one, axis=0, prepend=one[:1]))
 
@@ -192,6 +192,8 @@ MOST_NAMED = 10
 """Maximum number of groups of one size between which all distances are quantities."""
 NEARER = 0.4
 """A difference converges if its root mean square in goal states is at most this part of that in all other states."""
+FEWEST_GOALS = 4
+"""Minimum number of goal states of which it is asked whether differences converge. In one state any may be near 0."""
 CLOSER = 0.75
 """The same part for the other axes of a place whose first axis converges."""
 UNIT = 0.02
@@ -217,7 +219,7 @@ def quantities(numbers: PlainNumbers, episodes: Sequence[Floats], goals: Floats)
     directions = _directions(numbers, rows, varied)
     found += [Quantity("angle", each) for each in directions]
     found += [Quantity("turn", *pair) for pair in _pairs(directions)]
-    ratios = _ratios(rows, goals)
+    ratios = _ratios(rows, goals if len(goals) >= FEWEST_GOALS else rows)
     close = np.argwhere(np.triu(ratios <= NEARER, 1)).tolist()
     found += [Quantity("difference", (i,), (j,)) for i, j in close]
     found += [Quantity("distance", (i,), (j,)) for i, j in close]

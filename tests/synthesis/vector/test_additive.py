@@ -15,7 +15,15 @@ from scipy.special import expit, log_expit
 from grace_irl.demos.labels import label
 from grace_irl.demos.split import split
 from grace_irl.errors import InputError
-from grace_irl.synthesis.vector.additive import MOST_OUTSIDE, RIDGE, Additive, AdditiveSketcher, TermTable
+from grace_irl.synthesis.vector.additive import (
+    MOST_OUTSIDE,
+    RIDGE,
+    ROUNDED,
+    Additive,
+    AdditiveSketcher,
+    TermTable,
+    design_effect,
+)
 from grace_irl.synthesis.vector.numbers import VectorNumbers
 from grace_irl.synthesis.vector.quantities import Measures
 from grace_irl.synthesis.vector.terms import Term, vocabulary
@@ -146,10 +154,32 @@ def test_own_units_say_the_same_as_standardised_ones(seed: int, chosen: list[int
     beta, _ = one.fit(chosen)
     raw = np.stack([term.value(fresh) for term in one.terms], axis=1)
     standard = (raw - one.mean) / one.deviation
-    own = reward.bias + sum(
-        (w * t.value(fresh) for t, w in zip(reward.terms, reward.weights, strict=True)), np.zeros(20)
-    )
-    assert own == pytest.approx(beta[0] + standard[:, chosen] @ beta[1:], abs=1e-6)
+    own = reward.value(fresh)
+    exact = beta[1:] / one.deviation[chosen]
+    rounding = np.abs(raw[:, chosen] - one.mean[chosen]) @ np.abs(np.array(reward.weights) - exact)
+    assert (np.abs(own - beta[0] - standard[:, chosen] @ beta[1:]) <= rounding + 1e-6).all()
+
+
+def test_rounded_weights_cost_next_to_nothing() -> None:
+    one = table(3)
+    chosen = [0, 1, 7]
+    reward = one.reward(chosen)
+    _, best = one.fit(chosen)
+    states = one.values[:, chosen] * one.deviation[chosen] + one.mean[chosen]
+    margin = reward.bias + states @ np.array(reward.weights)
+    reached = float((one.weight * log_expit(np.where(one.positive, margin, -margin))).sum())
+    assert best - reached <= ROUNDED * len(states)
+    assert all(len(f"{abs(weight):e}".partition("e")[0].strip("0").replace(".", "")) <= 4 for weight in reward.weights)
+
+
+def test_what_is_constant_within_episodes_is_worth_an_episode() -> None:
+    """A column that is constant within episodes has the length of an episode as its design effect; noise has 1."""
+    rng = np.random.default_rng(0)
+    episodes = np.repeat(np.arange(40), 25)
+    values = np.column_stack([rng.normal(size=40)[episodes], rng.normal(size=1000)])
+    constant, noise = design_effect(values, episodes < 20, episodes)
+    assert constant == pytest.approx(25.0, rel=0.15)
+    assert noise == pytest.approx(1.0, abs=0.5)
 
 
 def test_an_empty_vocabulary_has_nothing_to_grow() -> None:
