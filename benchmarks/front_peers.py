@@ -6,8 +6,8 @@ over pairs of a held-out expert and a held-out negative episode: the probability
 higher reward. The data:
 
     point_mass           steered to a goal, or pushed at random; 8 + 8 episodes and 40 + 40 fresh ones; 10 draws
-    CartPole, Pendulum,  a scripted expert, against random actions and the expert with half of its actions random;
-    MountainCar          12 + 12 episodes in 5 outer folds
+    CartPole, Pendulum,  a scripted expert with a twentieth of its actions random, against random actions, and against
+    MountainCar          the expert with half of its actions random; 12 + 12 episodes in 5 outer folds
     Hopper, HalfCheetah  the halves of `mujoco_recovery.py`, each judged by the other one: 2 splits
 
 There is one expert trajectory in each half, so trajectories are cut into segments of 100 states, which count as
@@ -70,6 +70,8 @@ Split = tuple[Problem, Problem]
 POINTS, FRESH_POINTS = 8, 40
 EPISODES, LONGEST = 12, 200
 """Episodes of each side, and maximum number of states of one, in classic control."""
+LUCK = {"expert": 0.05, "half": 0.5, "random": 1.0}
+"""Shares of random actions in classic control. Without any, experts end in states that nothing else resembles."""
 SEGMENT = 100
 RESAMPLES = 2_000
 OLD = f"{MAX_TERMS} terms by likelihood"
@@ -121,10 +123,9 @@ def played(name: str, seed: int, luck: float) -> Trajectory:
 
 def control(name: str) -> Iterator[Split]:
     """Outer folds of classic control. Half of the negatives are random, and the others half random."""
-    items = [Demonstration(played(name, seed, 0.0), "expert") for seed in range(EPISODES)]
-    items += [
-        Demonstration(played(name, EPISODES + seed, (1.0, 0.5)[seed % 2]), "negative") for seed in range(EPISODES)
-    ]
+    items = [Demonstration(played(name, seed, LUCK["expert"]), "expert") for seed in range(EPISODES)]
+    for seed in range(EPISODES, 2 * EPISODES):
+        items.append(Demonstration(played(name, seed, LUCK["half" if seed % 2 else "random"]), "negative"))
     problem = label(Demonstrations(Metadata("vector", CONTROL[name][2]), tuple(items)), "all")
     folds = assign([item.demonstration.role == "expert" for item in problem])
     assert folds is not None
@@ -344,14 +345,13 @@ class Tables:
 def show(name: str, splits: Sequence[Split], rows: Sequence[dict[str, Any]]) -> None:
     """Print the table of a data set."""
     train, test = splits[0]
-    counts = [Counter(item.demonstration.role for item in problem) for problem in (train, test)]
-    sizes = " and ".join(f"{each['expert']} + {each['negative']}" for each in counts)
+    trained, held_out = (Counter(item.demonstration.role for item in problem) for problem in (train, test))
     states = sum(len(item.positive) for item in train)
     seconds = float(np.mean([row["front"]["seconds"] for row in rows]))
-    print(
-        f"### {name}\n\n{len(rows)} splits; the first one trains on {sizes.replace(' and ', ' episodes, ')} held out."
-    )
-    print(f"It has {states} training states. Search and inner folds take {seconds:.1f} s.\n")
+    print(f"### {name}\n\n{len(rows)} splits. The first one trains on {states} states of", end=" ")
+    print(f"{trained['expert']} + {trained['negative']} episodes. It holds out", end=" ")
+    print(f"{held_out['expert']} + {held_out['negative']} episodes.", end=" ")
+    print(f"The search and its inner folds take {seconds:.1f} s on average.\n")
     fronts = [row["front"]["sizes"] for row in rows]
     chosen = [row["front"]["chosen"] for row in rows]
     lines = {size: [each[size] for each in fronts] for size in fronts[0] if all(size in each for each in fronts)}
