@@ -266,7 +266,7 @@ def symbolic(x: Floats, y: NDArray[np.bool_]) -> tuple[Callable[[Floats], Floats
 
 @cache
 def pysr() -> Any:
-    """The module; None where it, or Julia, is missing."""
+    """The module; None if it, or Julia, is missing."""
     try:
         import pysr  # type: ignore[import-not-found, unused-ignore]
     except Exception as error:  # its import downloads Julia, which fails in many ways

@@ -51,7 +51,7 @@ from grace_irl.synthesis.vector.numbers import RecordNumbers, VectorNumbers
 
 TRAIN, FRESH = 8, 60
 APART = 1_000
-"""What the seed of fresh episodes has more than that of the training episodes."""
+"""Difference between the seeds of fresh and of training episodes."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def classifiers(train: Demonstrations, fresh: Demonstrations) -> dict[str, float
 
 
 def conditions(source: str) -> list[str]:
-    """What a predicate asks of a state, in words; [] for a sum."""
+    """The conditions of a predicate, in words; [] for a sum."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef) and node.name == "lacking_fn":
             asked = next(each for each in ast.walk(node) if isinstance(each, ast.Dict))

@@ -74,7 +74,7 @@ class Proposer(Protocol):
 
 @dataclass(frozen=True)
 class SizeFigures:
-    """What nested folds say of the programs of one size (`synthesis.vector.folds`).
+    """Figures of nested folds for the programs of one size (`synthesis.vector.folds`).
 
     Attributes:
         words: the size in words, such as "3 terms".

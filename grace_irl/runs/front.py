@@ -48,7 +48,7 @@ class FrontRow:
 
 
 def keep_sizes(store: Store, proposer: object) -> None:
-    """Store what the proposer's folds say of each size, if it chooses sizes."""
+    """Store the figures of the proposer's folds, if it chooses sizes."""
     sizes = proposer.sizes if isinstance(proposer, SizesPrograms) else None
     if sizes is not None:
         store.set_meta(KEY, json.dumps([asdict(each) for each in sizes]))
@@ -78,7 +78,7 @@ def front_of(store: Store, records: Mapping[str, Record] | None = None) -> tuple
 
 
 def stored_sizes(store: Store) -> tuple[SizeFigures, ...] | None:
-    """What `keep_sizes` stored; None if the run's proposer does not choose sizes.
+    """The figures that `keep_sizes` stored; None if the run's proposer does not choose sizes.
 
     Raises:
         InputError: damaged figures.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import itertools
 import json
 import threading
@@ -16,7 +15,7 @@ import numpy as np
 
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import InputError
-from grace_irl.programs.parsing import canonical
+from grace_irl.programs.parsing import canonical, parse
 from grace_irl.programs.program import identify
 from grace_irl.propose.protocol import Parent, Proposal, SizeFigures
 from grace_irl.search.protocol import Request
@@ -208,13 +207,13 @@ class Synthesiser:
 
 def _id(source: str) -> str:
     """The id of a program that a sketcher wrote."""
-    return identify(ast.parse(canonical(source))).id
+    return identify(parse(canonical(source))).id
 
 
 def _vectors(problem: Problem, seed: int) -> Sketcher:
     del seed
-    width = problem.train[0].trajectory.states.shape[1]
-    return _numbers(problem, VectorNumbers.of(problem.metadata.fields, width))
+    stacks = [item.trajectory.states for item in problem.train]
+    return _numbers(problem, VectorNumbers.of(problem.metadata.fields, stacks[0].shape[1]))
 
 
 def _numbers(problem: Problem, numbers: PlainNumbers) -> Sketcher:

@@ -396,7 +396,7 @@ class AdditiveSketcher:
 
     @cached_property
     def rungs(self) -> list[Rung]:
-        """What folds say of each number of terms."""
+        """Figures of folds for each number of terms."""
         folds = assign(self._expert)
         return [] if folds is None else ladder(judged(folds, self._positive, self.of_sizes))
 
@@ -479,7 +479,7 @@ class AdditiveSketcher:
         return "Expert states differ from the others in " + ", ".join(names) + "."
 
     def sizes(self) -> list[tuple[str, str, Rung, bool]]:
-        """What folds say of each number of terms: words, the sketch, the figures, and whether it is chosen."""
+        """The number of terms in words, the sketch, the figures of folds, and whether it is chosen, for each number."""
         sketches = {len(chosen): json.dumps(chosen) for chosen in self._path}
         return [
             (f"{rung.size} terms", sketches[rung.size], rung, rung.size == self.size)

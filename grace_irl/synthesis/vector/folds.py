@@ -27,7 +27,7 @@ WORTH = 0.1
 
 @dataclass(frozen=True)
 class Rung:
-    """What folds say of one size.
+    """Figures of folds for one size.
 
     Attributes:
         size: number of terms or limits, or another ordinal number of a size.

@@ -86,6 +86,8 @@ class Found:
     ) -> Found:
         """Search episodes, whose states are given by their plain numbers `(T+1, n)`."""
         ends = np.concatenate([each[mask] for each, mask in zip(episodes, goals, strict=True)])
+        if not len(ends):
+            return cls([], [], [], [])
         chosen = quantities(numbers, episodes, ends)
         values = [np.stack([one.value(each) for one in chosen], axis=1) for each in episodes]
         evidence = Evidence(tuple(values), tuple(goals))
@@ -120,7 +122,7 @@ class GoalSketcher:
 
     @cached_property
     def rungs(self) -> list[Rung]:
-        """What folds say of each number of limits; 0 stands for the best predicate of any number."""
+        """Figures of folds for each number of limits; 0 stands for the best predicate of any number."""
         return [] if self._folds is None else ladder(self._judged)
 
     @cached_property
@@ -151,11 +153,11 @@ class GoalSketcher:
         """
         if not self._found.predicates:
             return False
-        if self._folds is None:
+        own = None if self._folds is None else self._judged.get(0)
+        if own is None or self._folds is None:
             return self._found.costs[0] < WRONG * len(self._goals) / 2
-        own = self._judged.get(0)
-        if own is None or own.mean() >= ENOUGH:
-            return own is not None
+        if own.mean() >= ENOUGH:
+            return True
         sums = judged(self._folds, self._goals, self._sums.of_sizes)
         first = next(rung for rung in ladder({0: own, **sums}) if rung.size == 0)
         return first.worse <= SURELY * first.error

@@ -52,7 +52,7 @@ class Numbers(Protocol):
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """What each number is: "number" if the state holds it as it is, or else how it is computed."""
+        """The form of each number: "number" if the state holds it as it is, or else how it is computed."""
         ...
 
     def values(self, states: Any) -> NDArray[np.float64]:

@@ -44,7 +44,7 @@ class Limit:
         return 1 if self.side == "<=" else -1
 
     def lacking(self, values: Floats) -> Floats:
-        """How much each state lacks, in scales: 0 where the condition holds. `values` is `(N, q)`."""
+        """Distance of each state from the limit, in scales; 0 if the condition holds. `values` is `(N, q)`."""
         return np.maximum(self.sign * (values[:, self.quantity] - self.limit), 0.0) / self.scale
 
 
@@ -93,7 +93,7 @@ class Evidence:
 
     @property
     def positive(self) -> Mask:
-        """Which rows are goals."""
+        """`(N,)` whether each row is a goal."""
         return np.concatenate(self.goals)
 
     @property
@@ -299,12 +299,12 @@ def found_in(quantities: Sequence[Quantity], evidence: Evidence, nats: Floats, k
         for held in range(2, min(MOST_HELD, *lengths) + 1):
             rounded |= PredicateSearch(quantities, evidence, nats, held).best(kept)
     order = sorted(rounded, key=lambda each: (rounded[each], each.held, len(each.limits)))
-    first = {len(each.limits): each for each in reversed(order)}
-    return {each: rounded[each] for each in order if each in order[:kept] or each in first.values()}
+    of_sizes = {len(each.limits): each for each in reversed(order)}
+    return {each: rounded[each] for each in order if each in order[:kept] or each in of_sizes.values()}
 
 
 def _before(goals: Sequence[Mask], held: int) -> Mask:
-    """Which rows are goals, or among the `held` states that end with one."""
+    """`(N,)` whether each row is a goal, or among the `held` states that end with one."""
     found = []
     for each in goals:
         wide = each.copy()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grace_irl.demos.labels import Problem, label
+from grace_irl.demos.labels import Labelled, Problem, label
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Metadata, Trajectory
 from grace_irl.evaluate.metrics import ranking
 from grace_irl.propose.protocol import Proposal
@@ -179,3 +179,20 @@ def test_states_by_themselves_are_read_as_they_are() -> None:
     found = asyncio.run(Synthesiser(problem, 0).propose(Request(0, "initialise"), ()))
     assert found.failure == ""
     assert rows(found.source)
+
+
+@pytest.mark.parametrize(("experts", "with_goals"), [(8, 8), (8, 1), (3, 2), (1, 1)])
+def test_few_experts_with_goals_have_a_reward(experts: int, with_goals: int) -> None:
+    """Of experts without a goal state, no state is positive; a fold may be left without any goal."""
+    rng = np.random.default_rng(0)
+    items = []
+    for number in range(experts + 8):
+        states = episode(rng, expert=number < experts)
+        goals = [number < with_goals and place == len(states) - 1 for place in range(len(states))]
+        found = Demonstration(Trajectory(states), "expert" if number < experts else "negative")
+        items.append(Labelled(found, np.array(goals)))
+    problem = Problem(Metadata("record"), "goal", tuple(items))
+    proposer = Synthesiser(problem, 0)
+    proposal = asyncio.run(proposer.propose(Request(0, "initialise"), ()))
+    assert "class Reward" in proposal.source
+    assert isinstance(proposer.sizes, tuple)

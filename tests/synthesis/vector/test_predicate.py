@@ -53,7 +53,7 @@ def test_round_numbers(low: float, high: float, expected: float) -> None:
 
 
 def evidence(seed: int, noise: int = 20) -> Evidence:
-    """Eight experts whose distance falls below 0.1 while a hand opens beyond 0.5, and 16 negatives that miss one of both.
+    """Eight experts whose distance falls below 0.1 while a hand opens beyond 0.5, and 16 negatives that miss one.
 
     The first number is the distance, the second the hand. All others are noise.
     """
