@@ -107,9 +107,11 @@ class PlainNumbers(Protocol):
 
 
 AXIS = re.compile(
-    r"(?i)^(?P<stem>.*[a-z].*?)[ _./\[(-]*(?P<axis>[xyzw]|\d{1,2})[\])]*$|^(?P<axis_>[xyz])[ _.-]+(?P<stem_>.+)$"
+    r"(?i)^(?P<stem>.*[a-z].*?)[ _./\[(-]*(?P<axis>[xyzw]|\d{1,2})[\])]*$"
+    r"|^(?P<before>.*[ _.-])?(?P<inner>[xyz])(?P<after>[ _.-]+.+)?$"
 )
-"""A name that ends or begins with an axis, such as "hand_x", "goal[1]" or "x of hand"."""
+"""A name that ends with an axis, such as "hand_x" or "goal[1]", or has one before its rest, as "x of hand" or
+"berth_x_m"."""
 MOST_AXES = 8
 """Maximum number of axes of a group of fields."""
 
@@ -119,9 +121,12 @@ def stems(names: Sequence[str]) -> dict[str, tuple[int, ...]]:
     found: dict[str, dict[str, int]] = {}
     for i, name in enumerate(names):
         if match := AXIS.match(name):
-            stem, axis = match["stem"] or match["stem_"], match["axis"] or match["axis_"]
+            stem, axis = match["stem"], match["axis"] or match["inner"]
+            if stem is None:
+                stem = f"{match['before'] or ''}*{match['after'] or ''}"
             found.setdefault(stem, {}).setdefault(axis.lower(), i)
-    return {stem: tuple(axes.values()) for stem, axes in found.items() if 2 <= len(axes) <= MOST_AXES}
+    groups = {stem: axes for stem, axes in found.items() if 2 <= len(axes) <= MOST_AXES}
+    return {stem.replace("*", "".join(axes), 1): tuple(axes.values()) for stem, axes in groups.items()}
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grace_irl.synthesis.grid.scene import perceive
-from grace_irl.synthesis.vector.numbers import LONGEST, GridNumbers, Numbers, VectorNumbers
+from grace_irl.synthesis.vector.numbers import LONGEST, GridNumbers, Numbers, VectorNumbers, stems
 from grace_irl.synthesis.vector.quantities import Measures
 from tests.synthesis.worlds import AGENT, FLOOR, KINDS, random_play
 
@@ -130,3 +130,21 @@ def test_a_grid_that_never_changes_has_no_numbers() -> None:
     numbers = GridNumbers.of([states], None)
     assert numbers.names == ()
     assert numbers.values(states).shape == (3, 0)
+
+
+@pytest.mark.parametrize(
+    ("names", "groups"),
+    [
+        (["hand_x", "hand_y", "goal_x", "goal_y"], {"hand": (0, 1), "goal": (2, 3)}),
+        (["x_m", "y_m", "berth_x_m", "berth_y_m"], {"xy_m": (0, 1), "berth_xy_m": (2, 3)}),
+        (["x of hand", "y of hand", "z of hand"], {"xyz of hand": (0, 1, 2)}),
+        (["goal[0]", "goal[1]", "speed"], {"goal": (0, 1)}),
+        (["q1", "q2", "q3"], {"q": (0, 1, 2)}),
+        (["joint.1", "joint.2", "gripper"], {"joint": (0, 1)}),
+        (["x", "y", "speed"], {"xy": (0, 1)}),
+        (["height", "axis", "tax"], {}),
+        (["hand_x", "speed", "goal_y"], {}),
+    ],
+)
+def test_names_that_differ_in_the_axis_are_a_group(names: list[str], groups: dict[str, tuple[int, ...]]) -> None:
+    assert stems(names) == groups
