@@ -81,8 +81,8 @@ def start(
         out: the folder to create.
         workers: number of jobs in parallel; None: one per core.
         listener: function that is called with the state of the comparison, repeatedly while it runs.
-        note: function that shows one line to the user, for example the address of the server that receives the prompts
-            and the API key.
+        note: function that shows one line to the user, for example the address of the server to which prompts and the
+            API key go.
 
     Raises:
         InputError: settings, data, methods or environments are invalid; no file is written then.
@@ -155,7 +155,7 @@ def resume(
     if digest_of(contest.demonstrations) != comparison.data:
         raise InputError(
             f"{folder}: the demonstrations are not those that the comparison began with; expected the same files, "
-            "unchanged: begin a new one"
+            "unchanged: begin a new comparison"
         )
     warned = _checked(contest)
     contest.settings.write(folder)

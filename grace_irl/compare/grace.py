@@ -31,7 +31,7 @@ from grace_irl.runs.expand.round import episodes
 from grace_irl.runs.run import Run
 
 REASON = "as the comparison has it"
-"""Recorded as the reason for the label rule in each search of a comparison. The rule selects positive expert states."""
+"""Reason for the label rule, as each search of a comparison records it. The rule selects positive expert states."""
 
 if TYPE_CHECKING:
     from grace_irl.rewards.scale import Form
@@ -83,7 +83,7 @@ class Recovered:
 
     Attributes:
         reward: the reward; None if the method recovers none.
-        paid: form in which the method's own learner got the reward, if the reward is a network.
+        paid: form of reward that the method's own learner received. Only rewards that are networks have one.
     """
 
     reward: TransitionReward | None
@@ -133,8 +133,8 @@ class GraceTrained(Trained):
 class Grace:
     """GRACE: recover a reward by the search of `fit`, then train the problem's learner on it.
 
-    With expansion, training consists of rounds. Each round adds negatives, changes the reward and keeps its policy. The
-    training in all rounds together has as many environment steps as that of any other method.
+    With expansion, training consists of rounds. Each round adds negatives, changes the reward and keeps its policy. All
+    rounds together train for as many environment steps as any other method.
 
     Attributes:
         config: settings of the search, the form of the reward, the sandbox and expansion.
@@ -158,7 +158,7 @@ class Grace:
 
     @property
     def reads_length(self) -> str:
-        """See `PolicyMethod`. Under the label rule "all", a reward may be positive in every expert state."""
+        """See `PolicyMethod`. With the label rule "all", a policy may earn by long episodes alone."""
         if self._rule != "all":
             return ""
         return "its reward may be positive wherever an expert goes, so that long episodes pay"
@@ -167,11 +167,13 @@ class Grace:
         """See `PolicyMethod.check`. A search needs experts, and under the label rule "all" also negatives."""
         if self.config.expand.rounds and problem.horizon:
             raise InputError(
-                "--expand with --horizon: rounds of expansion play episodes as the environment ends them; expected "
-                "one or the other"
+                "--expand with --horizon: in rounds of expansion the environment ends the episodes, and no horizon does; "
+                "expected one or the other"
             )
         if self.config.expand.rounds and self.reward is not None:
-            raise InputError("--expand with --reward: rounds of expansion search; expected one or the other")
+            raise InputError(
+                "--expand with --reward: rounds of expansion search for a reward of their own; expected one or the other"
+            )
         if self.reward is None:
             require_roles_for(RuleChoice(self._rule, REASON), self.demonstrations)
         else:

@@ -37,8 +37,8 @@ class JsonAnswer:
 def read_object(text: str) -> JsonAnswer | None:
     """Find the JSON object with code in an answer, even inside fences or other text; None if there is none."""
     whole = _carrying(objects(text, strict=True))
-    # If the code has raw line breaks, which is invalid JSON, an escaped `\n` is part of a string in the code. `_broken`
-    # leaves this `\n` as it is. The lenient `objects` would turn it into a line break, so it comes last.
+    # Some answers have raw line breaks in the code, which is invalid JSON. In such code an escaped `\n` belongs to a
+    # string of the program and must stay. `_broken` keeps it. The lenient `objects` would decode it, so `objects` is last.
     return whole or _broken(text) or _carrying(objects(text))
 
 

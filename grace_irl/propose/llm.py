@@ -106,11 +106,11 @@ class Asking:
 
 @dataclass(frozen=True)
 class _Call:
-    """One call to the model. It answers several samples, which are consecutive requests with the same prompt.
+    """One call to the model, which answers consecutive requests with the same prompt.
 
     Attributes:
-        first: index of the first request that this call answers, among the requests with this prompt
-            (`Request.sample`). It is above 0 only in a resumed run.
+        first: `Request.sample` of the first request that this call answers: its index among the requests with this
+            prompt. It is above 0 only in a resumed run.
         answers: task that returns the answers.
     """
 

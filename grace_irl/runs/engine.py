@@ -9,7 +9,7 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -35,7 +35,7 @@ from grace_irl.search.protocol import (
     Staged,
     Wait,
 )
-from grace_irl.search.ranks import merit, winner
+from grace_irl.search.ranks import merit, rivals, winner
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,7 @@ class Engine:
         generations: int | None = None,
         on_change: Callable[[Snapshot], None] = lambda _: None,
         on_best: Callable[[Record], None] = lambda _: None,
+        prefer: Callable[[Sequence[Record]], Record] = lambda equals: equals[0],
     ) -> None:
         self._search = search
         self._evaluator = evaluator
@@ -122,6 +123,7 @@ class Engine:
         self._prices = prices
         self._on_change = on_change
         self._on_best = on_best
+        self._prefer = prefer
         self._generations = generations
         self._records: dict[str, Record] = {}
         self._answering = Answering(proposer, evaluator, sandbox, store, self._records, self._answered, following)
@@ -196,7 +198,7 @@ class Engine:
         Strict mode computes all rewards twice, in different orders, and requires equal results.
         """
         fates = self._search.finish() if isinstance(self._search, Deciding) else []
-        while (best := self._winner()) is not None:
+        while (best := self._preferred()) is not None:
             problem = self._verify(best)
             if not problem:
                 break
@@ -223,6 +225,14 @@ class Engine:
     def _winner(self) -> Record | None:
         found = (self._records[name] for name in self._search.best)
         return next((record for record in found if record.evaluation.valid), None)
+
+    def _preferred(self) -> Record | None:
+        """The winner, or the program that `prefer` chooses among it and its rivals."""
+        left = [record for record in (self._records[name] for name in self._search.best) if record.evaluation.valid]
+        if not left or left[0].program.operator == "reshape":
+            return left[0] if left else None
+        equals = [self._records[each.program.id] for each in rivals([candidate(record) for record in left])]
+        return self._prefer(equals) if len(equals) > 1 else equals[0]
 
     @property
     def _generation(self) -> int:

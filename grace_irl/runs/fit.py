@@ -35,6 +35,7 @@ from grace_irl.runs.proposers import programs_of
 from grace_irl.runs.provenance import export_record
 from grace_irl.runs.record import Record, TrajectoryRow, trajectory_rows
 from grace_irl.runs.recording import require_recorded_data
+from grace_irl.runs.rivals import preferred
 from grace_irl.runs.run import Best, Interrupted, Run
 from grace_irl.runs.schema import FORMAT
 from grace_irl.runs.store import Store
@@ -266,6 +267,7 @@ def _work(
         generations=course.generations if course else None,
         on_change=parts.listener or (lambda _: None),
         on_best=keep,
+        prefer=preferred(bench) if chosen.needs.demonstrations else lambda equals: equals[0],
     )
     try:
         reason = run_to_end(engine.run())

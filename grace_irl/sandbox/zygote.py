@@ -72,7 +72,7 @@ class Zygote:
     def handle(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
         """Serve one request: fork a child, wait for it, and return how it ended."""
         wall_s, cpu_s = request["wall_s"], request["cpu_s"]
-        if request["op"] == "strict":  # the child is a runner, which enforces the limits of its own two children
+        if request["op"] == "strict":  # the child forks two children itself, and enforces their limits
             wall_s, cpu_s = 2 * wall_s + _RUNNER_GRACE_S, float("1e9")
         pid = kernel.fork()
         if pid == 0:

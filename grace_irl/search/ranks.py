@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from grace_irl.evaluate.evaluation import EQUAL, Evaluation
@@ -57,6 +57,13 @@ def winner(candidates: Iterable[Scored]) -> Scored | None:
     order = ranked(candidates)
     equals = [each for each in order if _train_equal(order[0], each)]
     return min(equals, key=lambda each: _tie(each)[:2]) if equals else None  # of equal keys, the first in the order
+
+
+def rivals(order: Sequence[Scored]) -> list[Scored]:
+    """The first program of an order by `winners`, and those that only size or later ties tell from it, in order."""
+    first = order[0]
+    same = (each for each in order[1:] if _train_equal(first, each))
+    return [first, *(each for each in same if abs(each.program.prior - first.program.prior) <= EQUAL)]
 
 
 def winners(candidates: Iterable[Scored]) -> list[Scored]:

@@ -158,7 +158,7 @@ class GridView:
         return cut("\n".join(lines), tokens)
 
     def words(self, tokens: int) -> str:
-        """See `View`. The result is "" if all states of a trajectory are positive, so that no step leads to a goal."""
+        """See `View`. If all states of any one trajectory are positive, no step leads to its goal, and the result is ""."""
         return (
             ""
             if any(item.positive.all() and len(item.positive) > 1 for item in self._items)
@@ -213,7 +213,10 @@ class GridView:
     def _moves(
         self, before: NDArray[Any], after: NDArray[Any], cells: Sequence[Place]
     ) -> tuple[list[tuple[Place, Place]], list[Place]]:
-        """Find pairs of cells that exchanged a code and a background code. Return the pairs and the other cells."""
+        """Find pairs of cells of which one had a code, the other one had the background, and both swapped their contents.
+
+        Return the pairs and the cells without a partner.
+        """
         moved: list[tuple[Place, Place]] = []
         left = list(cells)
         for one in cells:

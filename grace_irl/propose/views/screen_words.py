@@ -24,7 +24,8 @@ MAX_TRAJECTORIES = 200
 grows with the square of this number."""
 
 MOST_PLACES = 8  # maximum number of places (see `Sharing`) in the first table
-LEAST_GAP = 0.25  # minimum gap own / n - other of a `Sharing`, where n is the number of trajectories
+LEAST_GAP = 0.25
+"""Minimum of (own / n) - other for a place in the first table. `Sharing` explains both; n is the number of trajectories."""
 EXAMPLE = 60  # maximum characters of a place's text, and of its instruction, in an example
 
 
@@ -49,7 +50,7 @@ class Sharing:
     """A place that often shares words or numbers with the instruction. A place is the text or description of a node.
 
     Attributes:
-        place: line of the node without texts and states, then "text" or "desc".
+        place: the node's line without texts and states, with the word "text" or "desc" at its end.
         package: package of the node.
         own: number of trajectories whose own instruction shares a word with the place.
         other: probability, 0 to 1, that the place on one trajectory's screen shares a word with another trajectory's
@@ -86,9 +87,10 @@ def reached(items: Sequence[Labelled], outline: Callable[[bytes], ScreenOutline]
 
 
 def sharing(found: Sequence[Reached]) -> list[Sharing]:
-    """Find the places that share words with their own trajectory's instruction clearly more often than with others.
+    """Find places that share words with instructions. The best place comes first.
 
-    The best place comes first.
+    On a trajectory's screen such a place shares words with the trajectory's instruction clearly more often than with
+    other instructions.
     """
     said: dict[tuple[str, str], list[dict[str, str]]] = {}
     names: dict[tuple[str, str], str] = {}

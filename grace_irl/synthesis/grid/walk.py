@@ -1,4 +1,4 @@
-"""A walk through the readings of instructions, which changes one meaning or constant at a time."""
+"""A walk through readings, which are interpretations of the instructions: it changes one part of a reading at a time."""
 
 from __future__ import annotations
 
@@ -131,9 +131,9 @@ class Walk:
     def transfer(self, rng: np.random.Generator) -> None:
         """Remove a random constant, give its filter to a random word, and descend while this word keeps it.
 
-        A constant holds under every instruction. A reading with it may hide a better one, in which words have this
-        meaning instead. The single changes that lead from one to the other raise the cost. The constant for the event
-        stays.
+        A constant holds under every instruction. A reading with a constant may be a local minimum. In a better reading,
+        words have this meaning instead, but each single change on the way there raises the cost. The constant for the
+        event stays.
         """
         features = sorted(feature for feature in self._constants if feature != "event")
         if features and self._meanings:
@@ -176,9 +176,9 @@ class Walk:
                         yield Change(((word, column),))
         if frozen < 0:
             for column, feature in enumerate(self.lexicon.features):
-                # There is always an event.
                 if feature not in SPOKEN:
                     taken = self._constants.get(feature) == column
+                    # A reading without an event says nothing, so the event is never taken away.
                     if not (taken and feature == "event"):
                         yield Change(constant=(feature, -1 if taken else column))
 
@@ -212,7 +212,10 @@ class Walk:
         return changed
 
     def _moves(self, meanings: tuple[tuple[int, int], ...]) -> list[tuple[int, int]]:
-        """Pairs of an instruction's index and a number that these new meanings add to the instruction's key."""
+        """Changes of keys by these new meanings: pairs of an instruction's index and the number to add to its key.
+
+        The key of an instruction encodes the meanings of its words.
+        """
         units = self.lexicon.units
         word, column = meanings[0]
         step = units[column] - units[self._meanings[word]]
@@ -244,7 +247,7 @@ class Walk:
         return added
 
     def _cost(self, instruction: int, key: int) -> float:
-        """Cost in nats of the scenes with an instruction that has this key, under the current constants."""
+        """Cost in nats of the scenes of one instruction, if it had this key, under the current constants."""
         cost = self._known[instruction].get(key)
         if cost is None:
             cost = self.lexicon.cost(instruction, key, self._constants.values())
