@@ -167,12 +167,12 @@ class Grace:
         """See `PolicyMethod.check`. A search needs experts, and under the label rule "all" also negatives."""
         if self.config.expand.rounds and problem.horizon:
             raise InputError(
-                "--expand with --horizon: in rounds of expansion the environment ends the episodes, and no horizon does; "
+                "--expand with --horizon: in rounds of expansion the environment ends episodes, not a horizon; "
                 "expected one or the other"
             )
         if self.config.expand.rounds and self.reward is not None:
             raise InputError(
-                "--expand with --reward: rounds of expansion search for a reward of their own; expected one or the other"
+                "--expand with --reward: rounds of expansion search for rewards themselves; expected one or the other"
             )
         if self.reward is None:
             require_roles_for(RuleChoice(self._rule, REASON), self.demonstrations)

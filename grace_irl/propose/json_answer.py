@@ -38,7 +38,7 @@ def read_object(text: str) -> JsonAnswer | None:
     """Find the JSON object with code in an answer, even inside fences or other text; None if there is none."""
     whole = _carrying(objects(text, strict=True))
     # Some answers have raw line breaks in the code, which is invalid JSON. In such code an escaped `\n` belongs to a
-    # string of the program and must stay. `_broken` keeps it. The lenient `objects` would decode it, so `objects` is last.
+    # string of the program and must stay. `_broken` keeps it, and the lenient `objects`, which is tried last, does not.
     return whole or _broken(text) or _carrying(objects(text))
 
 

@@ -158,7 +158,7 @@ class GridView:
         return cut("\n".join(lines), tokens)
 
     def words(self, tokens: int) -> str:
-        """See `View`. If all states of any one trajectory are positive, no step leads to its goal, and the result is ""."""
+        """See `View`. The text is "" if all states of any one trajectory are positive: no step leads to its goal."""
         return (
             ""
             if any(item.positive.all() and len(item.positive) > 1 for item in self._items)
@@ -213,7 +213,7 @@ class GridView:
     def _moves(
         self, before: NDArray[Any], after: NDArray[Any], cells: Sequence[Place]
     ) -> tuple[list[tuple[Place, Place]], list[Place]]:
-        """Find pairs of cells of which one had a code, the other one had the background, and both swapped their contents.
+        """Find pairs of cells that swapped contents: one had a code, and the other one the background.
 
         Return the pairs and the cells without a partner.
         """

@@ -1,4 +1,4 @@
-"""A walk through readings, which are interpretations of the instructions: it changes one part of a reading at a time."""
+"""A walk through readings (interpretations of the instructions), which changes one part of a reading at a time."""
 
 from __future__ import annotations
 
