@@ -19,7 +19,7 @@ from grace_irl.programs.program import Program
 from grace_irl.runs.config import resolve
 from grace_irl.search.evolution import ATTEMPTS, Evolution, EvolutionSettings
 from grace_irl.search.protocol import Fate, Request, Result, Wait
-from grace_irl.search.ranks import Scored, ranked, winner
+from grace_irl.search.ranks import Scored, ranked, rivals, winner, winners
 
 SMALL = EvolutionSettings(population=4, elite=1, generations=3)
 
@@ -328,3 +328,17 @@ def test_what_is_better_than_an_elite_and_has_no_place_is_told_so() -> None:
     dropped = [fate.reason for fate in fates if fate.verdict == "dropped"]
     assert dropped
     assert all("above the last kept, which is an elite" in reason for reason in dropped)
+
+
+def test_rivals_are_those_that_only_size_tells_apart() -> None:
+    order = winners(
+        [
+            scored("small", -1e-12, size=5, separated=True),
+            scored("large", -1e-12, size=50, separated=True),
+            scored("rare", -1e-12, size=1, separated=True, prior=-3.0),
+            scored("worse", -0.3, size=1),
+        ]
+    )
+    assert [each.program.id for each in rivals(order)] == ["small", "large"]
+    alone = [scored("a", -0.1), scored("b", -0.2)]
+    assert [each.program.id for each in rivals(alone)] == ["a"]
