@@ -308,7 +308,7 @@ def _before(goals: Sequence[Mask], held: int) -> Mask:
     found = []
     for each in goals:
         wide = each.copy()
-        for back in range(1, held):
+        for back in range(1, min(held, len(each))):
             wide[: len(each) - back] |= each[back:]
         found.append(wide)
     return np.concatenate(found)

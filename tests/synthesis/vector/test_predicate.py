@@ -113,6 +113,17 @@ def test_a_goal_that_must_hold_for_some_states() -> None:
     assert 0.4 <= first.limits[0].limit <= 1.0
 
 
+def test_episodes_may_be_shorter_than_a_predicate_is_held() -> None:
+    values = [np.linspace(1.0, 0.0, 12)[:, None] for _ in range(4)]
+    goals = [np.arange(12) == 11 for _ in values]
+    short = [np.full((length, 1), 0.05) for length in (1, 2, 3)]
+    data = Evidence((*values, *short), (*goals, *(np.zeros(len(each), dtype=bool) for each in short)))
+    found = found_in([Quantity("number", (0,))], data, np.zeros(1), 5)
+    assert found
+    for predicate in found:
+        assert [len(predicate.rewards(each)) for each in short] == [1, 2, 3]
+
+
 def test_a_limit_is_round_within_the_gap_between_goals_and_others() -> None:
     values = [np.linspace(1.0, end, 30)[:, None] for end in (0.031, 0.047, 0.012, 0.045)]
     goals = [np.arange(30) == 29 for _ in values]
