@@ -251,8 +251,9 @@ used, which distinguish positive states best from all states."""
 MAX_WATCHED = 16
 """Maximum number of features in the term "outside", also selected by effect size."""
 MAX_STATES = 20_000
-"""Maximum number of states of each class, positive and negative, in the fit. If a class has more, an evenly spaced
-sample of its states is used."""
+"""Maximum number of states of each class, positive and negative, in the fit."""
+FOLD_STATES = 4_000
+"""The same for the searches of folds."""
 
 
 NEARLY = 0.95
@@ -311,6 +312,7 @@ class SumSearch:
         expert: whether each episode is an expert's.
         conditions: see `AdditiveSketcher`.
         forms: what each number is (`Numbers.forms`).
+        most: maximum number of states of each class; of more, an evenly spaced sample is used.
     """
 
     def __init__(
@@ -321,9 +323,11 @@ class SumSearch:
         *,
         conditions: bool,
         forms: Sequence[str],
+        most: int,
     ) -> None:
         labels = np.concatenate(positive)
-        kept = np.sort(np.concatenate([_spread(np.flatnonzero(labels)), _spread(np.flatnonzero(~labels))]))
+        sides = (np.flatnonzero(labels), np.flatnonzero(~labels))
+        kept = np.sort(np.concatenate([_spread(side, most) for side in sides]))
         values, fixed = _rows(episodes, kept), None
         if conditions:
             fixed = fixed_fields(episodes, expert)
@@ -381,17 +385,18 @@ class AdditiveSketcher:
         self._episodes = [numbers.values(item.trajectory.states) for item in items]
         self._positive = [np.asarray(item.positive, dtype=np.bool_) for item in items]
         self._expert = [item.demonstration.role == "expert" for item in items]
-        self._search = self._of(range(len(items)))
+        self._search = self._of(range(len(items)), MAX_STATES)
         self._table = self._search.table
         self._path = self._search.path()
 
-    def _of(self, inside: Sequence[int]) -> SumSearch:
+    def _of(self, inside: Sequence[int], most: int) -> SumSearch:
         return SumSearch(
             [self._episodes[i] for i in inside],
             [self._positive[i] for i in inside],
             [self._expert[i] for i in inside],
             conditions=self._conditions,
             forms=self.numbers.forms,
+            most=most,
         )
 
     @cached_property
@@ -402,7 +407,7 @@ class AdditiveSketcher:
 
     def of_sizes(self, inside: Sequence[int]) -> dict[int, Rewards]:
         """The rewards of the best program of each size, searched on the episodes with these indices."""
-        search = self._of(inside)
+        search = self._of(inside, FOLD_STATES)
         sums = {len(chosen): search.table.reward(chosen) for chosen in search.path()}
         return {size: partial(self._rewards, reward) for size, reward in sums.items()}
 
@@ -502,11 +507,11 @@ class AdditiveSketcher:
         return found
 
 
-def _spread(indices: NDArray[np.int64]) -> NDArray[np.int64]:
-    """At most `MAX_STATES` of the indices, evenly spaced."""
-    if len(indices) <= MAX_STATES:
+def _spread(indices: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """At most `most` of the indices, evenly spaced."""
+    if len(indices) <= most:
         return indices
-    return indices[np.linspace(0, len(indices) - 1, MAX_STATES).astype(np.int64)]
+    return indices[np.linspace(0, len(indices) - 1, most).astype(np.int64)]
 
 
 def _rows(parts: Sequence[NDArray[np.float64]], kept: NDArray[np.int64]) -> NDArray[np.float64]:

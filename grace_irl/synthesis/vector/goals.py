@@ -17,7 +17,7 @@ from grace_irl.synthesis.vector.additive import AdditiveSketcher
 from grace_irl.synthesis.vector.folds import Rewards, Rung, assign, barred, judged, ladder
 from grace_irl.synthesis.vector.numbers import WIDTH, PlainNumbers
 from grace_irl.synthesis.vector.predicate import WRONG, Evidence, Limit, Predicate, found_in
-from grace_irl.synthesis.vector.quantities import Measures, Quantity, helpers, quantities
+from grace_irl.synthesis.vector.quantities import Measures, Quantity, distinct, helpers, quantities
 from grace_irl.text import quoted
 
 Floats = NDArray[np.float64]
@@ -25,6 +25,8 @@ Mask = NDArray[np.bool_]
 
 LISTED = 24
 """Number of the best predicates that are proposed."""
+MOST_STATES = 10_000
+"""Maximum number of states that are searched, beside goals. Of more, each episode gives evenly spaced ones."""
 FOLDED = 6
 """Number of the best predicates that a fold keeps."""
 ENOUGH = 0.99
@@ -89,11 +91,22 @@ class Found:
         if not len(ends):
             return cls([], [], [], [])
         chosen = quantities(numbers, episodes, ends)
-        values = [np.stack([one.value(each) for one in chosen], axis=1) for each in episodes]
-        evidence = Evidence(tuple(values), tuple(goals))
+        rows = [_kept(mask, sum(map(len, goals))) for mask in goals]
+        values = [
+            np.stack([one.value(each)[kept] for one in chosen], axis=1)
+            for each, kept in zip(episodes, rows, strict=True)
+        ]
+        thinned = tuple(mask[kept] for mask, kept in zip(goals, rows, strict=True))
+        evidence = Evidence(tuple(values), thinned, whole=sum(map(len, thinned)) == sum(map(len, goals)))
         nats = np.array([one.nats(numbers) for one in chosen])
         found = found_in(chosen, evidence, np.where(fixed_fields(values, expert), np.inf, nats), kept)
         return cls(chosen, values, list(found), list(found.values()))
+
+
+def _kept(goals: Mask, total: int) -> NDArray[np.int64]:
+    """The states of an episode that are searched: goals, and evenly spaced ones of episodes with `total` states."""
+    stride = -(-total // MOST_STATES)
+    return np.flatnonzero(goals | (np.arange(len(goals)) % stride == 0))
 
 
 class GoalSketcher:
@@ -268,4 +281,4 @@ def measures(numbers: PlainNumbers, episodes: Sequence[Floats], positive: Sequen
         for one in chosen
         if one.form in IN_SUMS and one not in single and not (one.form in ("norm", "distance") and len(one.first) == 1)
     ]
-    return Measures(numbers, (*single, *others))
+    return Measures(numbers, tuple(distinct((*single, *others), np.concatenate(episodes))))

@@ -345,7 +345,12 @@ def fields_table(entries: Sequence[tuple[str, str, str]], helper: str) -> str:
         entries: name, Python for the value, and text with mean, spread and range of each number.
         helper: definitions before FIELDS that the functions use.
     """
-    rows = (broken(f"    {quoted(name)}: (lambda state: {value},", f"{measure}),") for name, value, measure in entries)
+    rows = []
+    for name, value, measure in entries:
+        lines = broken(f"    {quoted(name)}: (lambda state: {value},", f"{measure}),")
+        if len(lines[0]) >= WIDTH:
+            lines = [f"    {quoted(name)}: (", f"        lambda state: {value},", f"        {measure}),"]
+        rows.append(lines)
     about = "# the numbers that count: how to find one, and the expert's mean, deviation and range"
     return "\n".join([f"{helper}FIELDS = {{  {about}", *(line for row in rows for line in row), "}"])
 

@@ -81,10 +81,12 @@ class Evidence:
     Attributes:
         values: the values `(T+1, q)` of each episode.
         goals: for each episode, whether each of its states is a goal.
+        whole: whether all states of the episodes are here, and not only some of them.
     """
 
     values: tuple[Floats, ...]
     goals: tuple[Mask, ...]
+    whole: bool = True
 
     @property
     def rows(self) -> Floats:
@@ -279,7 +281,7 @@ class PredicateSearch:
             # Without a state in the gap nobody knows where the limit is. A new goal may lie beyond those of training.
             spread = 2 * float(np.ptp(values[self._fulfilled])) * min(1.0, ENOUGH / self._positive.sum())
             gap = min(gap, spread) if spread > 0 else min(gap, limit.scale) / 2
-            moved = roundest(tight + 0.05 * gap, tight + 0.95 * gap) * limit.sign
+            moved = roundest(tight + 1e-3 * gap, tight + (1 - 1e-3) * gap) * limit.sign
             changed = list(whole[-1].limits)
             changed[i] = replace(limit, limit=moved)
             whole.append(replace(whole[-1], limits=tuple(changed)))
@@ -289,12 +291,13 @@ class PredicateSearch:
 def found_in(quantities: Sequence[Quantity], evidence: Evidence, nats: Floats, kept: int) -> dict[Predicate, float]:
     """The `kept` best predicates with round limits, and the best of each number of limits, with their costs in nats.
 
-    If every predicate is wrong about an episode, some that must hold for several states are tried, too.
+    If every predicate is wrong about an episode, some that must hold for several states are tried, too, unless states
+    are missing.
     """
     search = PredicateSearch(quantities, evidence, nats)
     rounded = search.best(kept)
     first = next(iter(rounded), None)
-    if first is None or rounded[first] - search.description(first) >= WRONG:
+    if evidence.whole and (first is None or rounded[first] - search.description(first) >= WRONG):
         lengths = [int(np.argmax(goals)) + 1 for goals in evidence.goals if goals.any()]
         for held in range(2, min(MOST_HELD, *lengths) + 1):
             rounded |= PredicateSearch(quantities, evidence, nats, held).best(kept)
@@ -332,13 +335,13 @@ def _rises(lacking: Floats) -> Floats:
 
 
 def roundest(low: float, high: float) -> float:
-    """The number in [low, high] with the fewest significant digits; of several, the one nearest to the middle."""
+    """The number in [low, high] with the fewest digits; of several, a multiple of 5, or the one nearest to the middle."""
     if low <= 0 <= high:
         return 0.0
     middle = (low + high) / 2
     for exponent in range(math.floor(math.log10(max(abs(low), abs(high)))), -16, -1):
-        for steps in (1, 2, 5):  # multiples of 5, 2 and 1 units of this digit
-            unit = 10.0**exponent * {1: 5, 2: 2, 5: 1}[steps]
+        for steps in (5, 1):
+            unit = steps * 10.0**exponent
             nearest = round(middle / unit) * unit
             if low <= nearest <= high:
                 return float(f"{nearest:.12g}")

@@ -173,7 +173,8 @@ class Measures:
             return "\n".join([f"FIELDS = {{  {about}", *packed(entries, WIDTH), "}"])
         forms = {self.quantities[i].form for i in used}
         rows = [(self.names[i], self.quantities[i].python(self.numbers), measure) for i, measure in used.items()]
-        return fields_table(rows, helpers(forms))
+        head = helpers(forms)
+        return fields_table(rows, f"{head}\n" if head else "")
 
     def _indices(self, used: Iterable[int]) -> bool:
         """Whether the entries are indices of a vector: if the numbers are a vector's and no other quantity is used."""
@@ -219,12 +220,6 @@ def quantities(numbers: PlainNumbers, episodes: Sequence[Floats], goals: Floats)
     directions = _directions(numbers, rows, varied)
     found += [Quantity("angle", each) for each in directions]
     found += [Quantity("turn", *pair) for pair in _pairs(directions)]
-    ratios = _ratios(rows, goals if len(goals) >= FEWEST_GOALS else rows)
-    close = np.argwhere(np.triu(ratios <= NEARER, 1)).tolist()
-    found += [Quantity("difference", (i,), (j,)) for i, j in close]
-    found += [Quantity("distance", (i,), (j,)) for i, j in close]
-    for one, other in _windows(numbers, ratios):
-        found.append(Quantity("norm", one) if one == other else Quantity("distance", one, other))
     sizes: dict[int, list[tuple[int, ...]]] = {}
     for group in named:
         found.append(Quantity("norm", group))
@@ -232,9 +227,36 @@ def quantities(numbers: PlainNumbers, episodes: Sequence[Floats], goals: Floats)
     for alike in sizes.values():
         if len(alike) <= MOST_NAMED:
             found += [Quantity("distance", *pair) for pair in _pairs(alike)]
+    ratios = _ratios(rows, goals if len(goals) >= FEWEST_GOALS else rows)
+    close = np.argwhere(np.triu(ratios <= NEARER, 1)).tolist()
+    found += [Quantity("difference", (i,), (j,)) for i, j in close]
+    found += [Quantity("distance", (i,), (j,)) for i, j in close]
+    for one, other in _windows(numbers, ratios):
+        found.append(Quantity("norm", one) if one == other else Quantity("distance", one, other))
     found += [Quantity("change", (i,)) for i in varied]
     found += [Quantity("change", group) for group in named]
-    return list(dict.fromkeys(found))
+    return distinct(dict.fromkeys(found), rows)
+
+
+def distinct(listed: Iterable[Quantity], rows: Floats) -> list[Quantity]:
+    """The quantities without those that are equal to an earlier one in these rows `(N, n)`, up to sign and a constant.
+
+    Observations often repeat a place. Changes are kept, as rows of several episodes do not say them.
+    """
+    seen: set[bytes] = set()
+    kept = []
+    for quantity in listed:
+        if quantity.form == "change":
+            kept.append(quantity)
+            continue
+        values = quantity.value(rows)
+        values = values - values.mean()
+        size = np.abs(values).max(initial=0.0)
+        values = np.round(values * np.sign(values[np.argmax(np.abs(values))]) / (size or 1.0), 5) + 0.0
+        if size == 0.0 or values.tobytes() not in seen:
+            kept.append(quantity)
+        seen.add(values.tobytes())
+    return kept
 
 
 def _pairs(groups: Sequence[tuple[int, ...]]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
