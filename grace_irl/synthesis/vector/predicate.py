@@ -335,7 +335,7 @@ def _rises(lacking: Floats) -> Floats:
 
 
 def roundest(low: float, high: float) -> float:
-    """The number in [low, high] with the fewest digits; of several, a multiple of 5, or the one nearest to the middle."""
+    """The number in [low, high] with the fewest digits: a multiple of 5, or else the one nearest to the middle."""
     if low <= 0 <= high:
         return 0.0
     middle = (low + high) / 2
