@@ -27,8 +27,8 @@ def description_length(tree: ast.Module) -> int:
     """The size of a program in bits.
 
     A name costs the bits of choosing it among the program's names. A number costs its digits, and a text its length;
-    the same text again costs as much as a name. The definitions of `Reward` that its `reward_fn` does not reach by name
-    are left out, and so are functions that nothing calls.
+    the same text again costs as much as a name. Functions that `reward_fn`
+    does not reach by name are left out.
     """
     nodes = [node for part in _reached(tree) for node in _walked(part)]
     names = {name for node in nodes for name in _names(node)}
@@ -76,13 +76,24 @@ def _reached(tree: ast.Module) -> list[ast.AST]:
             defined.setdefault(node.name, []).append(node)
         else:
             parts.append(node)
-    wanted, found = ["__init__", "reward_fn"], list(parts)
-    wanted += [name for part in parts for node in _walked(part) for name in _names(node)]
+    found = list(parts)
+    wanted = [
+        "reward_fn",
+        *(name for name in defined if name.startswith("__")),
+    ]  # operators call methods such as __sub__
+    wanted += [name for part in parts for node in _walked(part) for name in _called(node)]
     while wanted:
         for part in defined.pop(wanted.pop(), []):
             found.append(part)
-            wanted += [name for node in _walked(part) for name in _names(node)]
+            wanted += [name for node in _walked(part) for name in _called(node)]
     return found
+
+
+def _called(node: ast.AST) -> tuple[str, ...]:
+    """Names by which a node may reach a definition: names, and texts, which `getattr` looks up."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return (node.value,)
+    return _names(node)
 
 
 def _walked(root: ast.AST) -> Iterator[ast.AST]:

@@ -57,9 +57,9 @@ def keep_sizes(store: Store, proposer: object) -> None:
 def front_of(store: Store, records: Mapping[str, Record] | None = None) -> tuple[FrontRow, ...]:
     """The front of a run, smallest program first.
 
-    If folds chose the size, there is a row for each size: its best program that was searched on all training episodes.
-    The row of the chosen size has the run's best program. Without folds, a program is on the front if no smaller one
-    has its score.
+    If folds chose the size, there is a row for each size: its first program that was searched on all training episodes.
+    If the run's best program is another one, which a later variation found, it has a row of its own without figures of
+    folds. Without folds, a program is on the front if no smaller one has its score.
 
     Raises:
         InputError: damaged figures.
@@ -69,12 +69,10 @@ def front_of(store: Store, records: Mapping[str, Record] | None = None) -> tuple
     valid = {name: record for name, record in known.items() if record.evaluation.valid and record.evaluation.complete}
     if not sizes:
         return tuple(_row(record, None, best) for record in _pareto(list(valid.values()), best))
-    rows = []
-    for each in sizes:
-        name = best if each.chosen and best in valid else each.program
-        if name in valid:
-            rows.append(_row(valid[name], each, best))
-    return tuple(rows)
+    rows = [_row(valid[each.program], each, best) for each in sizes if each.program in valid]
+    if best in valid and not any(row.best for row in rows):
+        rows.append(_row(valid[best], None, best))
+    return tuple(sorted(rows, key=lambda row: row.size))
 
 
 def stored_sizes(store: Store) -> tuple[SizeFigures, ...] | None:

@@ -129,9 +129,12 @@ class Synthesiser:
         with self._lock:
             if "_sketcher" not in self.__dict__ or not isinstance(self._sketcher, (AdditiveSketcher, GoalSketcher)):
                 return None
+            sizes = self._sketcher.sizes()
+            if sizes is None:
+                return None
             return tuple(
                 SizeFigures(words, _id(self._sketcher.source(sketch)), rung.auc, rung.worse, rung.error, chosen)
-                for words, sketch, rung, chosen in self._sketcher.sizes()
+                for words, sketch, rung, chosen in sizes
             )
 
     @cached_property
@@ -221,7 +224,9 @@ def _numbers(problem: Problem, numbers: PlainNumbers) -> Sketcher:
     if problem.rule != "all":
         return GoalSketcher(problem.train, numbers)
     episodes = [numbers.values(item.trajectory.states) for item in problem.train]
-    return AdditiveSketcher(problem.train, measures(numbers, episodes, [item.positive for item in problem.train]))
+    positive = [item.positive for item in problem.train]
+    expert = [item.demonstration.role == "expert" for item in problem.train]
+    return AdditiveSketcher(problem.train, measures(numbers, episodes, positive, expert))
 
 
 def _grids(problem: Problem, seed: int) -> Sketcher:

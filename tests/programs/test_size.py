@@ -65,6 +65,18 @@ def test_a_function_that_the_reward_calls_counts() -> None:
     assert size(called) > of("near(state)") + 20
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        "class V:\n    def __init__(self, x): self.x = x\n    def __sub__(self, other): return {}\n",
+        "class V(list):\n    def other(self): return {}\nname = getattr(V(), 'other')\n",
+    ],
+)
+def test_what_operators_and_getattr_reach_counts(more: str) -> None:
+    plain = PLAIN.format(expression="V(state) - 1")
+    assert size(plain + more.format("self.x * 1.2345 + 6.789")) > size(plain + more.format("0")) + 20
+
+
 def test_names_count_by_their_number_and_not_by_their_letters() -> None:
     assert size("x = 1\ny = x") == size("a_very_long_name_indeed = 1\nanother_one = a_very_long_name_indeed")
 

@@ -483,11 +483,16 @@ class AdditiveSketcher:
         names = [self._table.terms[i].name(self.numbers.names) for i in self._indices(sketch)]
         return "Expert states differ from the others in " + ", ".join(names) + "."
 
-    def sizes(self) -> list[tuple[str, str, Rung, bool]]:
-        """The number of terms in words, the sketch, the figures of folds, and whether it is chosen, for each number."""
+    def sizes(self) -> list[tuple[str, str, Rung, bool]] | None:
+        """The number of terms in words, the sketch, the figures of folds, and whether it is chosen, for each number.
+
+        None if folds have nothing to judge; [] with too few episodes for folds.
+        """
+        if assign(self._expert) is not None and not self.rungs:
+            return None
         sketches = {len(chosen): json.dumps(chosen) for chosen in self._path}
         return [
-            (f"{rung.size} terms", sketches[rung.size], rung, rung.size == self.size)
+            (f"{rung.size} term{'s' if rung.size > 1 else ''}", sketches[rung.size], rung, rung.size == self.size)
             for rung in self.rungs
             if rung.size in sketches
         ]

@@ -10,14 +10,14 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.demos.fields import fixed_fields
+from grace_irl.demos.fields import fixed_fields, source_fields
 from grace_irl.demos.labels import Labelled
 from grace_irl.propose.templates import written
 from grace_irl.synthesis.vector.additive import AdditiveSketcher
 from grace_irl.synthesis.vector.folds import Rewards, Rung, assign, barred, judged, ladder
 from grace_irl.synthesis.vector.numbers import WIDTH, PlainNumbers
 from grace_irl.synthesis.vector.predicate import WRONG, Evidence, Limit, Predicate, found_in
-from grace_irl.synthesis.vector.quantities import Measures, Quantity, distinct, helpers, quantities
+from grace_irl.synthesis.vector.quantities import Measures, Quantity, distinct, helpers, quantities, unique
 from grace_irl.text import quoted
 
 Floats = NDArray[np.float64]
@@ -37,32 +37,27 @@ SURELY = 2.0
 
 def write_predicate(predicate: Predicate, chosen: Sequence[Quantity], numbers: PlainNumbers) -> str:
     """Write the program of a predicate whose limits are on these quantities."""
-    rows = []
-    for limit in predicate.limits:
+    changes = list(dict.fromkeys(q for limit in predicate.limits if (q := chosen[limit.quantity]).form == "change"))
+    rows, labels = (
+        [],
+        unique([f"{chosen[each.quantity].name(numbers)} {each.side} {each.limit:.12g}" for each in predicate.limits]),
+    )
+    for limit, label in zip(predicate.limits, labels, strict=True):
         quantity = chosen[limit.quantity]
-        key = quoted(quantity.name(numbers))
-        value = (
-            quantity.python(numbers).removeprefix("float(").removesuffix(")")
-            if quantity.form == "number"
-            else quantity.python(numbers)
-        )
-        if quantity.form == "change":
-            value = f"self.change({key}, {numbers.lookup(quantity.first)})"
+        value = f"change_{changes.index(quantity)}" if quantity in changes else quantity.python(numbers)
         shown = f"{limit.limit:.12g}"
         lacks = f"{value} - {shown}" if limit.side == "<=" else f"{shown} - {_bracketed(value, quantity)}"
-        label = quoted(f"{quantity.name(numbers)} {limit.side} {shown}")
-        row = f"            {label}: max(0.0, {lacks}) / {limit.scale:.3g},"
+        row = f"            {quoted(label)}: max({lacks}, 0.0) / {limit.scale:.3g},"
         if len(row) > WIDTH:
-            row = f"            {label}:\n                max(0.0, {lacks}) / {limit.scale:.3g},"
+            row = f"            {quoted(label)}:\n                max({lacks}, 0.0) / {limit.scale:.3g},"
         rows.append(row)
-    forms = {chosen[limit.quantity].form for limit in predicate.limits}
-    changes = "change" in forms
-    head = helpers(forms)
+    measured = [f"        change_{i} = self.change({i}, {numbers.lookup(q.first)})" for i, q in enumerate(changes)]
+    head = helpers({chosen[limit.quantity].form for limit in predicate.limits})
     values = {
         "limits": predicate.limits,
         "held": predicate.held,
         "rows": "\n".join(rows),
-        "changes": changes,
+        "changes": "\n".join(measured),
         "helpers": head or ("import numpy as np\n\n" if changes else ""),
     }
     return written("grace_irl.synthesis", "predicate.py.j2", values)
@@ -90,7 +85,9 @@ class Found:
         ends = np.concatenate([each[mask] for each, mask in zip(episodes, goals, strict=True)])
         if not len(ends):
             return cls([], [], [], [])
-        chosen = quantities(numbers, episodes, ends)
+        chosen = quantities(numbers, episodes, ends, source_fields(episodes, expert))
+        if not chosen:
+            return cls([], [], [], [])
         rows = [_kept(mask, sum(map(len, goals))) for mask in goals]
         values = [
             np.stack([one.value(each)[kept] for one in chosen], axis=1)
@@ -131,7 +128,7 @@ class GoalSketcher:
 
     @cached_property
     def _sums(self) -> AdditiveSketcher:
-        return AdditiveSketcher(self._items, measures(self._numbers, self._episodes, self._goals))
+        return AdditiveSketcher(self._items, measures(self._numbers, self._episodes, self._goals, self._expert))
 
     @cached_property
     def rungs(self) -> list[Rung]:
@@ -172,6 +169,7 @@ class GoalSketcher:
         if own.mean() >= ENOUGH:
             return True
         sums = judged(self._folds, self._goals, self._sums.of_sizes)
+        self._sums.rungs = ladder(sums)
         first = next(rung for rung in ladder({0: own, **sums}) if rung.size == 0)
         return first.worse <= SURELY * first.error
 
@@ -217,10 +215,12 @@ class GoalSketcher:
         held = f" for {predicate.held} states" if predicate.held > 1 else ""
         return f"In goal states {' and '.join(limits)}{held}."
 
-    def sizes(self) -> list[tuple[str, str, Rung, bool]]:
+    def sizes(self) -> list[tuple[str, str, Rung, bool]] | None:
         """See `AdditiveSketcher.sizes`. The sizes of predicates are their numbers of conditions."""
         if not self.suffices:
             return self._sums.sizes()
+        if self._folds is not None and not self.rungs:
+            return None
         best = self._smallest
         chosen = len(self._found.predicates[0].limits)
         return [
@@ -268,13 +268,15 @@ IN_SUMS = ("number", "difference", "distance", "norm", "angle", "turn")
 """Forms of quantities that terms of sums read. What changes between states would need a memory."""
 
 
-def measures(numbers: PlainNumbers, episodes: Sequence[Floats], positive: Sequence[Mask]) -> Measures:
+def measures(
+    numbers: PlainNumbers, episodes: Sequence[Floats], positive: Sequence[Mask], expert: Sequence[bool]
+) -> Measures:
     """The quantities that terms of sums read. `episodes` are plain numbers `(T+1, n)`.
 
     If all states of experts are positive, the last of each episode is taken for a goal.
     """
     ends = [each[mask][-1:] if mask.all() else each[mask] for each, mask in zip(episodes, positive, strict=True)]
-    chosen = quantities(numbers, episodes, np.concatenate(ends))
+    chosen = quantities(numbers, episodes, np.concatenate(ends), source_fields(episodes, expert))
     single = [Quantity("number", (i,)) for i in range(len(numbers.names))]
     others = [
         one

@@ -166,7 +166,7 @@ class VectorNumbers:
         if len(indices) == 1:
             return self.names[indices[0]]
         stem = next((stem for stem, group in self._stems.items() if group == indices), None)
-        return stem or ", ".join(self.names[i] for i in indices)
+        return stem if stem and stem not in self.names else ", ".join(self.names[i] for i in indices)
 
     def lookup(self, indices: tuple[int, ...]) -> str:
         return f"state[{_indexed(indices)}]"
@@ -256,10 +256,12 @@ class RecordNumbers:
     Attributes:
         sources: for each number, the name of its part and its index there.
         places: for each one-dimensional part of real numbers, its name and the indices of its numbers.
+        whole: names of the parts that programs get as whole numbers, whose differences and squares may overflow.
     """
 
     sources: tuple[tuple[str, tuple[int, ...]], ...]
     places: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    whole: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, states: RecordStates) -> RecordNumbers:
@@ -271,7 +273,9 @@ class RecordNumbers:
         for i, (name, index) in enumerate(sources):
             if len(index) == 1 and np.issubdtype(RECORD.handed(small[name]), np.floating):
                 vectors.setdefault(name, []).append(i)
-        return cls(tuple(sources), tuple((name, tuple(group)) for name, group in vectors.items() if len(group) > 1))
+        groups = tuple((name, tuple(group)) for name, group in vectors.items() if len(group) > 1)
+        whole = frozenset(name for name, part in small.items() if not np.issubdtype(RECORD.handed(part), np.floating))
+        return cls(tuple(sources), groups, whole)
 
     @staticmethod
     def left_out(states: RecordStates) -> tuple[str, ...]:
@@ -293,8 +297,9 @@ class RecordNumbers:
         return np.stack(columns, axis=1) if columns else np.zeros((len(states), 0))
 
     def part(self, index: int) -> str:
-        """See `PlainNumbers`."""
-        return self.sources[index][0]
+        """See `PlainNumbers`. A row of a matrix is a part."""
+        name, place = self.sources[index]
+        return spelled(name, place[:-1]) if len(place) > 1 else name
 
     @cached_property
     def _groups(self) -> dict[str, tuple[int, ...]]:
@@ -310,22 +315,30 @@ class RecordNumbers:
         if len(indices) == 1:
             return self.names[indices[0]]
         whole = next((name for name, group in self._groups.items() if group == indices), None)
-        if whole is not None or len({self.part(i) for i in indices}) > 1:
-            return whole or ", ".join(self.names[i] for i in indices)
-        return f"{self.part(indices[0])}[{_indexed([self.sources[i][1][-1] for i in indices])}]"
+        if whole is not None and whole not in self.names:
+            return whole
+        (name, place), *_ = ends = [self.sources[i] for i in indices]
+        if not place or any(part != name or other[:-1] != place[:-1] for part, other in ends):
+            return ", ".join(self.names[i] for i in indices)
+        return f"{name}[{self._row(indices)}]"
 
     def lookup(self, indices: tuple[int, ...]) -> str:
-        """See `PlainNumbers`."""
-        name = self.part(indices[0])
+        """See `PlainNumbers`. Whole numbers become floats."""
+        (name, place), *_ = ends = [self.sources[i] for i in indices]
+        found = f"state[{quoted(name)}]"
         if len(indices) == 1:
-            place = self.sources[indices[0]][1]
-            return f"state[{quoted(name)}]" + (f"[{', '.join(map(str, place))}]" if place else "")
-        if (name, indices) in self.places:
-            return f"state[{quoted(name)}]"
-        ends = [self.sources[i] for i in indices]
-        if any(part != name or len(place) != 1 for part, place in ends):
+            found += f"[{', '.join(map(str, place))}]" if place else ""
+            return f"float({found})" if name in self.whole else found
+        if any(part != name or not other or other[:-1] != place[:-1] for part, other in ends):
             return f"np.array([{', '.join(self.lookup((i,)) for i in indices)}])"
-        return f"state[{quoted(name)}][{_indexed([place[0] for _, place in ends])}]"
+        if (name, indices) not in self.places:
+            found += f"[{self._row(indices)}]"
+        return f"{found}.astype(float)" if name in self.whole else found
+
+    def _row(self, indices: tuple[int, ...]) -> str:
+        """Python for the index of several numbers in one row of a part."""
+        places = [self.sources[i][1] for i in indices]
+        return ", ".join([*map(str, places[0][:-1]), _indexed([place[-1] for place in places])])
 
 
 def _indexed(indices: Sequence[int]) -> str:

@@ -113,6 +113,8 @@ NUMBER = 3.0
 """Nats of the number in a limit."""
 HELD = 8.0
 """Nats of a condition that must hold for several states."""
+SAME = 1e-4
+"""Range of goals, in scales, below which they count as equal."""
 ENOUGH = 8
 """Number of goals of which the range says how far new goals may lie beyond. Of more, it says a smaller part."""
 BEAM = 30
@@ -280,8 +282,8 @@ class PredicateSearch:
             gap = float(beyond.min()) - tight if len(beyond) else limit.scale / 2
             # Without a state in the gap nobody knows where the limit is. A new goal may lie beyond those of training.
             spread = 2 * float(np.ptp(values[self._fulfilled])) * min(1.0, ENOUGH / self._positive.sum())
-            gap = min(gap, spread) if spread > 0 else min(gap, limit.scale) / 2
-            moved = roundest(tight + 1e-3 * gap, tight + (1 - 1e-3) * gap) * limit.sign
+            gap = min(gap, spread) if spread > SAME * limit.scale else min(gap, limit.scale) / 2
+            moved = roundest(tight + 1e-3 * gap, tight + (1 - 1e-3) * gap) * limit.sign + 0.0
             changed = list(whole[-1].limits)
             changed[i] = replace(limit, limit=moved)
             whole.append(replace(whole[-1], limits=tuple(changed)))

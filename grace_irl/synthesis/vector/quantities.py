@@ -151,7 +151,7 @@ class Measures:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        return tuple(quantity.name(self.numbers) for quantity in self.quantities)
+        return tuple(unique([quantity.name(self.numbers) for quantity in self.quantities]))
 
     @property
     def forms(self) -> tuple[str, ...]:
@@ -181,6 +181,17 @@ class Measures:
         return self.numbers.lookup((0,)) == "state[0]" and all(self.quantities[i].form == "number" for i in used)
 
 
+def unique(names: Sequence[str]) -> list[str]:
+    """The names, with a number behind each that is there before."""
+    found: list[str] = []
+    for name in names:
+        count = 1
+        while (shown := name if count == 1 else f"{name} ({count})") in found:
+            count += 1
+        found.append(shown)
+    return found
+
+
 def helpers(forms: Collection[Form]) -> str:
     """Python for the functions that quantities of these forms call; "" if they call none."""
     called = [FUNCTIONS[form] for form in FUNCTIONS if form in forms]
@@ -189,6 +200,8 @@ def helpers(forms: Collection[Form]) -> str:
 
 MOST_GROUP = 3
 """Maximum number of axes of a place or direction that is found without names."""
+MOST_PAIRS = 60
+"""Maximum number of pairs of numbers that are taken for axes of places without names: those that converge most."""
 MOST_NAMED = 10
 """Maximum number of groups of one size between which all distances are quantities."""
 NEARER = 0.4
@@ -201,7 +214,9 @@ UNIT = 0.02
 """Maximum deviation of cosine² + sine² from 1."""
 
 
-def quantities(numbers: PlainNumbers, episodes: Sequence[Floats], goals: Floats) -> list[Quantity]:
+def quantities(
+    numbers: PlainNumbers, episodes: Sequence[Floats], goals: Floats, left_out: NDArray[np.bool_]
+) -> list[Quantity]:
     """List the quantities that may say whether a goal is reached, simple ones first.
 
     Groups of numbers are places, speeds or directions. They are parts of a record, fields whose names differ only in
@@ -211,6 +226,7 @@ def quantities(numbers: PlainNumbers, episodes: Sequence[Floats], goals: Floats)
         numbers: the plain numbers of states.
         episodes: the numbers `(T+1, n)` of each episode.
         goals: the numbers `(G, n)` of the goal states. For experts whose states all count alike, their last states.
+        left_out: `(n,)` whether each number is left out of all quantities.
     """
     rows = np.concatenate(episodes)
     varied = [i for i in range(rows.shape[1]) if np.ptp(rows[:, i]) > 0]
@@ -228,14 +244,16 @@ def quantities(numbers: PlainNumbers, episodes: Sequence[Floats], goals: Floats)
         if len(alike) <= MOST_NAMED:
             found += [Quantity("distance", *pair) for pair in _pairs(alike)]
     ratios = _ratios(rows, goals if len(goals) >= FEWEST_GOALS else rows)
-    close = np.argwhere(np.triu(ratios <= NEARER, 1)).tolist()
+    ratios[left_out] = ratios[:, left_out] = np.inf
+    close = [(i, j) for i, j in _closest(ratios) if i != j]
     found += [Quantity("difference", (i,), (j,)) for i, j in close]
     found += [Quantity("distance", (i,), (j,)) for i, j in close]
     for one, other in _windows(numbers, ratios):
         found.append(Quantity("norm", one) if one == other else Quantity("distance", one, other))
     found += [Quantity("change", (i,)) for i in varied]
     found += [Quantity("change", group) for group in named]
-    return distinct(dict.fromkeys(found), rows)
+    read = (one for one in dict.fromkeys(found) if not left_out[[*one.first, *one.second]].any())
+    return distinct(read, rows)
 
 
 def distinct(listed: Iterable[Quantity], rows: Floats) -> list[Quantity]:
@@ -275,6 +293,12 @@ def _directions(numbers: PlainNumbers, rows: Floats, varied: Sequence[int]) -> l
     return found
 
 
+def _closest(ratios: Floats) -> list[tuple[int, int]]:
+    """The pairs with the lowest ratios of those that converge, at most `MOST_PAIRS`, in ascending order of indices."""
+    pairs = [(int(i), int(j)) for i, j in np.argwhere((ratios <= NEARER) & (np.triu(np.ones_like(ratios)) > 0))]
+    return sorted(sorted(pairs, key=lambda pair: (ratios[pair], pair))[:MOST_PAIRS])
+
+
 def _ratios(numbers: Floats, goals: Floats) -> Floats:
     """`(n, n)`: the root mean square of each difference in goal states, as a part of that in all states."""
     anywhere = _root_mean_square(numbers)
@@ -297,7 +321,7 @@ def _windows(numbers: PlainNumbers, ratios: Floats) -> list[tuple[tuple[int, ...
     A run beside itself stands for its own length: its numbers are near 0 in goal states.
     """
     found = []
-    for i, j in zip(*np.nonzero(np.triu(ratios <= NEARER)), strict=True):
+    for i, j in _closest(ratios):
         for size in range(2, MOST_GROUP + 1):
             for start in range(-size + 1, 1):
                 one = tuple(range(int(i) + start, int(i) + start + size))

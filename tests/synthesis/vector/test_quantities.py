@@ -9,9 +9,10 @@ import pytest
 
 from grace_irl.states.record import RecordStates
 from grace_irl.synthesis.vector.numbers import RecordNumbers, VectorNumbers
-from grace_irl.synthesis.vector.quantities import FUNCTIONS, Form, Quantity, quantities
+from grace_irl.synthesis.vector.quantities import FUNCTIONS, Form, Quantity, distinct, quantities, unique
 
 NAMED = ("hand_x", "hand_y", "goal_x", "goal_y", "turn_cos", "turn_sin", "want_cos", "want_sin")
+NONE = np.zeros(8, dtype=bool)
 
 
 def plane(seed: int, count: int = 6, length: int = 12) -> list[np.ndarray]:
@@ -30,7 +31,9 @@ def plane(seed: int, count: int = 6, length: int = 12) -> list[np.ndarray]:
 def found(names: tuple[str, ...], seed: int = 0) -> dict[str, Quantity]:
     episodes = plane(seed)
     numbers = VectorNumbers(names)
-    return {each.name(numbers): each for each in quantities(numbers, episodes, np.stack([e[-1] for e in episodes]))}
+    return {
+        each.name(numbers): each for each in quantities(numbers, episodes, np.stack([e[-1] for e in episodes]), NONE)
+    }
 
 
 def test_names_make_groups() -> None:
@@ -51,7 +54,7 @@ def test_three_goals_make_no_group() -> None:
     """In few states any difference may be near 0."""
     episodes = plane(0, 3)
     numbers = VectorNumbers(tuple(f"x{i}" for i in range(8)))
-    listed = quantities(numbers, episodes, np.stack([e[-1] for e in episodes]))
+    listed = quantities(numbers, episodes, np.stack([e[-1] for e in episodes]), NONE)
     assert not [each for each in listed if each.form in ("distance", "difference")]
 
 
@@ -92,3 +95,61 @@ def test_numbers_of_several_parts_make_one_vector() -> None:
     assert numbers.groups() == [(0, 1), (2, 3)]
     assert numbers.group_name((0, 1)) == "hook"
     assert numbers.lookup((0, 1)) == 'np.array([state["hook/x"], state["hook/y"]])'
+
+
+def test_whole_numbers_are_measured_as_floats() -> None:
+    """Programs get uint8 and int64 as they are, whose differences and squares would overflow."""
+    at, goal = np.array([[20, 4], [3, 250]], np.uint8), np.array([[250, 4], [3, 3]], np.uint8)
+    far = np.array([10**10, 0], np.int64)
+    states = RecordStates({"at": at, "goal": goal, "level": np.array([20, 21], np.uint8), "time": far})
+    numbers = RecordNumbers.of(states)
+    places = {name: i for i, name in enumerate(numbers.names)}
+    one, other = (places["at[0]"], places["at[1]"]), (places["goal[0]"], places["goal[1]"])
+    listed = [
+        Quantity("distance", one, other),
+        Quantity("difference", one[:1], other[:1]),
+        Quantity("norm", (places["level"], places["time"])),
+    ]
+    space: dict[str, object] = {"np": np}
+    for source in FUNCTIONS.values():
+        exec(source, space)
+    for quantity in listed:
+        got = [float(eval(quantity.python(numbers), {**space, "state": state})) for state in states]
+        assert got == pytest.approx(quantity.value(numbers.values(states)).tolist())
+
+
+def test_rows_of_a_matrix_have_names_of_their_own() -> None:
+    states = RecordStates({"m": np.arange(12.0).reshape(2, 2, 3)})
+    numbers = RecordNumbers.of(states)
+    assert [numbers.group_name((0, 1, 2)), numbers.group_name((3, 4, 5))] == ["m[0, 0:3]", "m[1, 0:3]"]
+    assert [numbers.lookup((0, 1)), numbers.lookup((3, 5))] == ['state["m"][0, 0:2]', 'state["m"][1, [0, 2]]']
+    assert numbers.part(2) != numbers.part(3)
+
+
+def test_equal_names_are_told_apart() -> None:
+    assert unique(["a", "b", "a", "a", "a (2)"]) == ["a", "b", "a (2)", "a (3)", "a (2) (2)"]
+    names = VectorNumbers(("hand", "hand_x", "hand_y"))
+    assert names.group_name((1, 2)) != "hand"
+
+
+def test_equal_quantities_are_listed_once() -> None:
+    rows = np.random.default_rng(0).normal(size=(30, 2))
+    doubled = np.column_stack([rows, rows[:, 0] + 3.0, -rows[:, 1]])
+    listed = distinct([Quantity("number", (i,)) for i in range(4)], doubled)
+    assert [each.first for each in listed] == [(0,), (1,)]
+
+
+def test_numbers_that_are_left_out_are_in_no_quantity() -> None:
+    episodes = plane(0)
+    left_out = np.arange(8) == 2
+    listed = quantities(VectorNumbers(NAMED), episodes, np.stack([e[-1] for e in episodes]), left_out)
+    assert listed
+    assert not any(2 in (*each.first, *each.second) for each in listed)
+
+
+def test_many_numbers_that_come_to_rest_make_a_bounded_number_of_quantities() -> None:
+    rng = np.random.default_rng(0)
+    episodes = [rng.normal(size=(50, 100)) * np.linspace(1.0, 0.02, 50)[:, None] for _ in range(6)]
+    numbers = VectorNumbers(tuple(f"x{i}" for i in range(100)))
+    listed = quantities(numbers, episodes, np.stack([e[-1] for e in episodes]), np.zeros(100, dtype=bool))
+    assert len(listed) < 1_000
