@@ -19,7 +19,7 @@ KEY = "sizes"
 MOST_ROWS = 12
 TOO_FEW = (
     "fewer than six training episodes of a side: too few to choose a size by folds; the smallest program that "
-    "separates the training data is preferred, or else a small one that fits nearly as well as a large one"
+    "separates the training data is preferred, or else the largest one"
 )
 
 

@@ -256,9 +256,6 @@ FOLD_STATES = 4_000
 """The same for the searches of folds."""
 
 
-NEARLY = 0.95
-"""Share of the largest program's gain in likelihood that a smaller one must have, if too few episodes are there for
-folds."""
 EXCHANGED = 6
 """Maximum number of terms of a program whose terms are exchanged for better ones, one at a time."""
 
@@ -313,6 +310,7 @@ class SumSearch:
         conditions: see `AdditiveSketcher`.
         forms: what each number is (`Numbers.forms`).
         most: maximum number of states of each class; of more, an evenly spaced sample is used.
+        clustered: whether prices count how alike the states of an episode are. Few episodes do not say.
     """
 
     def __init__(
@@ -324,6 +322,7 @@ class SumSearch:
         conditions: bool,
         forms: Sequence[str],
         most: int,
+        clustered: bool,
     ) -> None:
         labels = np.concatenate(positive)
         sides = (np.flatnonzero(labels), np.flatnonzero(~labels))
@@ -336,7 +335,8 @@ class SumSearch:
         plain = np.array([form == "number" for form in forms], dtype=bool)
         terms = vocabulary(values[labels[kept]], values, MAX_PAIRED, MAX_WATCHED, fixed, plain)
         numbers = np.repeat(np.arange(len(positive)), [len(each) for each in positive])[kept]
-        self.table = TermTable(terms, values, labels[kept], description(terms, forms), numbers)
+        nats = description(terms, forms)
+        self.table = TermTable(terms, values, labels[kept], nats, numbers if clustered else None)
 
     @property
     def always(self) -> list[int]:
@@ -397,6 +397,7 @@ class AdditiveSketcher:
             conditions=self._conditions,
             forms=self.numbers.forms,
             most=most,
+            clustered=assign(self._expert) is not None,
         )
 
     @cached_property
@@ -416,23 +417,20 @@ class AdditiveSketcher:
 
     @cached_property
     def size(self) -> int:
-        """The number of terms that folds choose. With too few episodes: the smallest number that separates the
-        training states, or else the smallest with `NEARLY` of the gain in likelihood of the largest.
+        """The number of terms that folds choose. With too few episodes it is the smallest number that separates the
+        training states, or else the largest one.
         """
         found = chosen_size(self.rungs)
         if found is not None:
             return found
-        fits = [(len(chosen), *self._fit(chosen)) for chosen in self._path]
-        most = max((gain for _, gain, _ in fits), default=0.0)
-        enough = [size for size, gain, apart in fits if apart] or [s for s, gain, _ in fits if gain >= NEARLY * most]
-        return min(enough, default=MAX_TERMS)
+        return min((len(chosen) for chosen in self._path if self._separates(chosen)), default=MAX_TERMS)
 
-    def _fit(self, chosen: list[int]) -> tuple[float, bool]:
-        """The gain in log-likelihood over a constant reward, and whether the reward separates the states."""
-        beta, reached = self._table.fit(chosen)
+    def _separates(self, chosen: list[int]) -> bool:
+        """Whether each positive state has a higher reward than every other one."""
+        beta, _ = self._table.fit(chosen)
         margin = self._table.values[:, chosen] @ beta[1:]
         positive = self._table.positive
-        return reached + len(positive) * float(np.log(2)), bool(margin[positive].min() > margin[~positive].max())
+        return bool(margin[positive].min() > margin[~positive].max())
 
     @property
     def _always(self) -> list[int]:
