@@ -273,7 +273,8 @@ def measures(
 ) -> Measures:
     """The quantities that terms of sums read. `episodes` are plain numbers `(T+1, n)`.
 
-    If all states of experts are positive, the last of each episode is taken for a goal.
+    If all states of experts are positive, the last of each episode is taken for a goal. With too few episodes for folds
+    nothing shows that more words pay. Then terms read plain numbers, and distances between named places.
     """
     ends = [each[mask][-1:] if mask.all() else each[mask] for each, mask in zip(episodes, positive, strict=True)]
     chosen = quantities(numbers, episodes, np.concatenate(ends), source_fields(episodes, expert))
@@ -283,4 +284,7 @@ def measures(
         for one in chosen
         if one.form in IN_SUMS and one not in single and not (one.form in ("norm", "distance") and len(one.first) == 1)
     ]
+    if assign(expert) is None:
+        named = numbers.groups()
+        others = [one for one in others if one.form == "distance" and one.first in named and one.second in named]
     return Measures(numbers, tuple(distinct((*single, *others), np.concatenate(episodes))))

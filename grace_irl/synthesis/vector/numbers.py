@@ -351,12 +351,13 @@ def _indexed(indices: Sequence[int]) -> str:
     return f"[{', '.join(map(str, indices))}]"
 
 
-def fields_table(entries: Sequence[tuple[str, str, str]], helper: str) -> str:
+def fields_table(entries: Sequence[tuple[str, str, str]], helper: str, first: Sequence[str] = ()) -> str:
     """Python that defines FIELDS, with a function of the state as the first part of each entry.
 
     Args:
         entries: name, Python for the value, and text with mean, spread and range of each number.
         helper: definitions before FIELDS that the functions use.
+        first: lines of other entries, with places in a vector instead of functions.
     """
     rows = []
     for name, value, measure in entries:
@@ -365,7 +366,7 @@ def fields_table(entries: Sequence[tuple[str, str, str]], helper: str) -> str:
             lines = [f"    {quoted(name)}: (", f"        lambda state: {value},", f"        {measure}),"]
         rows.append(lines)
     about = "# the numbers that count: how to find one, and the expert's mean, deviation and range"
-    return "\n".join([f"{helper}FIELDS = {{  {about}", *(line for row in rows for line in row), "}"])
+    return "\n".join([f"{helper}FIELDS = {{  {about}", *first, *(line for row in rows for line in row), "}"])
 
 
 def broken(head: str, tail: str) -> list[str]:

@@ -163,22 +163,27 @@ class Measures:
         return np.stack(columns, axis=1) if columns else np.zeros((len(plain), 0))
 
     def reader(self, used: Mapping[int, str]) -> str:
-        return "float(state[number])" if self._indices(used) else "float(number(state))"
+        places, functions = self._places(used), len(used) > len(self._places(used))
+        if places and functions:
+            return "float(number(state) if callable(number) else state[number])"
+        return "float(number(state))" if functions else "float(state[number])"
 
     def table(self, used: Mapping[int, str]) -> str:
-        names = {i: quoted(self.names[i]) for i in used}
-        if self._indices(used):
-            entries = [f"{names[i]}: ({self.quantities[i].first[0]}, {measure})" for i, measure in used.items()]
+        places = self._places(used)
+        entries = [f"{quoted(self.names[i])}: ({place}, {used[i]})" for i, place in places.items()]
+        others = [i for i in used if i not in places]
+        rows = [(self.names[i], self.quantities[i].python(self.numbers), used[i]) for i in others]
+        head = helpers({self.quantities[i].form for i in others})
+        if not others:
             about = "# the numbers that count: place, and the expert's mean, deviation and range"
             return "\n".join([f"FIELDS = {{  {about}", *packed(entries, WIDTH), "}"])
-        forms = {self.quantities[i].form for i in used}
-        rows = [(self.names[i], self.quantities[i].python(self.numbers), measure) for i, measure in used.items()]
-        head = helpers(forms)
-        return fields_table(rows, f"{head}\n" if head else "")
+        return fields_table(rows, f"{head}\n" if head else "", packed(entries, WIDTH))
 
-    def _indices(self, used: Iterable[int]) -> bool:
-        """Whether the entries are indices of a vector: if the numbers are a vector's and no other quantity is used."""
-        return self.numbers.lookup((0,)) == "state[0]" and all(self.quantities[i].form == "number" for i in used)
+    def _places(self, used: Iterable[int]) -> dict[int, int]:
+        """The places of those numbers that are numbers of a vector."""
+        if self.numbers.lookup((0,)) != "state[0]":
+            return {}
+        return {i: self.quantities[i].first[0] for i in used if self.quantities[i].form == "number"}
 
 
 def unique(names: Sequence[str]) -> list[str]:

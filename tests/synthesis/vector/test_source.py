@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from grace_irl.programs.check import read
 from grace_irl.synthesis.vector.additive import Additive, TermTable, write_source
 from grace_irl.synthesis.vector.numbers import VectorNumbers
-from grace_irl.synthesis.vector.quantities import Measures
+from grace_irl.synthesis.vector.quantities import Measures, Quantity
 from grace_irl.synthesis.vector.terms import FORMULAS, Shape, Term, vocabulary
 from tests.synthesis.worlds import rewards
 
@@ -154,3 +154,14 @@ def test_hostile_names_run_nothing() -> None:
     source = write_source(Additive(terms, (1.0, 1.0, 1.0), 0.0), names)
     assert read(source).problems == ()
     assert rewards(source, np.array([[-1.0, 0.0, 2.0]])).tolist() == [1.0 + 2.0 + 3.0]
+
+
+def test_places_and_functions_stand_in_one_table() -> None:
+    """Plain numbers of a vector are places, and other quantities functions of the state."""
+    plain = VectorNumbers(("x", "y", "speed"))
+    numbers = Measures(plain, (Quantity("number", (2,)), Quantity("norm", (0, 1))))
+    terms = (term_of("minus", (0,), (0.0,), (1.0,)), term_of("minus", (1,), (0.0,), (1.0,)))
+    source = write_source(Additive(terms, (1.0, 10.0), 0.0), numbers)
+    assert read(source).problems == ()
+    assert '"speed": (2, ' in source
+    assert rewards(source, np.array([[3.0, 4.0, 7.0]])).tolist() == [57.0]
