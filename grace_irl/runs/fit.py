@@ -285,7 +285,9 @@ def _work(
         raise error.saved(again) from error
     finally:
         opened.close()
-    if stored_sizes(store) == ():
+    if stored_sizes(store) == () and parts.reason:  # a round of an expansion, or a job of a comparison
+        store.add_event("note", TOO_FEW)
+    elif stored_sizes(store) == ():
         notes_of(store, parts)(TOO_FEW)
     store.add_event("stopped", reason)
     progress = engine.progress
