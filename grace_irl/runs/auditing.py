@@ -17,6 +17,7 @@ from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
 from grace_irl.evaluate.rewards import MemoryCache, RewardSource
 from grace_irl.evaluate.separation import Separation
+from grace_irl.programs.program import Program
 from grace_irl.propose.material import Workbench
 from grace_irl.rl.fulfilled import does_alike, fulfilments
 from grace_irl.runs.record import Record
@@ -47,19 +48,28 @@ def audited(bench: Workbench, best: Record, judge: Judge | None = None) -> Audit
     trajectories = [item.trajectory for item in bench.problem]
 
     def run(changed: Sequence[Trajectory]) -> list[NDArray[np.float64]]:
-        source = RewardSource(changed, bench.sandbox, MemoryCache(), bench.limits)
-        try:
-            outcome, rewards = source.run(best.program, source.digests)
-        finally:
-            source.close()
-        if outcome.status != "ok":
-            raise ProgramFailedError(outcome.message)
-        return [rewards[each.digest] for each in changed]
+        return rewards_on(bench, best.program, changed)
 
     known = bench.rewards.get(best.program.id, [each.digest for each in trajectories])
     missing = [each for each in trajectories if each.digest not in known]
     known |= dict(zip((each.digest for each in missing), run(missing), strict=True)) if missing else {}
     return audit(Subject(bench.problem, best.program, separation, known, run, judge or in_simulator, does_alike))
+
+
+def rewards_on(bench: Workbench, program: Program, changed: Sequence[Trajectory]) -> list[NDArray[np.float64]]:
+    """Run a program on trajectories that are not of the run. Return the rewards along each, `(T+1,)`.
+
+    Raises:
+        ProgramFailedError: the program fails.
+    """
+    source = RewardSource(changed, bench.sandbox, MemoryCache(), bench.limits)
+    try:
+        outcome, rewards = source.run(program, source.digests)
+    finally:
+        source.close()
+    if outcome.status != "ok":
+        raise ProgramFailedError(outcome.message)
+    return [rewards[each.digest] for each in changed]
 
 
 def in_simulator(trajectory: Trajectory, instructions: Sequence[str], state: int) -> list[bool | None]:

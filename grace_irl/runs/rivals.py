@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.audit.contrast import Judge, by_instruction, swaps
+from grace_irl.audit.subject import ProgramFailedError
 from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Trajectory
-from grace_irl.evaluate.rewards import MemoryCache, RewardSource
 from grace_irl.evaluate.separation import Separation
 from grace_irl.propose.material import Workbench
-from grace_irl.runs.auditing import in_simulator
+from grace_irl.runs.auditing import in_simulator, rewards_on
 from grace_irl.runs.record import Record
 
 MOST_RIVALS = 8
@@ -61,14 +61,10 @@ def _unpaid(
         return np.zeros(0)
 
     def run(changed: Sequence[Trajectory]) -> list[NDArray[np.float64]]:
-        source = RewardSource(changed, bench.sandbox, MemoryCache(), bench.limits)
         try:
-            outcome, rewards = source.run(record.program, source.digests)
-        finally:
-            source.close()
-        if outcome.status != "ok":  # a program that fails under another instruction follows none
+            return rewards_on(bench, record.program, changed)
+        except ProgramFailedError:  # a program that fails under another instruction follows none
             return [np.full(len(each.states), np.inf) for each in changed]
-        return [rewards[each.digest] for each in changed]
 
     made = swaps(experts, instructions, separation.threshold, run, judge)
     by_expert: dict[Labelled, list[bool]] = {}
