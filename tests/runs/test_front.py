@@ -12,6 +12,7 @@ import pytest
 
 import grace_irl
 from grace_irl.cli import main
+from grace_irl.demos.scramble import ScrambleMap
 from grace_irl.demos.trajectory import Demonstrations, LabelRule
 from grace_irl.errors import InputError
 from grace_irl.runs.front import TOO_FEW, front_of
@@ -103,3 +104,44 @@ def test_a_resumed_run_has_the_same_front(sums: Run, tmp_path: Path) -> None:
     grace_irl.fit(demonstrations("all"), out=out, held_out=0.0, generations=0)
     again = grace_irl.fit(demonstrations("all"), resume=out, generations=1)
     assert again.front == sums.front
+
+
+def goals(tasks: int = 1, scramble: int | None = None) -> Demonstrations:
+    """Vectors with names, in one or two tasks, perhaps scrambled."""
+    items = []
+    for task in range(tasks):
+        problem = reaching(task, "last", "vector")
+        items += [replace(item.demonstration, split=None, task=f"task {task}") for item in problem.items]
+    found = Demonstrations(replace(problem.metadata, label="last"), tuple(items))
+    if scramble is None:
+        return found
+    drawn = ScrambleMap.draw(scramble, items[0].trajectory)
+    return replace(found, metadata=replace(found.metadata, fields=()), items=tuple(map(drawn.apply, items)))
+
+
+def test_without_names_the_places_are_found_all_the_same(tmp_path: Path) -> None:
+    run = grace_irl.fit(goals(), out=tmp_path / "run", held_out=0.0, generations=1, field_names=False)
+    assert "desired_goal" not in run.best.source
+    assert run.best.train.separated
+    assert "distance(x0, x1, x2, x3) <=" in run.best.source
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_scrambled_vectors_have_a_reward_that_tells_most_states_apart(seed: int, tmp_path: Path) -> None:
+    """Scrambling permutes and rescales the components, so differences do not converge, and no place is found."""
+    run = grace_irl.fit(goals(scramble=seed), out=tmp_path / "run", held_out=0.0, generations=1)
+    assert run.best.train.auc > 0.95
+    assert not run.best.train.separated
+
+
+def test_several_tasks_are_one_predicate(tmp_path: Path) -> None:
+    run = grace_irl.fit(goals(2), out=tmp_path / "run", held_out=0.0, generations=1)
+    assert "distance(achieved_goal, desired_goal) <= 0.1" in run.best.source
+    assert len(run.best.separation.tasks) == 2
+
+
+def test_a_replayed_run_has_the_same_predicate_and_no_folds(tmp_path: Path) -> None:
+    first = grace_irl.fit(goals(), out=tmp_path / "run", held_out=0.0, generations=1)
+    again = grace_irl.fit(goals(), out=tmp_path / "again", replay=tmp_path / "run")
+    assert again.best.program.id == first.best.program.id
+    assert all(row.auc is None for row in again.front)
