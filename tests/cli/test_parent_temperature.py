@@ -29,25 +29,43 @@ def parents(folder: Path) -> list[tuple[str, ...]]:
 
 @pytest.fixture(scope="module")
 def cold(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run that mutates its best program alone, and its demonstrations."""
+    """A run that mutates the fittest program of its population alone, and its demonstrations."""
     folder = tmp_path_factory.mktemp("cold")
     save(vector_set(noise=0.1), folder / "set.parquet")
-    small = ["--population", "6", "--generations", "3", "--workers", "1", "--parent-temperature", "1e-9"]
+    small = [
+        "--population",
+        "6",
+        "--elite",
+        "1",
+        "--generations",
+        "3",
+        "--workers",
+        "1",
+        "--parent-temperature",
+        "1e-9",
+    ]
     never = ["--set", "stop.plateau=none", "--set", "stop.target_accuracy=none"]
     demos = ["--demos", str(folder / "set.parquet"), "--out", str(folder / "run")]
     assert main(["fit", *demos, *small, *never, "--json"]) == 0
     return folder
 
 
-def test_a_cold_search_mutates_its_best_program_alone(cold: Path) -> None:
-    scores = rows(cold / "run", "SELECT id, idx, evaluation FROM programs")
-    fitness = {name: (int(index), json.loads(text)["score"]) for name, index, text in scores}
-    asked = rows(cold / "run", "SELECT idx, generation, parents FROM requests WHERE operator = 'mutate'")
+def test_a_cold_search_mutates_the_fittest_of_its_population(cold: Path) -> None:
+    """The population is the six programs of highest merit, which counts the prior; the parent is drawn by fitness."""
+    known = {}
+    for name, index, text, prior in rows(cold / "run", "SELECT id, idx, evaluation, prior FROM programs"):
+        evaluation = json.loads(text)
+        known[name] = (
+            int(index),
+            evaluation["score"] + float(prior) / evaluation["metrics"]["positives"],
+            evaluation["score"],
+        )
+    asked = rows(cold / "run", "SELECT generation, parents FROM requests WHERE operator = 'mutate'")
     assert asked
     begins = dict(rows(cold / "run", "SELECT generation, MIN(idx) FROM requests GROUP BY generation"))
-    for _, generation, named in asked:
-        known = [value for index, value in fitness.values() if index < int(begins[generation])]
-        assert fitness[json.loads(named)[0]][1] == max(known)
+    for generation, named in asked:
+        members = sorted((each[1:] for each in known.values() if each[0] < int(begins[generation])), reverse=True)[:6]
+        assert known[json.loads(named)[0]][2] == max(score for _, score in members)
 
 
 def test_a_recording_keeps_its_temperature(cold: Path, capsys: Capture) -> None:

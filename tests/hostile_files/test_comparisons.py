@@ -156,7 +156,8 @@ def test_a_strangers_comparison_expands_without_its_trust(
 ) -> None:
     """A whole round of expansion, in the process of a job."""
     small = {"search.population": 2, "search.elite": 1, "search.generations": 1, "stop.max_calls": 4}
-    fit = {"expand.trust": True, "expand.rounds": 1, "expand.steps": 64, "expand.episodes": 2, **small}
+    search_anyway = {"expand.alike": 0.5, "expand.enough": 1.0}  # whatever the rollouts look like
+    fit = {"expand.trust": True, "expand.rounds": 1, "expand.steps": 64, "expand.episodes": 2, **small, **search_anyway}
     tiny = {"steps": 64, "episodes": 2, "looks": 1, "look_episodes": 1}
     folder = written(tmp_path / "c", data, fit, methods=("grace",), **tiny)
     stranger(monkeypatch, tmp_path)
