@@ -55,9 +55,11 @@ from grace_irl.demos.labels import Labelled, Problem, label
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.rewards import RewardFile
 from grace_irl.synthesis.synthesiser import SKETCHERS
-from grace_irl.synthesis.vector.additive import MAX_PAIRED, MAX_TERMS, MAX_WATCHED, TermTable, write_source
+from grace_irl.synthesis.vector.additive import write_source
 from grace_irl.synthesis.vector.folds import assign
 from grace_irl.synthesis.vector.quantities import Measures
+from grace_irl.synthesis.vector.sum_search import MAX_PAIRED, MAX_TERMS, MAX_WATCHED
+from grace_irl.synthesis.vector.term_table import TermTable
 from grace_irl.synthesis.vector.terms import vocabulary
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))

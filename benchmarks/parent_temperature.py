@@ -79,7 +79,7 @@ def recorded(name: str) -> None:
             workers=1,
         )
         with opened(run.folder) as (store, _):
-            fitness = np.sort([each.evaluation.fitness for each in store.records().values()])[::-1]
+            fitness = np.sort([each.evaluation.score for each in store.records().values()])[::-1]
     print(f"{name}, a large model's first programs: fitness", *(f"{value:.3f}" for value in fitness))
     for temperature in TEMPERATURES:
         chance = np.exp((fitness - fitness[0]) / temperature)

@@ -48,6 +48,14 @@ class DataConfig(Section):
         details="If neither the file nor the data mark a trajectory, a model names its goal states.",
     )
     held_out: float = setting(0.25, "Share of the trajectories to hold out, per task and role; 0: none.", ge=0, lt=1)
+    validation: float | None = setting(
+        None,
+        "Share of the training trajectories, per task and role, that no prompt shows and that choose the size.",
+        shown="0.25 where a model or a person writes programs, else 0",
+        details="At least six of each role must be set aside, or none are. A replay sets aside what its recording did.",
+        ge=0,
+        lt=1,
+    )
     swaps: bool = setting(
         False,
         "Add each expert with another expert's instruction to the negatives, if a simulator calls it wrong.",

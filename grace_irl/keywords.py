@@ -18,6 +18,7 @@ class FitSettings(TypedDict, total=False):
     label: Literal["all", "last", "goal"]
     goals: str
     held_out: float
+    validation: float
     swaps: bool
     field_names: bool
     samples_per_call: int

@@ -39,7 +39,7 @@ class Labelled:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The input of a fit: labelled demonstrations, for training and held out.
+    """The input of a fit: labelled demonstrations, for training, for validation and held out.
 
     Labels never leave the host process, so reward programs in the sandbox cannot see them.
 
@@ -61,6 +61,11 @@ class Problem:
     def train(self) -> tuple[Labelled, ...]:
         """The training side. Proposers, which write new reward programs, may see it."""
         return self.split("train")
+
+    @property
+    def validation(self) -> tuple[Labelled, ...]:
+        """The validation side, by which a run chooses the size of its program. No proposer sees its states."""
+        return self.split("validation")
 
     @property
     def held_out(self) -> tuple[Labelled, ...]:

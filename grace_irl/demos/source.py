@@ -106,7 +106,7 @@ def stated_split(value: object, where: str) -> Split | None:
     if value is None or value == "":
         return None
     if value not in get_args(Split):
-        raise InputError(f"{where}: split {reprlib.repr(value)}; expected 'train' or 'held_out', or none")
+        raise InputError(f"{where}: split {reprlib.repr(value)}; expected 'train', 'validation' or 'held_out', or none")
     return cast(Split, value)
 
 

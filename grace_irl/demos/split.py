@@ -1,4 +1,4 @@
-"""The split of demonstrations into training and held-out trajectories, and random samples of demonstrations.
+"""The split of demonstrations into training, validation and held-out trajectories, and random samples of them.
 
 Whole trajectories are drawn at random within each task and role. The result depends on the seed and on the content of
 the trajectories.
@@ -59,6 +59,49 @@ def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonst
         for name in sorted(groups, key=lambda name: (len(_digests(groups[name])), name)):
             _draw(groups[name], sides, held_out, np.random.default_rng([seed, zlib.crc32("\0".join(name).encode())]))
     items = (replace(d, split=d.split or sides.get(d.trajectory.digest, "train")) for d in demonstrations)
+    return replace(demonstrations, items=tuple(items))
+
+
+def set_aside(demonstrations: Demonstrations, validation: float, seed: int, fewest: int) -> Demonstrations:
+    """Set a random share of the training trajectories of each task and role aside for validation.
+
+    At least one training trajectory of each task and role stays. Equal trajectories stay together. The set is returned
+    unchanged if some trajectories state that they are for validation, or if fewer than `fewest` different trajectories
+    of a role would be set aside. A role without training trajectories needs none.
+
+    Args:
+        demonstrations: a result of `split`.
+        validation: share of the training trajectories, 0 <= validation < 1.
+        seed: seed of the draw.
+        fewest: minimum number of different trajectories of each role.
+    """
+    if not validation or demonstrations.select(split="validation"):
+        return demonstrations
+    groups: dict[tuple[str, Role], Group] = {}
+    for item in demonstrations.select(split="train"):
+        groups.setdefault((item.task, item.role), []).append(item)
+    kept: set[str] = set()  # a draw for one group also decides for equal trajectories of later ones
+    aside: set[str] = set()
+    for name in sorted(groups, key=lambda name: (len(_digests(groups[name])), name)):
+        counts = _digests(groups[name])
+        wanted = round(validation * sum(counts.values())) - sum(counts[each] for each in counts if each in aside)
+        free = [digest for digest in counts if digest not in kept | aside]
+        left = len(counts.keys() - aside)
+        generator = np.random.default_rng([seed, zlib.crc32("\0".join(("validation", *name)).encode())])
+        for digest in (free[place] for place in generator.permutation(len(free))):
+            taken = counts[digest] <= wanted and left > 1
+            (aside if taken else kept).add(digest)
+            wanted -= counts[digest] if taken else 0
+            left -= taken
+    of_role: dict[Role, set[str]] = {}
+    for (_, role), members in groups.items():
+        of_role.setdefault(role, set()).update(aside & _digests(members).keys())
+    if not aside or min(map(len, of_role.values())) < fewest:
+        return demonstrations
+    items = (
+        replace(each, split="validation") if each.side == "train" and each.trajectory.digest in aside else each
+        for each in demonstrations
+    )
     return replace(demonstrations, items=tuple(items))
 
 

@@ -20,7 +20,7 @@ from grace_irl.states import kind_named, kind_of
 from grace_irl.states.kind import KindChoice, StateKind, States
 
 Role = Literal["expert", "negative"]
-Split = Literal["train", "held_out"]
+Split = Literal["train", "validation", "held_out"]
 LabelRule = Literal["all", "last", "goal"]
 """The rule for the positive states of an expert: all its states, its last state, or the states marked as goals."""
 

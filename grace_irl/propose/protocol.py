@@ -74,15 +74,15 @@ class Proposer(Protocol):
 
 @dataclass(frozen=True)
 class SizeFigures:
-    """Figures of nested folds for the programs of one size (`synthesis.vector.folds`).
+    """Figures of one size: of nested folds (`synthesis.vector.folds`), or of a program on validation episodes.
 
     Attributes:
-        words: the size in words, such as "3 terms".
+        words: the size in words, such as "3 terms"; "" on validation episodes.
         program: id of the best program of this size that was searched on all training episodes.
         auc: mean over episodes of the area under the ROC curve, by programs that were searched without the episode.
         worse: mean over episodes of how much lower it is than that of the best size.
         error: standard error of `worse`.
-        chosen: whether the folds choose this size.
+        chosen: whether this size is chosen.
     """
 
     words: str
@@ -95,7 +95,7 @@ class SizeFigures:
 
 @runtime_checkable
 class SizesPrograms(Protocol):
-    """A proposer that chooses the size of its programs by nested folds."""
+    """A proposer that chooses the size of its programs by nested folds, or the choice on validation episodes."""
 
     @property
     def sizes(self) -> tuple[SizeFigures, ...] | None:

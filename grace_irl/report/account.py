@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from grace_irl.config import Config
 from grace_irl.propose.briefing import neutral_names
+from grace_irl.report.evidence import SIDES
 from grace_irl.runs.budget import Prices, Spending, spending
 from grace_irl.runs.config import flat
 from grace_irl.runs.provenance import data_digest, short
@@ -23,10 +24,10 @@ RULES = {
 
 @dataclass(frozen=True)
 class Part:
-    """The training data or the held-out data.
+    """The training data, the validation data or the held-out data.
 
     Attributes:
-        side: "training" or "held out".
+        side: name of the split, as in `SIDES`.
         experts, negatives: number of expert and of negative trajectories.
         states, positives: number of all states and of positive ones.
         digest: digest of all trajectories.
@@ -46,7 +47,7 @@ class RunAccount:
 
     Attributes:
         title: names of the demonstrations.
-        parts: training and held-out data.
+        parts: training, validation and held-out data.
         facts: further facts as pairs of name and value.
         ending: a sentence that says how the run ended, or that it has not ended.
         notes: messages to the user during the run, as pairs of time and text.
@@ -84,7 +85,7 @@ def account(store: Store, config: Config, environment: str) -> RunAccount:
 
 def _parts(rows: Sequence[TrajectoryRow]) -> list[Part]:
     found = []
-    for name, side in (("train", "training"), ("held_out", "held out")):
+    for name, side in SIDES.items():
         own = [row for row in rows if row.split == name]
         if own:
             experts = sum(row.role == "expert" for row in own)

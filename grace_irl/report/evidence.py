@@ -18,7 +18,8 @@ MOST = 4
 the highest. It is also the maximum number of trajectories with charts, at most half of them experts."""
 OF_ONE = 2  # maximum number of states in one of these lists from the same trajectory
 
-SIDES = {"train": "training", "held_out": "held out"}
+SIDES = {"train": "training", "validation": "validation", "held_out": "held out"}
+"""The splits, with their names in the report."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ class EvidencePanel:
     Attributes:
         trajectories: all trajectories with rewards.
         threshold: threshold with the best accuracy on training data; None without positive or without negative states.
-        groups: rewards of positive and negative states, in training and held-out data.
+        groups: rewards of positive and negative states, in each split.
         low: positive states with the lowest rewards.
         high: negative states with the highest rewards.
         mistakes: numbers of all positive and of all negative states on the wrong side of the threshold.
@@ -122,7 +123,7 @@ def gather(trajectories: Sequence[Valued]) -> EvidencePanel:
 
 
 def split(trajectories: Sequence[Valued], side: str, *, positive: bool) -> Floats:
-    """The rewards `(n,)` of the positive states, or of the negative ones, in a split ("train" or "held_out")."""
+    """The rewards `(n,)` of the positive states, or of the negative ones, in a split of `SIDES`."""
     parts = [each.values[each.known & (each.positive == positive)] for each in trajectories if each.row.split == side]
     return np.concatenate(parts) if parts else np.zeros(0)
 

@@ -156,7 +156,7 @@ class Plot:
 
 
 def distributions(evidence: EvidencePanel) -> list[Plot]:
-    """Histograms of the rewards of positive and negative states, for training and held-out data, on the same scale."""
+    """Histograms of the rewards of positive and negative states, for each split, on the same scale."""
     sides = {
         name: tuple(split(evidence.trajectories, name, positive=positive) for positive in (True, False))
         for name in SIDES

@@ -35,7 +35,11 @@ from grace_irl.search.protocol import (
     Staged,
     Wait,
 )
-from grace_irl.search.ranks import merit, rivals, winner
+from grace_irl.search.ranks import merit, winner
+
+Prefers = Callable[[Sequence[Record], Sequence[Record]], Record]
+"""Function that chooses the best program of a run among the valid programs of the search, best first, and all programs
+of the run."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +116,7 @@ class Engine:
         generations: int | None = None,
         on_change: Callable[[Snapshot], None] = lambda _: None,
         on_best: Callable[[Record], None] = lambda _: None,
-        prefer: Callable[[Sequence[Record]], Record] = lambda equals: equals[0],
+        prefer: Prefers = lambda order, _: order[0],
     ) -> None:
         self._search = search
         self._evaluator = evaluator
@@ -124,6 +128,8 @@ class Engine:
         self._on_change = on_change
         self._on_best = on_best
         self._prefer = prefer
+        if isinstance(search, Staged):
+            search.prefer = lambda: found.program.id if (found := self._preferred()) else None
         self._generations = generations
         self._records: dict[str, Record] = {}
         self._answering = Answering(proposer, evaluator, sandbox, store, self._records, self._answered, following)
@@ -227,12 +233,11 @@ class Engine:
         return next((record for record in found if record.evaluation.valid), None)
 
     def _preferred(self) -> Record | None:
-        """The winner, or the program that `prefer` chooses among it and its rivals."""
+        """The version that reshaping kept, or the program that `prefer` chooses; None without a valid program."""
         left = [record for record in (self._records[name] for name in self._search.best) if record.evaluation.valid]
         if not left or left[0].program.operator == "reshape":
             return left[0] if left else None
-        equals = [self._records[each.program.id] for each in rivals([candidate(record) for record in left])]
-        return self._prefer(equals) if len(equals) > 1 else equals[0]
+        return self._prefer(left, tuple(self._records.values()))
 
     @property
     def _generation(self) -> int:

@@ -11,12 +11,13 @@ from grace_irl.atomic import write_atomically
 from grace_irl.config import Config, ProposerConfig, SandboxConfig
 from grace_irl.demos.label_rule import RuleChoice, require_roles_for, untested, with_rule
 from grace_irl.demos.labels import Problem
-from grace_irl.demos.split import split
+from grace_irl.demos.split import set_aside, split
 from grace_irl.demos.trajectory import Demonstrations, Metadata
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.columns import require_both_sides
 from grace_irl.evaluate.evaluation import Evaluator
 from grace_irl.evaluate.separation import BEST_HERE
+from grace_irl.evaluate.sizes import FEWEST
 from grace_irl.methods.registry import method
 from grace_irl.propose.material import Workbench
 from grace_irl.propose.protocol import Proposer
@@ -29,13 +30,13 @@ from grace_irl.runs.config import flat, located, resolve, to_toml
 from grace_irl.runs.effects import changed, require_effect
 from grace_irl.runs.engine import Engine, Snapshot, run_to_end
 from grace_irl.runs.folder import RunLock, RunPaths, create, default_folder, own, require_absent
-from grace_irl.runs.front import TOO_FEW, front_of, keep_sizes, stored_sizes
+from grace_irl.runs.front import TOO_FEW, UNJUDGED, front_of, keep_sizes, stored_sizes
 from grace_irl.runs.labelling import Labelling, chosen_rule, with_label
 from grace_irl.runs.proposers import programs_of
 from grace_irl.runs.provenance import export_record
 from grace_irl.runs.record import Record, TrajectoryRow, trajectory_rows
 from grace_irl.runs.recording import require_recorded_data
-from grace_irl.runs.rivals import preferred
+from grace_irl.runs.rivals import Preference
 from grace_irl.runs.run import Best, Interrupted, Run
 from grace_irl.runs.schema import FORMAT
 from grace_irl.runs.store import Store
@@ -252,6 +253,7 @@ def _work(
 
     chosen, goals = method(config.method), store.goals()
     opened, course = evaluator(bench), chosen.course(config)
+    preference = Preference(bench) if chosen.needs.demonstrations else None
     engine = Engine(
         search=chosen.search(config),
         proposer=proposer,
@@ -267,7 +269,7 @@ def _work(
         generations=course.generations if course else None,
         on_change=parts.listener or (lambda _: None),
         on_best=keep,
-        prefer=preferred(bench) if chosen.needs.demonstrations else lambda equals: equals[0],
+        prefer=preference if preference else lambda order, _: order[0],
     )
     try:
         reason = run_to_end(engine.run())
@@ -275,7 +277,7 @@ def _work(
         audit = audited(bench, best) if best is not None else None
         if audit is not None:
             store_audit(store, audit)
-        keep_sizes(store, proposer)
+        keep_sizes(store, proposer, preference)
     except KeyboardInterrupt:
         found = engine.interrupt()
         store.add_event("interrupted", f"after {engine.progress.calls} proposals")
@@ -285,10 +287,11 @@ def _work(
         raise error.saved(again) from error
     finally:
         opened.close()
-    if stored_sizes(store) == () and parts.reason:  # a round of an expansion, or a job of a comparison
-        store.add_event("note", TOO_FEW)
-    elif stored_sizes(store) == ():
-        notes_of(store, parts)(TOO_FEW)
+    for line in _unchosen(store, config, bench.problem):
+        if parts.reason:  # a round of an expansion, or a job of a comparison
+            store.add_event("note", line)
+        else:
+            notes_of(store, parts)(line)
     store.add_event("stopped", reason)
     progress = engine.progress
     if best is None:
@@ -311,6 +314,13 @@ def _work(
         audit=audit,
         front=front_of(store, engine.records),
     )
+
+
+def _unchosen(store: Store, config: Config, problem: Problem) -> list[str]:
+    """Lines for the user about a size that no other data than the training data have chosen."""
+    share = config.data.validation or 0.0
+    unjudged = [UNJUDGED.format(share=share)] if share and not problem.validation else []
+    return unjudged + [TOO_FEW] * (stored_sizes(store) == ())
 
 
 def _nothing(folder: Path, calls: int, reason: str) -> str:
@@ -369,7 +379,7 @@ def notes_of(store: Store, parts: Parts) -> Callable[[str], None]:
 def _loaded(
     config: Config, demonstrations: Demonstrations | None, reason: str = ""
 ) -> tuple[Demonstrations, RuleChoice]:
-    """Load the demonstrations, split them into training and held-out data, and choose their label rule.
+    """Load the demonstrations, split them into training, validation and held-out data, and choose their label rule.
 
     Args:
         config: the configuration of the run.
@@ -388,6 +398,7 @@ def _loaded(
         choice = replace(choice, reason=reason)
     require_roles_for(choice, demonstrations)
     found = split(with_rule(demonstrations, choice.rule), data.held_out, config.seed)
+    found = set_aside(found, data.validation or 0.0, config.seed, FEWEST)
     return with_swaps(found, choice.rule) if data.swaps else found, choice
 
 

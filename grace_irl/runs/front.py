@@ -21,6 +21,10 @@ TOO_FEW = (
     "fewer than six training episodes of a side: too few to choose a size by folds; the smallest program that "
     "separates the training data is preferred, or else the largest one"
 )
+UNJUDGED = (
+    "too few training episodes to set six of each role aside (--validation {share:g}): training data alone choose the "
+    "program, the smallest one of those that separate them"
+)
 
 
 @dataclass(frozen=True)
@@ -30,10 +34,11 @@ class FrontRow:
     Attributes:
         program: id of the program.
         size: description length in bits (`Program.size`).
-        words: the size in words, such as "3 terms"; "" if the proposer does not say.
+        words: the size in words, such as "3 terms"; "" without folds.
         score: score on training data.
-        auc: mean AUC of programs of this size in nested folds; None without folds.
-        worse, error: how much lower that is than that of the best size, and the standard error; None without folds.
+        auc: mean AUC of programs of this size in nested folds, or of the program on validation episodes; None without
+            both.
+        worse, error: how much lower that is than that of the best size, and the standard error; None without `auc`.
         best: whether this is the best program of the run.
     """
 
@@ -47,9 +52,10 @@ class FrontRow:
     best: bool
 
 
-def keep_sizes(store: Store, proposer: object) -> None:
-    """Store the figures of the proposer's folds, if it chooses sizes."""
-    sizes = proposer.sizes if isinstance(proposer, SizesPrograms) else None
+def keep_sizes(store: Store, *choosers: object) -> None:
+    """Store the figures of all sizes: of the last of these objects that has chosen one (`SizesPrograms`)."""
+    known = [each.sizes for each in choosers if isinstance(each, SizesPrograms)]
+    sizes = next((each for each in reversed(known) if each is not None), None)
     if sizes is not None:
         store.set_meta(KEY, json.dumps([asdict(each) for each in sizes]))
 
@@ -59,7 +65,8 @@ def front_of(store: Store, records: Mapping[str, Record] | None = None) -> tuple
 
     If folds chose the size, there is a row for each size: its first program that was searched on all training episodes.
     If the run's best program is another one, which a later variation found, it has a row of its own without figures of
-    folds. Without folds, a program is on the front if no smaller one has its score.
+    folds. If validation episodes chose it, there is a row for each program that competed. Otherwise a program is on the
+    front if no smaller one has its score.
 
     Raises:
         InputError: damaged figures.
@@ -68,7 +75,7 @@ def front_of(store: Store, records: Mapping[str, Record] | None = None) -> tuple
     best, sizes = store.meta("best"), stored_sizes(store)
     valid = {name: record for name, record in known.items() if record.evaluation.valid and record.evaluation.complete}
     if not sizes:
-        return tuple(_row(record, None, best) for record in _pareto(list(valid.values()), best))
+        return tuple(_row(record, None, best) for record in pareto(list(valid.values()), best))
     rows = [_row(valid[each.program], each, best) for each in sizes if each.program in valid]
     if best in valid and not any(row.best for row in rows):
         rows.append(_row(valid[best], None, best))
@@ -92,20 +99,22 @@ def stored_sizes(store: Store) -> tuple[SizeFigures, ...] | None:
 
 def front_figures(rows: Sequence[FrontRow]) -> Figures:
     """The front as a table."""
-    folds = any(row.auc is not None for row in rows)
-    head = ("", "bits", *(("size",) if folds else ()), "score", *(("auc in folds", "below the best") if folds else ()))
+    judges, folds = any(row.auc is not None for row in rows), any(row.words for row in rows)
+    where = "auc in folds" if folds else "auc, validation"
+    head = ("", "bits", *(("size",) if folds else ()), "score", *((where, "below the best") if judges else ()))
     cells = []
     for row in rows:
         named = (row.words,) if folds else ()
         judged: tuple[str, ...] = ()
-        if folds:
+        if judges:
             known = row.auc is not None and row.worse is not None and row.error is not None
             judged = (f"{row.auc:.4f}", f"{row.worse:.4f} ± {row.error:.4f}") if known else ("-", "-")
         mark = f"{row.program} *" if row.best else row.program
         cells.append((mark, f"{row.size:,}", *named, shown(row.score), *judged))
-    title = (
-        "front: sizes in nested folds (* best; ± standard error)" if folds else "front: no smaller one scores as high"
-    )
+    title = "front: no smaller one scores as high"
+    if judges:
+        how = "sizes in nested folds" if folds else "programs on validation episodes"
+        title = f"front: {how} (* best; ± standard error)"
     return Figures(head, tuple(cells), title)
 
 
@@ -122,7 +131,7 @@ def _row(record: Record, figures: SizeFigures | None, best: str) -> FrontRow:
     )
 
 
-def _pareto(records: Sequence[Record], best: str) -> list[Record]:
+def pareto(records: Sequence[Record], best: str = "") -> list[Record]:
     """Records that no smaller one equals in score, and the best one; at most `MOST_ROWS`, evenly spaced."""
     found: list[Record] = []
     for record in sorted(records, key=lambda each: (each.program.size, -each.evaluation.score, each.index)):

@@ -71,6 +71,7 @@ def _best_of(folder: Path, most: int) -> list[GivenProgram]:
     return [GivenProgram(each.source, f"{folder}: {each.id}", each.prior) for each in order[:most]]
 
 
+VALIDATION = 0.25  # default share of training trajectories that are set aside where a proposer reads prompts
 SERVED_SAMPLES = 4  # default number of programs that one call of a served model requests
 # LAG is the default number of requests in flight for the synthesiser and for replays. With a server, the default is
 # CALLS_AHEAD times the number of programs that the server writes in parallel, so that the server is never idle.
@@ -327,18 +328,23 @@ def destination(config: Config) -> str:
 
 
 def settled(config: Config) -> Config:
-    """The configuration with values for the settings `proposer.name`, `search.samples` and `search.lag`.
+    """The configuration with values for `proposer.name`, `search.samples`, `search.lag` and `data.validation`.
 
     Values that the user gave stay unchanged. `search.samples` is the number of programs per call, and `search.lag` the
-    number of requests in flight.
+    number of requests in flight. `data.validation` is positive if the proposer reads prompts.
     """
-    proposer, search, model = config.proposer, config.search, config.model
+    data, proposer, search, model = config.data, config.proposer, config.search, config.model
     name = author_of(config)
+    found = PROPOSERS.get(name)  # None for a caller's own proposer
+    validation = data.validation
+    if validation is None:
+        validation = VALIDATION if found is not None and found.chat is not None else 0.0
     samples = search.samples or (SERVED_SAMPLES if name == "llm" else 1)
     ahead = {"llm": CALLS_AHEAD * model.concurrency * samples, "manual": method(config.method).width(config)}
     lag = search.lag or ahead.get(name, LAG)
     return config.model_copy(
         update={
+            "data": data.model_copy(update={"validation": validation}),
             "proposer": proposer.model_copy(update={"name": name}),
             "search": search.model_copy(update={"samples": samples, "lag": lag}),
         }

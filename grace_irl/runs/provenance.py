@@ -6,8 +6,10 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from grace_irl.config import Config
+from grace_irl.demos.trajectory import Split
 from grace_irl.errors import GraceError
 from grace_irl.evaluate.evaluation import shown
 from grace_irl.methods.registry import method
@@ -62,7 +64,7 @@ def facts(
         *account.facts(record.evaluation, flat(config)),
         *([("label", f"{label} (which expert states are positive)")] if trajectories else []),
     ]
-    for split in ("train", "held_out"):
+    for split in get_args(Split):
         rows = [row for row in trajectories if row.split == split]
         if rows:
             lines.append((f"{split.replace('_', ' ')} data", _data(rows)))

@@ -113,7 +113,7 @@ class TrajectoryRow:
         digest: digest of the trajectory's content.
         role: "expert" or "negative".
         task: name of the task.
-        split: "train" or "held_out".
+        split: "train", "validation" or "held_out".
         states: number of states.
         positives: number of positive states.
         source: file and episode of origin, for messages.

@@ -1,12 +1,15 @@
-"""The choice among programs that training data cannot tell apart: the smallest one that follows instructions as well.
+"""The choice of a run's best program: by validation episodes, by contrast, and then by size.
 
-A small program may separate the training states and ignore the instruction. So size decides among such programs only if
-contrast does not: the share of other instructions under which an expert's goal is no longer paid (`audit.contrast`).
+If episodes are set aside for validation, they judge the programs of the front. The programs that are nearly as good as
+the best one there compete. Otherwise the programs compete that training data cannot tell apart. Of these, a small one
+may ignore the instruction. So size decides only among those whose contrast is about equal: the share of other
+instructions under which an expert's goal is no longer paid (`audit.contrast`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,63 +18,143 @@ from grace_irl.audit.contrast import Judge, by_instruction, swaps
 from grace_irl.audit.subject import ProgramFailedError
 from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Trajectory
+from grace_irl.evaluate.rewards import RewardSource
 from grace_irl.evaluate.separation import Separation
+from grace_irl.evaluate.sizes import FEWEST, Floats, episode_aucs, ladder, nearly_best
 from grace_irl.propose.material import Workbench
+from grace_irl.propose.protocol import SizeFigures
 from grace_irl.runs.auditing import in_simulator, rewards_on
-from grace_irl.runs.record import Record
+from grace_irl.runs.front import pareto
+from grace_irl.runs.record import Record, candidate
+from grace_irl.search.ranks import rivals
 
 MOST_RIVALS = 8
 """Maximum number of programs whose contrast is compared: the smallest ones."""
 
 
-def preferred(bench: Workbench, judge: Judge = in_simulator) -> Callable[[Sequence[Record]], Record]:
-    """Return a function that chooses among programs that training data cannot tell apart.
+class Preference:
+    """The choice of the best program of a run.
 
-    Its argument lists them, the smallest first. It returns the first one whose contrast on training experts is not
-    lower than the highest one by more than the standard error of the paired differences per expert.
+    Args:
+        bench: data, sandbox and cache of rewards of the run.
+        judge: function that decides whether an episode fulfils an instruction.
     """
-    experts = [item for item in bench.problem.train if item.positive.any() and item.demonstration.role == "expert"]
-    instructions = by_instruction(bench.problem.train)
-    spoken = bench.problem.rule != "all" and any(instructions.values())
 
-    def choose(records: Sequence[Record]) -> Record:
-        found = [(record, _unpaid(bench, record, experts, instructions, judge)) for record in records[:MOST_RIVALS]]
+    def __init__(self, bench: Workbench, judge: Judge = in_simulator) -> None:
+        self._bench = bench
+        self._judge = judge
+        self._experts = [
+            item for item in bench.problem.train if item.positive.any() and item.demonstration.role == "expert"
+        ]
+        self._instructions = by_instruction(bench.problem.train)
+        self._spoken = bench.problem.rule != "all" and any(self._instructions.values())
+        self._sizes: tuple[SizeFigures, ...] | None = None
+
+    @property
+    def sizes(self) -> tuple[SizeFigures, ...] | None:
+        """The figures on validation episodes of the programs that competed last, smallest first; None without any."""
+        return self._sizes
+
+    def __call__(self, order: Sequence[Record], known: Sequence[Record]) -> Record:
+        """Choose among the valid programs of the search (best first, at least one) and all programs of the run."""
+        equals = [each.program.id for each in rivals([candidate(record) for record in order])]
+        front = [each for each in pareto(_finished(known)) if each.program.id not in equals]
+        same = [each for each in order if each.program.id in equals]
+        same.sort(key=lambda each: equals.index(each.program.id))
+        judged = self._on_validation([*front, *same]) if _validates(self._bench) else {}
+        if not judged:
+            return self._by_contrast(same)
+        records = sorted((each for each in (*front, *same) if each.program.id in judged), key=_smallest)
+        rungs = ladder({place: judged[each.program.id] for place, each in enumerate(records)})
+        best = self._by_contrast([records[place] for place in nearly_best(rungs)])
+        self._sizes = tuple(
+            SizeFigures("", each.program.id, rung.auc, rung.worse, rung.error, each is best)
+            for each, rung in zip(records, rungs, strict=True)
+        )
+        return best
+
+    def _on_validation(self, records: Sequence[Record]) -> dict[str, Floats]:
+        """The AUC of each validation episode, `(E,)`, by program id. Programs that fail on them are left out."""
+        items, bench = self._bench.problem.validation, self._bench
+        source = RewardSource([item.trajectory for item in items], bench.sandbox, bench.rewards, bench.limits)
+        try:
+            found = {}
+            for record in records:
+                outcome, rewards = source.complete(record.program, source.digests, source.known(record.program))
+                if outcome.status == "ok":
+                    first = int(record.program.takes_action)  # the first state has no transition into it
+                    found[record.program.id] = _by_task(
+                        items,
+                        [rewards[item.trajectory.digest][first:] for item in items],
+                        [item.positive[first:] for item in items],
+                    )
+            return found
+        finally:
+            source.close()
+
+    def _by_contrast(self, records: Sequence[Record]) -> Record:
+        """The first program whose contrast on training experts is about the highest one.
+
+        It is not lower by more than the standard error of the paired differences per expert.
+        """
+        if len(records) == 1 or not self._spoken:
+            return records[0]
+        found = [(record, self._unpaid(record)) for record in records[:MOST_RIVALS]]
         known = [(record, shares) for record, shares in found if len(shares)]
         if not known:
             return records[0]
         most = max((shares for _, shares in known), key=lambda shares: float(shares.mean()))
         return next(record for record, shares in known if _as_good(shares, most))
 
-    return choose if spoken else lambda records: records[0]
+    def _unpaid(self, record: Record) -> Floats:
+        """For each expert with swaps, the share of them that leave its goals unpaid.
+
+        Swaps that the episode fulfils as well are left out. Without a simulator all swaps count.
+        """
+        separation = Separation.of(record.evaluation)
+        if separation is None or separation.threshold is None:
+            return np.zeros(0)
+
+        def run(changed: Sequence[Trajectory]) -> list[NDArray[np.float64]]:
+            try:
+                return rewards_on(self._bench, record.program, changed)
+            except ProgramFailedError:  # a program that fails under another instruction follows none
+                return [np.full(len(each.states), np.inf) for each in changed]
+
+        made = swaps(self._experts, self._instructions, separation.threshold, run, self._judge)
+        by_expert: dict[Labelled, list[bool]] = {}
+        for swap in made:
+            if swap.fulfilled is not True:
+                by_expert.setdefault(swap.item, []).append(not swap.paid)
+        return np.array([np.mean(each) for each in by_expert.values()])
 
 
-def _unpaid(
-    bench: Workbench,
-    record: Record,
-    experts: Sequence[Labelled],
-    instructions: dict[tuple[str, str], list[str]],
-    judge: Judge,
-) -> NDArray[np.float64]:
-    """For each expert with swaps, the share of them that leave its goals unpaid.
+def _validates(bench: Workbench) -> bool:
+    """Whether enough episodes of each role in the run are set aside for validation."""
+    counts = Counter(item.demonstration.role for item in bench.problem.validation)
+    return all(counts[role] >= FEWEST for role in {item.demonstration.role for item in bench.problem})
 
-    Swaps that the episode fulfils as well are left out. Without a simulator all swaps count.
-    """
-    separation = Separation.of(record.evaluation)
-    if separation is None or separation.threshold is None:
-        return np.zeros(0)
 
-    def run(changed: Sequence[Trajectory]) -> list[NDArray[np.float64]]:
-        try:
-            return rewards_on(bench, record.program, changed)
-        except ProgramFailedError:  # a program that fails under another instruction follows none
-            return [np.full(len(each.states), np.inf) for each in changed]
+def _finished(records: Sequence[Record]) -> list[Record]:
+    """The programs with whole evaluations, without versions of reshaping, which reshaping itself judges."""
+    return [
+        each
+        for each in records
+        if each.evaluation.valid and each.evaluation.complete and each.program.operator != "reshape"
+    ]
 
-    made = swaps(experts, instructions, separation.threshold, run, judge)
-    by_expert: dict[Labelled, list[bool]] = {}
-    for swap in made:
-        if swap.fulfilled is not True:
-            by_expert.setdefault(swap.item, []).append(not swap.paid)
-    return np.array([np.mean(each) for each in by_expert.values()])
+
+def _smallest(record: Record) -> tuple[int, int]:
+    return record.program.size, record.index
+
+
+def _by_task(items: Sequence[Labelled], rewards: Sequence[Floats], positive: Sequence[NDArray[np.bool_]]) -> Floats:
+    """The AUC of each episode, `(E,)`, among the episodes of its task."""
+    found = np.empty(len(items))
+    for task in dict.fromkeys(item.task for item in items):
+        own = [place for place, item in enumerate(items) if item.task == task]
+        found[own] = episode_aucs([rewards[place] for place in own], [positive[place] for place in own])
+    return found
 
 
 def _as_good(shares: NDArray[np.float64], most: NDArray[np.float64]) -> bool:

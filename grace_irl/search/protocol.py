@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -140,7 +140,13 @@ class Barred(Protocol):
 
 @runtime_checkable
 class Staged(Protocol):
-    """A search that may enter another stage, such as reshaping, when a stop rule applies."""
+    """A search that may enter another stage, such as reshaping, when a stop rule applies.
+
+    Attributes:
+        prefer: function that returns the id of the best program of the stages so far, or None. The engine sets it.
+    """
+
+    prefer: Callable[[], str | None]
 
     def conclude(self) -> bool:
         """End the current stage, because a stop rule applies. Return whether another stage follows.

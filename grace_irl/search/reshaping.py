@@ -6,6 +6,7 @@ expert trajectories.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -26,7 +27,7 @@ class Reshaping:
     kept if three conditions hold:
 
     - its monotonicity is higher than that of the best program;
-    - its accuracy is not lower, on training data and on held-out data if there is any;
+    - its accuracy on training data is not lower;
     - if the best program separates positive from negative states, so does the version.
 
     Kept versions rank before every other program, the most monotone first. Random numbers are drawn in `ask` only, so
@@ -56,6 +57,7 @@ class Reshaping:
         self._kept: list[Scored] = []
         self._fates: list[Fate] = []  # decisions on programs at the end of the inner search, not yet returned
         self._same = Request(0, "reshape")
+        self.prefer: Callable[[], str | None] = lambda: next(iter(self._search.best), None)  # see `Staged`
 
     @property
     def best(self) -> tuple[str, ...]:
@@ -141,7 +143,7 @@ class Reshaping:
         """End the inner search and choose its best program as the parent of all versions."""
         self._over, self._first = True, self._asked
         self._fates = self._search.finish()
-        best = next((self._scored[name] for name in self._search.best), None)
+        best = self._scored.get(self.prefer() or "")
         if best is not None and best.evaluation.metrics.get("monotonicity", STEADIEST) < STEADIEST - EQUAL:
             self._parent = best
 

@@ -27,7 +27,6 @@ from grace_irl.synthesis.grid.scene import perceive
 from grace_irl.synthesis.grid.sketcher import GridSketcher
 from grace_irl.synthesis.reshaper import Reshaper
 from grace_irl.synthesis.screen.sketcher import UiSketcher
-from grace_irl.synthesis.vector.additive import AdditiveSketcher
 from grace_irl.synthesis.vector.goals import GoalSketcher, measures
 from grace_irl.synthesis.vector.numbers import (
     MOST_NUMBERS,
@@ -36,6 +35,7 @@ from grace_irl.synthesis.vector.numbers import (
     RecordNumbers,
     VectorNumbers,
 )
+from grace_irl.synthesis.vector.sketcher import AdditiveSketcher
 
 
 class Sketcher(Protocol):

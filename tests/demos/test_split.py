@@ -1,4 +1,4 @@
-"""The held-out split."""
+"""The held-out split, and the trajectories set aside for validation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grace_irl.demos.split import split
+from grace_irl.demos.split import set_aside, split
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Split, Trajectory
 from grace_irl.errors import InputError
 
@@ -183,3 +183,52 @@ def test_nothing_left_to_draw_from() -> None:
 def test_shares_out_of_range(share: float) -> None:
     with pytest.raises(InputError, match="below 1"):
         split(demonstrations({("a", "expert"): 5}), share, 0)
+
+
+@settings(deadline=None)
+@given(
+    st.dictionaries(
+        st.tuples(st.sampled_from("abc"), st.sampled_from(["expert", "negative"])),
+        st.integers(2, 40),
+        min_size=1,
+    ),
+    st.floats(0.0, 0.99),
+    st.integers(0, 2**32),
+)
+def test_what_is_set_aside_was_in_training(counts: dict[tuple[str, Role], int], share: float, seed: int) -> None:
+    before = split(demonstrations(counts), 0.25, seed)
+    after = set_aside(before, share, seed, 6)
+    assert after.select(split="held_out").items == before.select(split="held_out").items
+    aside = after.select(split="validation")
+    for task, role in counts:
+        train = len(before.select(task=task, role=role, split="train"))
+        assert after.select(task=task, role=role, split="train")
+        if aside:
+            assert len(after.select(task=task, role=role, split="validation")) == min(round(share * train), train - 1)
+    if aside:
+        assert all(len(after.select(role=role, split="validation")) >= 6 for role in {role for _, role in counts})
+    backwards = replace(before, items=before.items[::-1])
+    assert sides(set_aside(backwards, share, seed, 6)) == sides(after)
+
+
+@pytest.mark.parametrize(("experts", "negatives", "aside"), [(24, 24, 12), (24, 21, 0), (21, 24, 0), (24, 0, 6)])
+def test_six_of_each_role_are_set_aside_or_none(experts: int, negatives: int, aside: int) -> None:
+    found = demonstrations({("a", "expert"): experts, ("a", "negative"): negatives})
+    assert len(set_aside(split(found, 0.0, 0), 0.25, 0, 6).select(split="validation")) == aside
+
+
+def test_equal_trajectories_are_set_aside_together() -> None:
+    twins = [one(f"twin {n // 2}", role) for n in range(40) for role in ("expert", "negative")]  # type: ignore[arg-type]
+    after = set_aside(split(Demonstrations(Metadata("vector"), tuple(twins)), 0.0, 0), 0.4, 0, 6)
+    of: dict[str, set[str | None]] = {}
+    for item in after:
+        of.setdefault(item.trajectory.digest, set()).add(item.split)
+    assert all(len(each) == 1 for each in of.values())
+    assert after.select(split="validation")
+
+
+def test_a_stated_validation_split_stays() -> None:
+    items = [one(f"free {n}") for n in range(30)] + [one(f"said {n}", split="validation") for n in range(3)]
+    before = split(Demonstrations(Metadata("vector"), tuple(items)), 0.2, 0)
+    assert sides(set_aside(before, 0.5, 0, 6)) == sides(before)
+    assert {item.trajectory.source for item in before.select(split="validation")} == {"said 0", "said 1", "said 2"}

@@ -259,7 +259,7 @@ class _Ours:
     Attributes:
         role: role of the episode, or None.
         task: name of the task.
-        split: "train", "held_out" or None.
+        split: "train", "validation", "held_out" or None.
         goals: 0-based indices of the goal states, or None.
         actions: whether the trajectory has actions. If not, the stored ones are placeholders, which Minari requires.
         rewards: whether the trajectory has rewards. If not, the stored ones are placeholders, which Minari requires.

@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.fields import fixed_fields, source_fields
 from grace_irl.demos.labels import Labelled
+from grace_irl.evaluate.sizes import Rung, ladder
 from grace_irl.propose.templates import written
-from grace_irl.synthesis.vector.additive import AdditiveSketcher
-from grace_irl.synthesis.vector.folds import Rewards, Rung, assign, barred, judged, ladder
+from grace_irl.synthesis.vector.folds import Rewards, assign, barred, judged
 from grace_irl.synthesis.vector.numbers import WIDTH, PlainNumbers
 from grace_irl.synthesis.vector.predicate import WRONG, Evidence, Limit, Predicate, found_in
 from grace_irl.synthesis.vector.quantities import Measures, Quantity, distinct, helpers, quantities, unique
+from grace_irl.synthesis.vector.sketcher import AdditiveSketcher
 from grace_irl.text import quoted
 
 Floats = NDArray[np.float64]

@@ -15,17 +15,11 @@ from scipy.special import expit, log_expit
 from grace_irl.demos.labels import label
 from grace_irl.demos.split import split
 from grace_irl.errors import InputError
-from grace_irl.synthesis.vector.additive import (
-    MOST_OUTSIDE,
-    RIDGE,
-    ROUNDED,
-    Additive,
-    AdditiveSketcher,
-    TermTable,
-    design_effect,
-)
+from grace_irl.synthesis.vector.additive import Additive
 from grace_irl.synthesis.vector.numbers import VectorNumbers
 from grace_irl.synthesis.vector.quantities import Measures
+from grace_irl.synthesis.vector.sketcher import AdditiveSketcher
+from grace_irl.synthesis.vector.term_table import MOST_OUTSIDE, RIDGE, ROUNDED, TermTable, design_effect
 from grace_irl.synthesis.vector.terms import Term, vocabulary
 from tests.fakes.data import vector_set
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grace_irl.synthesis.vector.folds import Rewards, Rung, assign, chosen, judged, ladder
+from grace_irl.evaluate.sizes import Rung, chosen, ladder
+from grace_irl.synthesis.vector.folds import Rewards, assign, judged
 
 
 @pytest.mark.parametrize(

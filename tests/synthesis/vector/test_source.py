@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grace_irl.programs.check import read
-from grace_irl.synthesis.vector.additive import Additive, TermTable, write_source
+from grace_irl.synthesis.vector.additive import Additive, write_source
 from grace_irl.synthesis.vector.numbers import VectorNumbers
 from grace_irl.synthesis.vector.quantities import Measures, Quantity
+from grace_irl.synthesis.vector.term_table import TermTable
 from grace_irl.synthesis.vector.terms import FORMULAS, Shape, Term, vocabulary
 from tests.synthesis.worlds import rewards
 

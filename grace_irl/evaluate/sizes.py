@@ -1,0 +1,99 @@
+"""The choice of a program's size by episodes that its search did not use.
+
+Each size has the AUC of each episode. Sizes are compared by the paired differences per episode. Nested folds
+(`synthesis.vector.folds`) and validation episodes (`runs.rivals`) use this choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+FEWEST = 6
+"""Minimum number of episodes of each side, experts and negatives, by which a size is chosen."""
+DOUBT = 0.5
+"""Number of standard errors of the paired differences by which a smaller size may be worse. With 1, the
+chosen sizes lost 0.007 of AUC on Hopper and 0.003 on HalfCheetah (`benchmarks/front_peers.py`)."""
+WORTH = 0.1
+"""Part of what the best AUC lacks to 1 that a smaller program may lose."""
+
+
+@dataclass(frozen=True)
+class Rung:
+    """Figures of one size.
+
+    Attributes:
+        size: number of terms or limits, or another ordinal number of a size.
+        auc: mean over episodes of the AUC: the probability that a positive state outranks another one.
+        worse: mean of the paired differences per episode: AUC of the best size minus this AUC.
+        error: standard error of `worse`.
+    """
+
+    size: int
+    auc: float
+    worse: float
+    error: float
+
+
+def ladder(aucs: Mapping[int, Floats]) -> list[Rung]:
+    """The figures of all sizes, smallest first, beside the best of them.
+
+    Args:
+        aucs: for each size, `(E,)` the AUC of each episode.
+    """
+    if not aucs:
+        return []
+    best = max(aucs, key=lambda size: (aucs[size].mean(), -size))
+    rungs = []
+    for size, each in sorted(aucs.items()):
+        differences = aucs[best] - each
+        error = float(differences.std(ddof=1) / np.sqrt(len(differences)))
+        rungs.append(Rung(size, float(each.mean()), float(differences.mean()), error))
+    return rungs
+
+
+def nearly_best(rungs: Sequence[Rung]) -> list[int]:
+    """The sizes that are nearly as good as the best one, smallest first.
+
+    Their mean AUC is lower by at most `DOUBT` standard errors and `WORTH` of what the best size lacks to 1.
+    """
+    return [rung.size for rung in rungs if rung.worse <= DOUBT * rung.error + WORTH * (1 - rung.auc - rung.worse)]
+
+
+def chosen(rungs: Sequence[Rung]) -> int | None:
+    """The smallest size of `nearly_best`; None without sizes."""
+    return next(iter(nearly_best(rungs)), None)
+
+
+def episode_aucs(rewards: Sequence[Floats], positive: Sequence[Mask]) -> Floats:
+    """For each episode, how well a program tells its states from those of the other side, `(E,)`.
+
+    If an episode has positive states, they are compared with all other states. If not, its states are compared with all
+    positive ones.
+
+    Args:
+        rewards: the rewards `(T,)` of the states of each episode.
+        positive: for each episode, whether each state is positive.
+    """
+    high = np.concatenate([each[own] for each, own in zip(rewards, positive, strict=True)])
+    low = np.concatenate([each[~own] for each, own in zip(rewards, positive, strict=True)])
+    found = [
+        _auc(each[own] if own.any() else high, low if own.any() else each)
+        for each, own in zip(rewards, positive, strict=True)
+    ]
+    return np.array(found)
+
+
+def _auc(high: Floats, low: Floats) -> float:
+    """The probability that a number of `high` is larger than one of `low`; ties count one half."""
+    if not len(high) or not len(low):
+        return 0.5
+    ranks = rankdata(np.concatenate([high, low]))[: len(high)].sum()
+    return float((ranks - len(high) * (len(high) + 1) / 2) / (len(high) * len(low)))
