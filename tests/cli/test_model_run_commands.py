@@ -109,7 +109,7 @@ def test_notes_are_shown(made: Made, capsys: pytest.CaptureFixture[str]) -> None
             store.add_event("note", f"the server was away {number} times")
     assert main(["show", str(made.run.folder)]) == 0
     out = capsys.readouterr().out
-    assert "8 notes, the last 5 of them" in out
+    assert "9 notes, the last 5 of them" in out
     assert "6 times" in out
     assert "1 times" not in out
     assert "stopped: " in out

@@ -19,6 +19,7 @@ from grace_irl.propose.manual import Manual
 from grace_irl.propose.protocol import Completion, Prompt, Question
 from grace_irl.runs.config import resolve
 from grace_irl.runs.fit import Parts, resume, start
+from grace_irl.runs.front import UNJUDGED
 from grace_irl.runs.run import Interrupted, Run, opened
 from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox
@@ -250,8 +251,9 @@ def test_a_whole_run_by_hand(tmp_path: Path) -> None:
         assert config.proposer.name == "manual"
     assert [t.failure for t in told.values() if t.failure] == []
     assert len(told) == len(person.answered) == 8
-    rule, *notes = [detail for _, kind, detail in events if kind == "note"]
+    rule, *notes, unjudged = [detail for _, kind, detail in events if kind == "note"]
     assert rule.startswith("label rule ")
+    assert unjudged == UNJUDGED.format(share=0.25)
     assert 1 <= len(notes) <= 4  # not one per prompt
     assert all(re.search(r"prompts? waits?", note) for note in notes)
 
