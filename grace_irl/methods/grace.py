@@ -119,7 +119,7 @@ def discriminator(problem: Problem, config: Config) -> Callable[[Workbench], Eva
     return opened
 
 
-def operators() -> Mapping[str, Operator]:
+def operators(config: Config) -> Mapping[str, Operator]:  # noqa: ARG001
     """The operators initialise, mutate and reshape."""
     from grace_irl.methods.grace_operators import OPERATORS
 

@@ -13,8 +13,9 @@ from grace_irl.settings import Section
 
 if TYPE_CHECKING:
     from grace_irl.demos.labels import Problem
+    from grace_irl.demos.trajectory import Metadata
     from grace_irl.propose.material import Workbench
-    from grace_irl.propose.protocol import Following
+    from grace_irl.propose.protocol import Following, Proposer
     from grace_irl.propose.rendering import Operator
     from grace_irl.search.protocol import Search
 
@@ -75,16 +76,23 @@ class Course:
     generations: int
 
 
-def _no_operators() -> Mapping[str, Operator]:
+def _no_operators(config: Config) -> Mapping[str, Operator]:  # noqa: ARG001
     return {}
 
 
-def _repairs(config: Config) -> Following:
+def repairs_of(config: Config) -> Following:
+    """The rule that requests repairs of invalid programs, as often as the settings allow."""
     from grace_irl.propose.protocol import repairs
 
     # A replay needs no limit: it repeats the repairs of the recorded run, and no others.
     most = 10**9 if config.proposer.name == "replay" else config.model.repairs if config.model.repair else 0
     return repairs(most)
+
+
+def _vectors(config: Config) -> Metadata:  # noqa: ARG001
+    from grace_irl.demos.trajectory import Metadata
+
+    return Metadata("vector")
 
 
 def _no_panels(best: Evaluation | None, others: Sequence[Evaluation]) -> Sequence[Panel]:  # noqa: ARG001
@@ -105,7 +113,7 @@ class Method:
         evaluator: function that checks the data, before the run writes any file. It returns a second function, which
             creates the evaluator of the run from a `Workbench` (data, sandbox and cache of rewards).
         account: presentation of evaluations, in text and in JSON.
-        operators: function that returns the operators by name. An operator writes the prompt for a request or for a
+        operators: function from settings to the operators by name. An operator writes the prompt for a request or for a
             follow-up call. The synthesiser, which works without a model, uses only the names.
         following: function from settings to the rule for follow-up calls after a first answer. The default rule
             requests repairs of invalid programs.
@@ -119,6 +127,9 @@ class Method:
         width: function from settings to the size of the population. A run can start from at most this number of given
             programs. A run ends after twice this number of answers in a row without a program.
         course: function from settings to the forecast of a run's requests. It returns None if there is no forecast.
+        states: function from settings to facts about the states, for runs without demonstrations.
+        writer: function from the data and the settings to the proposer "synthesis", which works without a model; None
+            for the synthesiser, which finds programs in demonstrations.
     """
 
     name: str
@@ -126,11 +137,13 @@ class Method:
     search: Callable[[Config], Search]
     evaluator: Callable[[Problem, Config], Callable[[Workbench], Evaluator]]
     account: Account = field(default_factory=Account)
-    operators: Callable[[], Mapping[str, Operator]] = _no_operators
-    following: Callable[[Config], Following] = _repairs
+    operators: Callable[[Config], Mapping[str, Operator]] = _no_operators
+    following: Callable[[Config], Following] = repairs_of
     panels: Callable[[Evaluation | None, Sequence[Evaluation]], Sequence[Panel]] = _no_panels
     needs: Needs = field(default_factory=Needs)
     sections: Mapping[str, type[Section]] = field(default_factory=dict)
     reads: tuple[str, ...] = ()
     width: Callable[[Config], int] = lambda _: 20
     course: Callable[[Config], Course | None] = lambda _: None
+    states: Callable[[Config], Metadata] = _vectors
+    writer: Callable[[Problem, Config], Proposer] | None = None

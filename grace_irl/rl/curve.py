@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,9 @@ class Point:
         paid: mean return of the training episodes since the previous point, by the learner's reward; None if it was not
             recorded or no episode ended.
         seconds: seconds of training so far, without evaluations.
+        score: mean score of the episodes by the task's score; None without one.
+        terms: mean value of each component of the learner's reward over the training steps since the previous point, by
+            the names in the program's `terms_fn`.
     """
 
     steps: int
@@ -39,6 +42,8 @@ class Point:
     components: dict[str, float]
     paid: float | None = None
     seconds: float = 0.0
+    score: float | None = None
+    terms: dict[str, float] = field(default_factory=dict)
 
 
 def to_json(points: Sequence[Point]) -> str:

@@ -59,17 +59,28 @@ class Rollout:
     Attributes:
         trajectory: the trajectory, with the environment's own rewards and the policy's log-probabilities.
         total, success, components: as in `EpisodeSums`.
+        final: numbers in `info` of the last step, by key.
     """
 
     trajectory: Trajectory
     total: float
     success: bool | None = None
     components: dict[str, float] = field(default_factory=dict)
+    final: dict[str, float] = field(default_factory=dict)
 
     @property
     def length(self) -> int:
         """Number of steps."""
         return self.trajectory.num_steps
+
+
+def numbers_of(info: Mapping[str, Any]) -> dict[str, float]:
+    """The single numbers in `info`, by key."""
+    return {
+        key: float(value)
+        for key, value in info.items()
+        if isinstance(value, bool | int | float | np.number | np.bool_) and not isinstance(value, complex)
+    }
 
 
 @dataclass(frozen=True, eq=False)

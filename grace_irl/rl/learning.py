@@ -55,11 +55,13 @@ class ProgramPay:
         form: form of the learner's reward, such as "raw" or "logit" (`grace_irl.rewards.scale.Scale`).
         allow_weak_sandbox: whether to accept tier E, a sandbox that does not protect the user's files
             (docs/sandbox.md).
+        terms: whether to ask for the components of each reward (`terms_fn`), which `info` of the steps then holds.
     """
 
     reward: RewardFile
     form: Form = "raw"
     allow_weak_sandbox: bool = False
+    terms: bool = False
 
     @property
     def scale(self) -> Scale:
@@ -71,7 +73,7 @@ class ProgramPay:
 
     def __call__(self, venv: VecEnv, gamma: float) -> VecEnv:
         """See `Pay`."""
-        runner = self.reward.runner(allow_weak_sandbox=self.allow_weak_sandbox)
+        runner = self.reward.runner(terms=self.terms, allow_weak_sandbox=self.allow_weak_sandbox)
         return RewardVecEnv(venv, runner, replace(self.scale, gamma=gamma))
 
 

@@ -24,7 +24,7 @@ from grace_irl.contents import require_no_links
 from grace_irl.errors import InputError
 from grace_irl.rl.checkpoint import read_weights
 from grace_irl.rl.curve import Point, from_json, to_json
-from grace_irl.rl.evaluation import Performance
+from grace_irl.rl.evaluation import Performance, Rollout
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
 from grace_irl.rl.learning import ProgramPay, learning_venv, make_learner, normalised, one_thread, true_pay
 from grace_irl.rl.observed import EnvironmentFactory, observed
@@ -66,6 +66,7 @@ def train(
     initial: TrainedPolicy | None = None,
     device: str = "auto",
     progress: Callable[[Point], None] | None = None,
+    score: Callable[[Rollout], float] | None = None,
 ) -> Training:
     """Train a policy.
 
@@ -89,6 +90,7 @@ def train(
         device: torch device; "auto" is a GPU if there is one and the observer's networks gain from it. Small networks
             are faster on a CPU.
         progress: callback that receives the point of the curve after each evaluation.
+        score: function that scores an episode of an evaluation, for `Point.score`.
 
     Raises:
         InputError: `steps`, `evaluations` or `episodes` is below 1, `initial` does not fit, or the folder holds another
@@ -134,11 +136,12 @@ def train(
         for part in range(len(curve), evaluations):
             until = -(-steps * (part + 1) // (evaluations * settings.rollout)) * settings.rollout
             begun = time.monotonic()
-            paid = _learn(learner, venv, until, seed, part)
+            paid, terms = _learn(learner, venv, until, seed, part)
             seconds += time.monotonic() - begun
             rollouts = play(policy, make, episodes, seed=_number(seed, part, 1))
             found = Performance.of(rollouts).point(learner.num_timesteps)
-            curve.append(replace(found, paid=paid, seconds=seconds))
+            scored = None if score is None else float(np.mean([score(each) for each in rollouts]))
+            curve.append(replace(found, paid=paid, seconds=seconds, score=scored, terms=terms))
             if folder is not None:
                 policy.save(folder / POLICY)
                 # The checkpoint marks this part as done, so it is written last.
@@ -151,11 +154,21 @@ def train(
 
 
 class PaidReturns(BaseCallback):
-    """A callback that collects the return of each training episode: the sum of the rewards before normalisation."""
+    """A callback that collects the return of each training episode: the sum of the rewards before normalisation.
+
+    It also collects the mean of each component of the reward over all steps, if `info` holds components.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.ended: list[float] = []
+        self._sums: dict[str, float] = {}
+        self._counted = 0
+
+    @property
+    def terms(self) -> dict[str, float]:
+        """The mean of each component of the reward, by name."""
+        return {name: total / self._counted for name, total in self._sums.items()}
 
     def _on_training_start(self) -> None:
         self._running = np.zeros(self.training_env.num_envs)
@@ -164,14 +177,22 @@ class PaidReturns(BaseCallback):
         normaliser = self.model.get_vec_normalize_env()
         rewards = self.locals["rewards"] if normaliser is None else normaliser.get_original_reward()
         self._running += rewards
+        for info in self.locals["infos"]:
+            for name, value in info.get("reward_terms", {}).items():
+                self._sums[name] = self._sums.get(name, 0.0) + value
+            self._counted += "reward_terms" in info
         for index in np.flatnonzero(self.locals["dones"]):
             self.ended.append(float(self._running[index]))
             self._running[index] = 0.0
         return True
 
 
-def _learn(learner: PPO, venv: VecEnv, until: int, seed: int, part: int) -> float | None:
-    """Train for one part, to `until` steps in total. Return the mean return of the ended episodes; None without any."""
+def _learn(learner: PPO, venv: VecEnv, until: int, seed: int, part: int) -> tuple[float | None, dict[str, float]]:
+    """Train for one part, to `until` steps in total.
+
+    Returns:
+        The mean return of the ended episodes, None without any; and the mean of each component of the reward.
+    """
     number = _number(seed, part, 0)
     random.seed(number)
     np.random.seed(number % 2**32)
@@ -180,7 +201,7 @@ def _learn(learner: PPO, venv: VecEnv, until: int, seed: int, part: int) -> floa
     learner._last_obs = None  # makes `learn` start from `reset`
     paid = PaidReturns()
     learner.learn(until - learner.num_timesteps, callback=paid, reset_num_timesteps=False)
-    return float(np.mean(paid.ended)) if paid.ended else None
+    return (float(np.mean(paid.ended)) if paid.ended else None), paid.terms
 
 
 def _log_folder(folder: Path | None) -> str | None:

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Role, Trajectory
-from grace_irl.rl.evaluation import EpisodeSums, Rollout
+from grace_irl.rl.evaluation import EpisodeSums, Rollout, numbers_of
 from grace_irl.rl.observed import EnvironmentFactory, Observed, observed
 from grace_irl.rl.trained import TrainedPolicy
 
@@ -56,7 +56,7 @@ class Lane:
             truncated=bool(truncated),
             source=f"{self.environment.view.metadata.environment} seed {self._seed}",
         )
-        return Rollout(trajectory, self._told.total, self._told.success, self._told.components)
+        return Rollout(trajectory, self._told.total, self._told.success, self._told.components, numbers_of(info))
 
 
 def play(

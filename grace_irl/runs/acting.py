@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from grace_irl.atomic import write_atomically
-from grace_irl.config import Config, ModelConfig, ProposerConfig, SandboxConfig
+from grace_irl.config import METHOD, Config, ModelConfig, ProposerConfig, SandboxConfig
 from grace_irl.errors import InputError
 from grace_irl.runs.config import flat, resolve, with_settings
 from grace_irl.settings import declared
@@ -34,7 +34,7 @@ PATHS = (*DATA, "data.goals", "proposer.start_from", "proposer.recording")
 NAMED = (
     *DATA,
     *("proposer.start_from", "proposer.recording", "model.url", "model.context", "expand.env"),
-    *("sandbox.wall_s", "sandbox.cpu_s", "sandbox.memory_mb"),
+    *("policy.task", "sandbox.wall_s", "sandbox.cpu_s", "sandbox.memory_mb"),
 )
 """Acting settings that affect the result of a run. To resume somebody else's run, the user must give them again."""
 
@@ -42,7 +42,7 @@ DROPPED = ("data.goals", "expand.trust", "sandbox.allow_weak", "sandbox.workers"
 """Acting settings that do not affect the result. In somebody else's run they have their defaults, unless the user sets
 them."""
 
-WORDS_ONLY = ("model.url", "model.context", "expand.env", "expand.trust", "sandbox.allow_weak")
+WORDS_ONLY = ("model.url", "model.context", "policy.task", "expand.env", "expand.trust", "sandbox.allow_weak")
 """Settings that a file (`--config`) may contain only if the command itself gives them, too."""
 
 
@@ -66,7 +66,7 @@ _ACTS: Mapping[str, Callable[[object], bool]] = {
 def acting(config: Config) -> dict[str, object]:
     """The acting settings of a configuration that differ from their defaults."""
     defaults, found = flat(Config()), flat(config)
-    keys = [key for key in (*NAMED, *DROPPED) if found[key] != defaults[key]]
+    keys = [key for key in (*NAMED, *DROPPED) if key in found and found[key] != defaults.get(key, "")]
     return {key: found[key] for key in keys if _ACTS.get(key, bool)(found[key])}
 
 
@@ -87,12 +87,12 @@ def worded(
     sets = tuple(sets)
     config = resolve(file, sets, flags, base)
     if file is not None:
-        said, own = acting(resolve(file)), spoken(sets, flags)
+        said, own = acting(resolve(file)), spoken(sets, flags, config.method)
         for key in WORDS_ONLY:
             if key in said and key not in own:
                 raise InputError(
                     f"{file}: {key} = {_shown(said[key])}, which a settings file must not give; "
-                    f"expected {_flag(key, said[key])} on the command line, or the file without it"
+                    f"expected {_flag(key, said[key], type(config))} on the command line, or the file without it"
                 )
     return config
 
@@ -121,7 +121,7 @@ def authorised(
     Raises:
         InputError: settings without authorisation. The message lists the flags with which the user can give them.
     """
-    words = spoken(tuple(sets), flags)
+    words = spoken(tuple(sets), flags, config.method)
     theirs = acting(config)
     if "data.demos" in words:  # a new set of demonstrations replaces the negatives, too
         words.setdefault("data.negatives", ())
@@ -139,7 +139,7 @@ def authorised(
         elif key in DROPPED or (in_memory and key in DATA):
             changes[key] = flat(Config())[key]
         else:
-            missing.append(_flag(key, value))
+            missing.append(_flag(key, value, type(config)))
     if missing:
         raise InputError(
             f"{name}: this user did not make it on this machine, or not with these settings, so its settings "
@@ -154,22 +154,29 @@ def shareable(config: Config) -> Config:
     expand = config.expand.model_copy(update={"trust": False})
     if runs_code(expand.env):
         expand = expand.model_copy(update={"env": ""})
-    plain = {"proposer": ProposerConfig(), "model": ModelConfig(), "sandbox": SandboxConfig()}
+    plain: dict[str, object] = {
+        "proposer": ProposerConfig(),
+        "model": ModelConfig(),
+        "sandbox": SandboxConfig(),
+    }
+    policy = getattr(config, "policy", None)
+    if policy is not None:
+        plain["policy"] = policy.model_copy(update={"task": ""})
     return config.model_copy(update={"data": data, "expand": expand, **plain})
 
 
-def spoken(sets: tuple[str, ...], flags: Mapping[str, object] | None) -> dict[str, object]:
-    """The settings that this command gives, with their values."""
+def spoken(sets: tuple[str, ...], flags: Mapping[str, object] | None, method: str = METHOD) -> dict[str, object]:
+    """The settings that this command gives, with their values. They may be settings of this method."""
     keys = {text.partition("=")[0].strip() for text in sets} | {
         key for key, value in (flags or {}).items() if value is not None
     }
-    said = flat(resolve(sets=sets, flags=flags))
+    said = flat(resolve(sets=sets, flags={"method": method, **(flags or {})}))
     return {key: said[key] for key in keys if key in said}
 
 
-def _flag(key: str, value: object) -> str:
-    """The flag that gives a setting this value."""
-    flag = declared(Config)[key].flag
+def _flag(key: str, value: object, kind: type[Config] = Config) -> str:
+    """The flag that gives a setting this value. `kind` is the class of the configuration."""
+    flag = declared(kind)[key].flag
     if not flag:
         return f"--set {key}={_shown(value)}"
     return f"--{flag}" if value is True else f"--{flag} {_shown(value)}"

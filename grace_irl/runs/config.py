@@ -207,6 +207,8 @@ def located(config: Config) -> Config:
     """A copy of the configuration with absolute paths, so that a user can resume the run from any directory."""
     known = flat(config)
     paths = {key: known[key] for key in LOCATED}
+    if str(known.get("policy.task", "")).endswith(".toml"):  # another name is that of a task that ships
+        paths["policy.task"] = known["policy.task"]
     return with_settings(
         config,
         {

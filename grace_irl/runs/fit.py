@@ -12,7 +12,7 @@ from grace_irl.config import Config, ProposerConfig, SandboxConfig
 from grace_irl.demos.label_rule import RuleChoice, require_roles_for, untested, with_rule
 from grace_irl.demos.labels import Problem
 from grace_irl.demos.split import set_aside, split
-from grace_irl.demos.trajectory import Demonstrations, Metadata
+from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.columns import require_both_sides
 from grace_irl.evaluate.evaluation import Evaluator
@@ -42,7 +42,6 @@ from grace_irl.runs.schema import FORMAT
 from grace_irl.runs.store import Store
 from grace_irl.runs.swaps import swaps_line, with_swaps
 from grace_irl.sandbox.protocol import Limits, Sandbox
-from grace_irl.states.vector import VECTOR
 from grace_irl.version import __version__
 
 # A run ends after FRUITLESS_POPULATIONS * (population size) answers in a row without a program.
@@ -391,7 +390,9 @@ def _loaded(
         from grace_irl.demos import load
 
         if not data.demos and not method(config.method).needs.demonstrations:
-            return Demonstrations(Metadata(VECTOR.name), ()), RuleChoice("all", "there are no demonstrations")
+            return Demonstrations(method(config.method).states(config), ()), RuleChoice(
+                "all", "there are no demonstrations"
+            )
         demonstrations = load(data.demos, data.negatives, kind=data.kind)
     choice = chosen_rule(config, demonstrations)
     if reason:

@@ -98,6 +98,9 @@ class Kind:
 
 
 def _can_synthesise(config: Config, problem: Problem) -> Config:
+    if method(config.method).writer is not None:
+        _synthesis(config, problem)
+        return config
     from grace_irl.synthesis.reshaper import why_not
     from grace_irl.synthesis.synthesiser import require_words
 
@@ -114,6 +117,9 @@ def _can_synthesise(config: Config, problem: Problem) -> Config:
 
 
 def _synthesis(config: Config, problem: Problem) -> Proposer:
+    own = method(config.method).writer
+    if own is not None:
+        return own(problem, config)
     from grace_irl.synthesis import Synthesiser
 
     return InThread(Synthesiser(problem, config.seed))
@@ -170,7 +176,7 @@ def prompt_settings(config: Config) -> PromptSettings:
             said = error.strerror if isinstance(error, OSError) else "not UTF-8"
             raise InputError(f"{model.context}: {said}; expected a text file for --context") from None
     budget = PromptBudget(total=model.prompt_tokens, scale=model.prompt_scale)
-    return PromptSettings(budget, context, model.images, method(config.method).operators())
+    return PromptSettings(budget, context, model.images, method(config.method).operators(config))
 
 
 def _can_prompt(config: Config, problem: Problem) -> Config:
@@ -227,11 +233,12 @@ def checked(config: Config, problem: Problem) -> Config:
             f"--max-cost {config.stop.max_cost:g} without prices: no cost would ever be counted; expected "
             "--set model.price_in=… or model.price_out=…, of a million tokens"
         )
-    if config.proposer.seed_synthesis:
+    own = method(config.method).writer is not None
+    if config.proposer.seed_synthesis and not own:
         from grace_irl.synthesis.synthesiser import require_words
 
         require_words(problem)
-    if not problem.items and (config.proposer.name == "synthesis" or config.proposer.seed_synthesis):
+    if not problem.items and not own and (config.proposer.name == "synthesis" or config.proposer.seed_synthesis):
         raise InputError(
             "no demonstrations, in which the synthesiser finds its programs; expected --demos PATH…, or a model alone: "
             "--llm-url URL or --proposer manual"
@@ -257,7 +264,7 @@ def as_shown(config: Config, problem: Problem) -> Problem:
 
 def unread(config: Config, problem: Problem) -> str:
     """One line for the user about the parts of states that the proposer does not read; "" if it reads everything."""
-    if kind(config.proposer.name).chat is not None:
+    if kind(config.proposer.name).chat is not None or method(config.method).writer is not None:
         return ""
     from grace_irl.synthesis.synthesiser import unread as unread_by_synthesiser
 

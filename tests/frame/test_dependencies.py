@@ -28,7 +28,13 @@ TOOLS = {"mypy", "pytest-xdist", "ruff"}  # run by the Makefile
 ROOMS_OF_EXTRAS = {
     "minari": ("grace_irl/demos/minari",),
     "h5py": ("grace_irl/demos/minari/hdf5.py",),
-    "gymnasium": ("grace_irl/demos/minari", "grace_irl/rl/", "grace_irl/rewards/", "grace_irl/states/"),
+    "gymnasium": (
+        "grace_irl/demos/minari",
+        "grace_irl/rl/",
+        "grace_irl/rewards/",
+        "grace_irl/states/",
+        "grace_irl/tasks/",
+    ),
     "minigrid": ("grace_irl/rl/",),
     "stable-baselines3": ("grace_irl/rl/", "grace_irl/rewards/"),
     "torch": ("grace_irl/rl/",),
@@ -240,7 +246,7 @@ for module in pkgutil.walk_packages(grace_irl.__path__, "grace_irl."):
     try:
         importlib.import_module(module.name)
     except ModuleNotFoundError as error:
-        training = module.name.startswith(("grace_irl.rl.", "grace_irl.rewards."))
+        training = module.name.startswith(("grace_irl.rl.", "grace_irl.rewards.", "grace_irl.tasks."))
         if not training or error.name.partition(".")[0] not in SIMULATORS:
             raise
         learning.append(module.name)

@@ -38,6 +38,7 @@ ORDER: tuple[tuple[str, str], ...] = (
     ("propose", "writes programs for requests of a search"),
     ("synthesis", "a proposer"),
     ("rl", "policies that learn from rewards"),
+    ("tasks", "environments with a score, and policies trained to judge programs"),
     ("methods", "choose a search, an evaluator and operators"),
     ("runs", "put all parts together"),
     ("testing", "suites for parts of other distributions"),

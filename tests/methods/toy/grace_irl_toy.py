@@ -113,7 +113,7 @@ def _opinion(briefing: Briefing, material: Material) -> Prompt:
     return Prompt(briefing.system, f"OPINION\n{material.parents[0].source}")
 
 
-def _operators() -> Mapping[str, Operator]:
+def _operators(config: Config) -> Mapping[str, Operator]:
     from grace_irl.propose.rendering import Operator
 
     return {"begin": Operator(_begin), "cross": Operator(_cross), "opinion": Operator(_opinion)}

@@ -1,0 +1,60 @@
+"""The method `eureka` (Ma et al. 2024): the best of several programs per round, and reflection on its training."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from grace_irl.config import Config
+from grace_irl.methods import trained
+from grace_irl.methods.method import Course, Method, Phase
+from grace_irl.methods.trained import PolicyAccount, PolicyConfig
+from grace_irl.search.protocol import Search
+from grace_irl.settings import Section, setting
+
+
+class EurekaConfig(Section):
+    """Settings of Eureka; the defaults are those of its authors."""
+
+    panel: ClassVar[str] = "Search"
+
+    rounds: int = setting(5, "Rounds; the first one asks for new programs.", flag="rounds", ge=1)
+    samples: int = setting(16, "Programs of a round.", flag="round-programs", unit="programs", ge=1)
+    keep_overall: bool = setting(
+        False,
+        "Reflect on the best program of all rounds, not of the last one.",
+        flag="keep-overall",
+        details="The authors' code keeps the best of the last round, even if it is worse than the one before.",
+    )
+
+
+def greedy(config: Config) -> Search:
+    """The search."""
+    from grace_irl.search.greedy import GreedySearch, GreedySettings
+
+    own = config.own(EurekaConfig)
+    found: Search = GreedySearch(GreedySettings(own.rounds, own.samples, own.keep_overall), config.seed)
+    return found
+
+
+def course(config: Config) -> Course:
+    """The forecast of a run's requests."""
+    own = config.own(EurekaConfig)
+    phases = (Phase("initialise", own.samples, 1), Phase("reflect", (own.rounds - 1) * own.samples, 1))
+    return Course(phases, phases, "all rounds", "all rounds", own.rounds)
+
+
+METHOD = Method(
+    name="eureka",
+    summary="best of each round and reflection, judged by trained policies (--task)",
+    search=greedy,
+    evaluator=trained.policy_evaluator,
+    account=PolicyAccount(),
+    operators=trained.operators,
+    panels=trained.panels,
+    needs=trained.NEEDS,
+    sections={"eureka": EurekaConfig, "policy": PolicyConfig},
+    width=lambda config: config.own(EurekaConfig).samples,
+    course=course,
+    states=trained.states,
+    writer=trained.writer,
+)

@@ -1,0 +1,77 @@
+"""The method `forge`: a pool of single components that a planner names, and crossover of pairs drawn by score.
+
+Differences from the paper: one request names and writes one component (the paper's planner names all of them first),
+and a component that cannot be written is dropped, as there.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from grace_irl.config import Config
+from grace_irl.methods import trained
+from grace_irl.methods.method import Course, Method, Phase
+from grace_irl.methods.trained import PolicyAccount, PolicyConfig
+from grace_irl.search.protocol import Search
+from grace_irl.settings import Section, setting
+
+
+class ForgeConfig(Section):
+    """Settings of FORGE. The paper does not give the sizes of its pools; these are ours."""
+
+    panel: ClassVar[str] = "Search"
+
+    first: int = setting(16, "Programs of the first pool.", flag="first-programs", unit="programs", ge=1)
+    rounds: int = setting(10, "Rounds of crossover, at most.", flag="rounds", ge=0)
+    pairs: int = setting(16, "Pairs that are crossed in a round.", flag="pairs", ge=1)
+    size: int = setting(16, "Programs that stay in the pool.", flag="pool-programs", unit="programs", ge=2)
+    patience: int = setting(
+        0, "Rounds without a better program after which the search ends; 0: never.", flag="patience", ge=0
+    )
+    planner: bool = setting(True, "Begin with single components; without, with whole rewards.", flag="planner")
+    choice: str = setting(
+        "score", "Pairs are drawn by score or uniform.", flag="pair-choice", pattern="^(score|uniform)$"
+    )
+
+
+def pool(config: Config) -> Search:
+    """The search."""
+    from grace_irl.search.pool import PoolSearch, PoolSettings
+
+    own = config.own(ForgeConfig)
+    settings = PoolSettings(
+        first=own.first,
+        rounds=own.rounds,
+        pairs=own.pairs,
+        size=own.size,
+        patience=own.patience or None,
+        choice=own.choice,
+        planner=own.planner,
+    )
+    found: Search = PoolSearch(settings, config.seed)
+    return found
+
+
+def course(config: Config) -> Course:
+    """The forecast of a run's requests."""
+    own = config.own(ForgeConfig)
+    first = Phase("plan" if own.planner else "initialise", own.first, 1)
+    phases = (first, Phase("crossover", own.rounds * own.pairs, 1))
+    return Course(phases, phases, "all rounds", "all rounds", own.rounds + 1)
+
+
+METHOD = Method(
+    name="forge",
+    summary="components of a planner, crossed in pairs, judged by trained policies (--task)",
+    search=pool,
+    evaluator=trained.policy_evaluator,
+    account=PolicyAccount(),
+    operators=trained.operators,
+    panels=trained.panels,
+    needs=trained.NEEDS,
+    sections={"forge": ForgeConfig, "policy": PolicyConfig},
+    width=lambda config: config.own(ForgeConfig).size,
+    course=course,
+    states=trained.states,
+    writer=trained.writer,
+)

@@ -1,0 +1,50 @@
+"""The method `random`: independent programs, each judged by a policy that is trained on it. All others must beat it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from grace_irl.config import Config
+from grace_irl.methods import trained
+from grace_irl.methods.method import Course, Method, Phase
+from grace_irl.methods.trained import PolicyAccount, PolicyConfig
+from grace_irl.search.protocol import Search
+from grace_irl.settings import Section, setting
+
+
+class RandomConfig(Section):
+    """Settings of random search."""
+
+    panel: ClassVar[str] = "Search"
+
+    programs: int = setting(32, "Programs to train on.", flag="programs", unit="programs", ge=1)
+
+
+def independent(config: Config) -> Search:
+    """The search."""
+    from grace_irl.search.independent import IndependentSearch, IndependentSettings
+
+    return IndependentSearch(IndependentSettings(config.own(RandomConfig).programs), config.seed)
+
+
+def course(config: Config) -> Course:
+    """The forecast of a run's requests."""
+    phases = (Phase("initialise", config.own(RandomConfig).programs, 1),)
+    return Course(phases, phases, "all programs", "all programs", 1)
+
+
+METHOD = Method(
+    name="random",
+    summary="independent programs, judged by trained policies (--task)",
+    search=independent,
+    evaluator=trained.policy_evaluator,
+    account=PolicyAccount(),
+    operators=trained.operators,
+    panels=trained.panels,
+    needs=trained.NEEDS,
+    sections={"random": RandomConfig, "policy": PolicyConfig},
+    width=lambda config: config.own(RandomConfig).programs,
+    course=course,
+    states=trained.states,
+    writer=trained.writer,
+)

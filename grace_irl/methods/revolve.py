@@ -1,0 +1,61 @@
+"""The method `revolve` (Hazra et al. 2025): populations on islands, with mutation, crossover and migration.
+
+The authors' fitness comes from people who compare policies. Here it is the task's score.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from grace_irl.config import Config
+from grace_irl.methods import trained
+from grace_irl.methods.method import Method
+from grace_irl.methods.trained import PolicyAccount, PolicyConfig
+from grace_irl.search.protocol import Search
+from grace_irl.settings import Section, setting
+
+
+class RevolveConfig(Section):
+    """Settings of REvolve."""
+
+    panel: ClassVar[str] = "Search"
+
+    programs: int = setting(80, "Programs to train on.", flag="programs", unit="programs", ge=1)
+    islands: int = setting(4, "Islands.", flag="islands", ge=1)
+    size: int = setting(8, "Programs that an island keeps.", flag="island-programs", unit="programs", ge=2)
+    crossover: float = setting(0.5, "Chance of crossover; else mutation.", flag="crossover", ge=0, le=1)
+    migration: float = setting(
+        0.3, "Chance that a program moves to another island after a generation.", flag="migration", ge=0, le=1
+    )
+
+
+def islands(config: Config) -> Search:
+    """The search."""
+    from grace_irl.search.islands import IslandSearch, IslandSettings
+
+    own = config.own(RevolveConfig)
+    settings = IslandSettings(
+        islands=own.islands,
+        size=own.size,
+        programs=own.programs,
+        crossover=own.crossover,
+        migration=own.migration,
+    )
+    found: Search = IslandSearch(settings, config.seed)
+    return found
+
+
+METHOD = Method(
+    name="revolve",
+    summary="islands with mutation and crossover, judged by trained policies (--task)",
+    search=islands,
+    evaluator=trained.policy_evaluator,
+    account=PolicyAccount(),
+    operators=trained.operators,
+    panels=trained.panels,
+    needs=trained.NEEDS,
+    sections={"revolve": RevolveConfig, "policy": PolicyConfig},
+    width=lambda config: config.own(RevolveConfig).islands * config.own(RevolveConfig).size,
+    states=trained.states,
+    writer=trained.writer,
+)

@@ -1,0 +1,93 @@
+"""The method `rf-agent`: Monte Carlo tree search over rewards with five actions, thought-align and self-verify."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+from grace_irl.config import Config
+from grace_irl.methods import trained
+from grace_irl.methods.method import Method, repairs_of
+from grace_irl.methods.trained import PolicyAccount, PolicyConfig
+from grace_irl.search.protocol import Search
+from grace_irl.settings import Section, setting
+
+if TYPE_CHECKING:
+    from grace_irl.propose.protocol import Following, Step
+    from grace_irl.search.protocol import Request, Result
+
+
+class TreeConfig(Section):
+    """Settings of RF-Agent; the defaults are the paper's, but for the number of first programs."""
+
+    panel: ClassVar[str] = "Search"
+
+    programs: int = setting(80, "Programs to train on.", flag="programs", unit="programs", ge=1)
+    first: int = setting(8, "New programs before the first expansion.", flag="first-programs", unit="programs", ge=1)
+    actions: str = setting(
+        "2,2,2,1,1",
+        "Children of an expansion: by structure, weights, crossover, path and different thought.",
+        flag="actions",
+        pattern=r"^\d+(,\d+){4}$",
+    )
+    exploration: float = setting(0.4, "Lambda at the start, which falls to 0.", flag="exploration", ge=0)
+    eta: float = setting(0.7, "Rate at which a node takes over the value of its best child.", flag="eta", ge=0, le=1)
+    thoughts: bool = setting(
+        True, "Ask for a description and an opinion of each program that runs.", flag="thoughts", needs="prompts"
+    )
+    virtual_loss: bool = setting(
+        False, "Begin an expansion before the last one is over. Not the paper's.", flag="virtual-loss"
+    )
+
+
+def tree(config: Config) -> Search:
+    """The search."""
+    from grace_irl.search.tree import TreeSearch, TreeSettings
+
+    own = config.own(TreeConfig)
+    counts = tuple(map(int, own.actions.split(",")))
+    names = ("structure", "weights", "crossover", "path", "different")
+    settings = TreeSettings(
+        programs=own.programs,
+        first=own.first,
+        actions=tuple(zip(names, counts, strict=True)),
+        exploration=own.exploration,
+        eta=own.eta,
+        virtual_loss=own.virtual_loss,
+    )
+    found: Search = TreeSearch(settings, config.seed)
+    return found
+
+
+def following(config: Config) -> Following:
+    """Repairs of a program that fails; then a description of the program, and the model's opinion of it."""
+    from grace_irl.propose.protocol import Step
+
+    repair, asks = repairs_of(config), config.own(TreeConfig).thoughts
+
+    def follow(request: Request, result: Result, done: Sequence[Step]) -> Step | None:
+        valid = result.evaluation is not None and result.evaluation.valid
+        if not valid:
+            return repair(request, result, done)
+        asked = [each.operator for each in done]
+        missing = next((name for name in ("align", "verify") if name not in asked), None)
+        return Step(missing, writes=False) if asks and missing else None
+
+    return follow
+
+
+METHOD = Method(
+    name="rf-agent",
+    summary="Monte Carlo tree search with five actions, judged by trained policies (--task)",
+    search=tree,
+    evaluator=trained.policy_evaluator,
+    account=PolicyAccount(),
+    operators=trained.operators,
+    following=following,
+    panels=trained.panels,
+    needs=trained.NEEDS,
+    sections={"tree": TreeConfig, "policy": PolicyConfig},
+    width=lambda config: config.own(TreeConfig).first,
+    states=trained.states,
+    writer=trained.writer,
+)

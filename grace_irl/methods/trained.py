@@ -1,0 +1,227 @@
+"""Parts of the methods whose programs are judged by policies that are trained on them: settings, evaluator, account."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from grace_irl.config import Config
+from grace_irl.errors import InputError
+from grace_irl.evaluate.evaluation import Evaluation, shown
+from grace_irl.methods.account import Account, Column, Figures
+from grace_irl.methods.method import Needs, Panel
+from grace_irl.settings import Section, setting
+
+if TYPE_CHECKING:
+    from grace_irl.demos.labels import Problem
+    from grace_irl.demos.trajectory import Metadata
+    from grace_irl.evaluate.evaluation import Evaluator
+    from grace_irl.propose.material import Workbench
+    from grace_irl.propose.protocol import Proposer
+    from grace_irl.propose.rendering import Operator
+    from grace_irl.tasks.task import Task
+
+NEEDS = Needs(demonstrations=False)
+TASK_FILE = "task.json"
+"""File in the folder of a run with the content of its task."""
+
+
+class PolicyConfig(Section):
+    """The task, and the policies that judge programs (docs/tasks.md)."""
+
+    panel: ClassVar[str] = "Policies"
+    short: ClassVar[bool] = True
+
+    task: str = setting(
+        "",
+        "Task: a TOML file, or reacher, snake, flappy-bird, acrobot, lunar-lander, doorkey.",
+        unit="file",
+        common=True,
+        details="It names the environment and the score, whose code runs on this machine.",
+    )
+    train_steps: int = setting(
+        0, "Environment steps of a training.", shown="those of the task", unit="steps", common=True, ge=0
+    )
+    train_seeds: int = setting(1, "Trainings of each program, with different seeds.", unit="trainings", ge=1)
+    checkpoint: Literal["best", "last"] = setting(
+        "best", "Evaluation of a training that counts: best or last.", details="The best one flatters a reward."
+    )
+    trainings: int | None = setting(
+        None, "Maximum number of trainings at once.", shown="one for each core", unit="trainings", ge=1
+    )
+    train_limit: float = setting(3600.0, "Maximum wall time of a training.", unit="seconds", gt=0)
+
+
+def task_of(config: Config) -> Task:
+    """The task of a run.
+
+    Raises:
+        InputError: no task is named, or it cannot be read.
+    """
+    from grace_irl.tasks.task import read_task, shipped
+
+    name = config.own(PolicyConfig).task
+    if not name:
+        raise InputError(
+            f"method {config.method!r} without a task; expected --task FILE, or one of {', '.join(shipped())}"
+        )
+    return read_task(name)
+
+
+def states(config: Config) -> Metadata:
+    """Facts about the states of the task's environment."""
+    return task_of(config).metadata
+
+
+def policy_evaluator(problem: Problem, config: Config) -> Callable[[Workbench], Evaluator]:
+    """Return a function that creates the evaluator of a run.
+
+    Raises:
+        InputError: the task or its environment cannot be used, or demonstrations have states of another kind.
+    """
+    from grace_irl.tasks.policy_evaluator import PolicyEvaluator, PolicySettings, random_episodes
+
+    own, task = config.own(PolicyConfig), task_of(config)
+    kind = task.metadata.kind
+    if problem.items and problem.metadata.kind != kind:
+        raise InputError(
+            f"demonstrations with states of kind {problem.metadata.kind}, and task {task.name} has {kind}; expected "
+            "the same"
+        )
+    task.scorer()
+    _ = task.settings
+    settings = PolicySettings(
+        seed=config.seed,
+        seeds=own.train_seeds,
+        checkpoint=own.checkpoint,
+        steps=own.train_steps,
+        workers=own.trainings or os.cpu_count() or 1,
+        limit=own.train_limit,
+        allow_weak=config.sandbox.allow_weak,
+    )
+    episodes = random_episodes(task, seed=config.seed)
+
+    def opened(bench: Workbench) -> Evaluator:
+        _keep(task, bench.folder)
+        bench.note(task.destination)
+        return PolicyEvaluator(task, bench, settings, episodes)
+
+    return opened
+
+
+def _keep(task: Task, folder: Path) -> None:
+    """Write the task into the folder of a run, or compare it with the one that the run began with.
+
+    Raises:
+        InputError: the task has changed.
+    """
+    from dataclasses import asdict
+
+    from grace_irl.atomic import write_atomically
+
+    path, text = folder / TASK_FILE, json.dumps(asdict(task), indent=1, sort_keys=True) + "\n"
+    if not path.exists():
+        write_atomically(path, text)
+    elif path.read_text(encoding="utf-8") != text:
+        raise InputError(
+            f"{folder}: task {task.name} is not as it was when the run began; expected the same file, unchanged: "
+            "begin a new run"
+        )
+
+
+def writer(problem: Problem, config: Config) -> Proposer:
+    """The proposer without a model: rewards composed of what varies in episodes of random actions."""
+    del problem
+    from grace_irl.propose.given import InThread
+    from grace_irl.synthesis.vector.designer import Designer
+    from grace_irl.tasks.policy_evaluator import random_episodes
+
+    task = task_of(config)
+    if task.metadata.kind not in ("vector", "record"):
+        raise InputError(
+            f"task {task.name} has states of kind {task.metadata.kind}, for which only a model writes programs; "
+            "expected --llm-url URL or --proposer manual, or a task with vectors or records"
+        )
+    return InThread(Designer(random_episodes(task, seed=config.seed), task.metadata.fields, config.seed))
+
+
+def operators(config: Config) -> Mapping[str, Operator]:
+    """The operators of all these methods, with the text of the task."""
+    from grace_irl.tasks.operators import operators as of_task
+
+    context = Path(config.model.context).read_text(encoding="utf-8") if config.model.context else ""
+    return of_task(task_of(config), config.own(PolicyConfig).train_steps, context)
+
+
+class PolicyAccount(Account):
+    """Texts and tables about scores of trained policies."""
+
+    score = "score"
+    columns = (
+        Column("best", "best"),
+        Column("last", "last"),
+        Column("success", "success"),
+        Column("length", "length", digits=1),
+    )
+    progress = columns[:2]
+    drawn = "score"
+    note = "The score of a policy that was trained on the reward, in the search. Fresh trainings often score less."
+
+    def verdict(self, evaluation: Evaluation) -> str:
+        """See `Account`."""
+        known: Mapping[str, Any] = evaluation.evidence.get("policy", {})
+        if not known.get("runs"):
+            return "No policy was trained in full."
+        which = "best evaluation" if known.get("checkpoint") == "best" else "last evaluation"
+        count = len(known["runs"])
+        return (
+            f"A policy that was trained on the reward scores {shown(evaluation.score)} on task {known['task']} "
+            f"({which}, {'one training' if count == 1 else f'mean of {count} trainings'} in the search)."
+        )
+
+    def facts(self, evaluation: Evaluation, settings: Mapping[str, object]) -> list[tuple[str, str]]:
+        """See `Account`."""
+        return [
+            ("task", str(settings.get("policy.task", ""))),
+            ("score", f"{shown(evaluation.score)} ({settings.get('policy.checkpoint')} evaluation of its training)"),
+        ]
+
+
+def panels(best: Evaluation | None, others: Sequence[Evaluation]) -> Sequence[Panel]:
+    """Sections of the report: the learning curve of the best program, and the components of its reward."""
+    del others
+    if best is None:
+        return ()
+    found = []
+    runs = best.evidence.get("policy", {}).get("runs", [])
+    if runs:
+        rows = [
+            (str(run["seed"]), f"{point['steps']:,}", _number(point["score"]), f"{point['length']:.1f}")
+            for run in runs
+            for point in run["curve"]
+        ]
+        text = (
+            "Score of the policy along its training. A fall after a rise means that the reward pays for something else."
+        )
+        found.append(Panel("Training", (text, Figures(("seed", "steps", "score", "length"), tuple(rows)))))
+    parts = best.evidence.get("components", {})
+    if parts:
+        rows = [
+            (
+                name,
+                " ".join(_number(value) for value in each["values"]),
+                *(_number(each[key]) for key in ("max", "mean", "min")),
+            )
+            for name, each in parts.items()
+        ]
+        head = ("component", "values along training", "max", "mean", "min")
+        found.append(Panel("Components", ("Mean of each component of the reward.", Figures(head, tuple(rows)))))
+    return tuple(found)
+
+
+def _number(value: float | None) -> str:
+    """A number with three significant digits, so that small components do not become 0."""
+    return "-" if value is None else f"{value:.3g}"

@@ -1,0 +1,174 @@
+"""Prompts of the methods whose programs are judged by trained policies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from grace_irl.propose.briefing import Briefing
+from grace_irl.propose.material import Material, ParentMaterial
+from grace_irl.propose.protocol import Prompt
+from grace_irl.propose.rendering import Operator
+from grace_irl.propose.templates import environment
+from grace_irl.propose.tokens import cut, estimate
+from grace_irl.tasks.task import Task
+
+SOURCE = 2_500
+"""Maximum number of tokens of each program in a prompt."""
+COMPONENTS = 12
+"""Maximum number of components whose course a prompt shows."""
+
+PLAN = (
+    "Think of what a policy needs to be told step by step to do this task, as a list of single reward components. Then "
+    "choose ONE component that none of the programs above has, and write a program whose reward is this component "
+    "alone, in a size of about 1. Your paragraph specifies the component in words."
+)
+ASKED: Mapping[str, str] = {
+    "initialise": "Design a reward for this task.",
+    "plan": PLAN,
+    "reflect": "The reward above is the best one so far. Say what the course of its components and of the score shows, "
+    "and write a better reward.",
+    "mutate": "Change one thing in the reward above that holds the score back, and write the new reward.",
+    "structure": "Change the structure of the reward above: add a component, drop one, or give one another form. Keep "
+    "the rest as it is.",
+    "weights": "Keep the components of the reward above and their forms. Change only their weights, scales and "
+    "temperatures.",
+    "crossover": "Write one reward that combines the components of the rewards above which serve the task best.",
+    "path": "The rewards above follow from each other, the first one last. Say which of these changes raised the score "
+    "and which lowered it, and take the next step in the direction that helped.",
+    "different": "Design a reward of another kind than all those above: other components, other forms.",
+}
+"""What each operator asks for."""
+ALIGN = (
+    "Describe in at most three sentences what the reward above does: its components, what they are computed from, and "
+    "how they are weighted. Describe the program, not the design idea. Answer with these sentences alone."
+)
+VERIFY = (
+    "Imagine step by step how an expert does this task. Then judge how likely a policy that is trained on the reward "
+    "above behaves like this expert: from -1 (not at all) to 1 (surely). Answer with a few sentences, and the number "
+    "in square brackets at the end, such as [0.3]."
+)
+
+
+@dataclass(frozen=True)
+class _Told:
+    """A program in a prompt.
+
+    Attributes:
+        title: its heading.
+        idea: the design idea; "" if none is known.
+        source: the program.
+        results: its score, and the course of its components.
+    """
+
+    title: str
+    idea: str
+    source: str
+    results: str
+
+
+def operators(task: Task, steps: int = 0, context: str = "") -> dict[str, Operator]:
+    """The operators by name.
+
+    Args:
+        task: the task.
+        steps: environment steps of a training; 0 for those of the task.
+        context: the user's own text, for every prompt; "" for none.
+    """
+    writes: dict[str, Callable[[Briefing, Material], Prompt]] = {
+        name: partial(_design, task, steps or task.steps, context, asked) for name, asked in ASKED.items()
+    }
+    writes |= {
+        "align": partial(_opinion, task, steps or task.steps, context, ALIGN, results=False),
+        "verify": partial(_opinion, task, steps or task.steps, context, VERIFY, results=False),
+    }
+    return {name: Operator(write) for name, write in writes.items()}
+
+
+def _design(task: Task, steps: int, context: str, asked: str, briefing: Briefing, material: Material) -> Prompt:
+    """Write the prompt that requests a program."""
+    known = [*material.parents, *material.ancestors]
+    titles = ["The reward"] if len(known) == 1 else [f"Reward {number}" for number in range(1, len(known) + 1)]
+    told = [_told(title, each, results=True) for title, each in zip(titles, known, strict=True)]
+    return _prompt(task, steps, context, asked, briefing, told)
+
+
+def _opinion(
+    task: Task, steps: int, context: str, asked: str, briefing: Briefing, material: Material, *, results: bool
+) -> Prompt:
+    """Write the prompt that asks for a text about the first parent, without its results."""
+    return _prompt(
+        task,
+        steps,
+        context,
+        asked,
+        briefing,
+        [_told("The reward", each, results=results) for each in material.parents[:1]],
+    )
+
+
+def _prompt(task: Task, steps: int, context: str, asked: str, briefing: Briefing, told: Sequence[_Told]) -> Prompt:
+    templates = environment("grace_irl.tasks")
+    system = templates.get_template("system.j2").render(
+        text=task.text,
+        scored=task.scored or task.score,
+        shows_score=task.shows_score,
+        steps=steps,
+        transitions=task.sees == "transition",
+        about=briefing.view.about,
+        fields=", ".join(task.fields),
+        answer_format=briefing.answer_format,
+    )
+    design = templates.get_template("design.j2")
+
+    def user(programs: Sequence[_Told]) -> str:
+        return design.render(
+            statistics=briefing.preamble if briefing.items else "",
+            context="" if briefing.items else cut(context.strip(), briefing.budget.of("context")),
+            programs=programs,
+            asked=asked,
+        ).strip()
+
+    kept = list(told)
+    while len(kept) > 1 and estimate(system) + estimate(user(kept)) > briefing.budget.total:
+        kept.pop()  # the last one is the farthest from the parent
+    return Prompt(system.strip(), user(kept))
+
+
+def _told(title: str, program: ParentMaterial, *, results: bool) -> _Told:
+    return _Told(
+        title,
+        " ".join(program.notes.get("align", "").split()),
+        cut(program.source.strip(), SOURCE),
+        outcome(program) if results else "",
+    )
+
+
+def outcome(program: ParentMaterial) -> str:
+    """The score of a program, and the course of the score and of the components along its training, as text."""
+    evaluation = program.evaluation
+    if not evaluation.valid:
+        return f"It could not be used: {evaluation.status}: {evaluation.message}"
+    metrics: Mapping[str, float] = evaluation.metrics
+    lines = [f"Score {evaluation.score:.4g}" + (f" ({evaluation.message})" if evaluation.message else "")]
+    runs: Sequence[Mapping[str, Any]] = evaluation.evidence.get("policy", {}).get("runs", [])
+    if runs:
+        curve = [point["score"] for point in runs[0]["curve"]]
+        lines.append(f"score along training: {_row(curve)}")
+        lines.append(f"episode length along training: {_row([point['length'] for point in runs[0]['curve']])}")
+    if "success" in metrics:
+        lines.append(f"success: {metrics['success']:.3g}")
+    components: Mapping[str, Mapping[str, Any]] = evaluation.evidence.get("components", {})
+    for name, each in list(components.items())[:COMPONENTS]:
+        lines.append(
+            f"{name}: {_row(each['values'])}; max {each['max']:.3g}, mean {each['mean']:.3g}, min {each['min']:.3g}"
+        )
+    if len(components) > COMPONENTS:
+        lines.append(f"and {len(components) - COMPONENTS} more components")
+    return "\n".join(lines)
+
+
+def _row(values: Sequence[float | None]) -> str:
+    return " ".join("-" if value is None else f"{value:.3g}" for value in values)

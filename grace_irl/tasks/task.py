@@ -1,0 +1,241 @@
+"""Tasks: TOML files that say for which environment a reward is designed, and how episodes are scored."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import reprlib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from pydantic import TypeAdapter, ValidationError
+
+from grace_irl.demos.select_recipe import require_keys
+from grace_irl.demos.trajectory import Metadata
+from grace_irl.errors import InputError
+from grace_irl.rl.environments import make
+from grace_irl.rl.evaluation import Rollout
+from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
+from grace_irl.settings import problem_of
+from grace_irl.toml import read_toml
+
+Score = Callable[[Rollout], float]
+"""A function that scores one episode. Higher is better."""
+Sees = Literal["state", "transition"]
+
+INFO = "info:"
+"""Prefix of a score that is a number in `info` of an episode's last step, such as "info:pipes"."""
+EXPECTED = "a task: TOML with env, text and score (docs/tasks.md)"
+TYPES: Mapping[str, type] = {
+    **dict.fromkeys(("env", "text", "score", "scored", "sees"), str),
+    **dict.fromkeys(("shows_score",), bool),
+    **dict.fromkeys(("fields",), list),
+    **dict.fromkeys(("options", "training", "short", "ppo"), dict),
+}
+TRAINING: Mapping[str, type] = dict.fromkeys(("steps", "evaluations", "episodes", "max_steps"), int)
+SHORT: Mapping[str, type] = {"steps": int, "floor": float}
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task for which reward programs are designed.
+
+    Attributes:
+        name: name of the file, without its ending.
+        env: a registered Gymnasium id, or an adapter (`file.py:make`), as for `grace_irl.rl.environments.make`.
+        text: description for whoever writes programs.
+        score: "info:KEY", or the name of a function `module:function` (`Score`).
+        scored: the score in words, for tables and prompts.
+        sees: what programs reward: "state", or "transition" (state, action and next state).
+        shows_score: whether the text or the states tell programs parts of the score.
+        fields: names of the components of vectors; () if they have none.
+        options: further arguments of `gymnasium.make`.
+        steps: environment steps of a full training.
+        evaluations: number of evaluations during a full training.
+        episodes: episodes of each evaluation.
+        max_steps: time limit of an episode in steps; 0 keeps the environment's own limit.
+        short_steps: environment steps of the short training before a full one; 0: none.
+        floor: score that a policy must reach in the short training.
+        ppo: settings of PPO in place of those of the environment (`Hyperparameters`).
+    """
+
+    name: str
+    env: str
+    text: str
+    score: str
+    scored: str = ""
+    sees: Sees = "transition"
+    shows_score: bool = False
+    fields: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    steps: int = 50_000
+    evaluations: int = 10
+    episodes: int = 20
+    max_steps: int = 0
+    short_steps: int = 0
+    floor: float = -math.inf
+    ppo: Mapping[str, Any] = field(default_factory=dict)
+
+    def make(self) -> tuple[Any, Any]:
+        """Make one environment and its view. The caller closes the environment.
+
+        Raises:
+            InputError: the environment cannot be made.
+        """
+        return make(self.env, max_steps=self.max_steps or None, options=self.options)
+
+    @cached_property
+    def metadata(self) -> Metadata:
+        """Facts about the states of the environment, with the task's names of fields.
+
+        Raises:
+            InputError: the environment cannot be made, or its states do not have as many numbers as names.
+        """
+        environment, view = self.make()
+        shape = getattr(environment.observation_space, "shape", None)
+        environment.close()
+        found: Metadata = view.metadata
+        if self.fields and shape != (len(self.fields),):
+            raise InputError(
+                f"task {self.name}: {len(self.fields)} fields for states of shape {shape}; expected one for each number"
+            )
+        return replace(found, fields=self.fields) if self.fields else found
+
+    @property
+    def settings(self) -> Hyperparameters:
+        """The settings of PPO.
+
+        Raises:
+            InputError: a setting is unknown.
+        """
+        found = hyperparameters(self.env, self.metadata.kind)
+        unknown = sorted(set(self.ppo) - {each.name for each in fields(Hyperparameters)} | {*self.ppo} & {"source"})
+        if unknown:
+            known = ", ".join(each.name for each in fields(Hyperparameters) if each.name != "source")
+            raise InputError(f"task {self.name}: [ppo] {unknown[0]}; expected one of {known}")
+        if not self.ppo:
+            return found
+        try:
+            return TypeAdapter(Hyperparameters).validate_python(
+                {**asdict(found), **self.ppo, "source": f"task {self.name}"}
+            )
+        except ValidationError as error:
+            raise InputError(f"task {self.name}: [ppo] {problem_of(error, {})}") from None
+
+    def scorer(self) -> Score:
+        """The function that scores episodes.
+
+        Raises:
+            InputError: the function cannot be imported.
+        """
+        if self.score.startswith(INFO):
+            return _InfoScore(self.name, self.score.removeprefix(INFO))
+        module, _, name = self.score.partition(":")
+        try:
+            found = getattr(importlib.import_module(module), name)
+        except Exception as error:  # another module may raise anything
+            said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            raise InputError(f"task {self.name}: score {self.score!r} cannot be imported: {said}") from None
+        if not callable(found):
+            raise InputError(f"task {self.name}: score {self.score!r} is no function; expected module:function")
+        return _FunctionScore(self.name, found)
+
+    @property
+    def destination(self) -> str:
+        """One line for the user: the code that the task names."""
+        return f"task {self.name}: environment {self.env}, score {self.score}" + (
+            f" ({self.scored})" if self.scored else ""
+        )
+
+
+@dataclass(frozen=True)
+class _InfoScore:
+    """A `Score` that is a number in `info` of the last step."""
+
+    task: str
+    key: str
+
+    def __call__(self, rollout: Rollout) -> float:
+        if self.key not in rollout.final:
+            known = ", ".join(sorted(rollout.final)[:20]) or "none"
+            raise InputError(
+                f"task {self.task}: the last step of an episode has no number {self.key!r} in info; expected one of "
+                f"its numbers: {known}"
+            )
+        return rollout.final[self.key]
+
+
+@dataclass(frozen=True)
+class _FunctionScore:
+    """A `Score` that a function of the task gives, which must be a finite number."""
+
+    task: str
+    function: Callable[[Rollout], Any]
+
+    def __call__(self, rollout: Rollout) -> float:
+        try:
+            found = float(self.function(rollout))
+        except Exception as error:
+            said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            raise InputError(f"task {self.task}: its score fails on an episode: {said}") from error
+        if not math.isfinite(found):
+            raise InputError(f"task {self.task}: its score of an episode is {found}; expected a finite number")
+        return found
+
+
+def shipped() -> tuple[str, ...]:
+    """The names of the tasks that the package contains."""
+    return tuple(sorted(each.name.removesuffix(".toml") for each in _folder().iterdir() if each.name.endswith(".toml")))
+
+
+def read_task(name: str) -> Task:
+    """Read a task.
+
+    Args:
+        name: path of a TOML file, or the name of a task that the package contains, such as "reacher".
+
+    Raises:
+        InputError: there is no such task, or its file has an unknown or invalid key.
+    """
+    if name in shipped():
+        path = Path(str(_folder() / f"{name}.toml"))
+    else:
+        path = Path(name)
+        if path.suffix != ".toml" or not path.is_file():
+            raise InputError(
+                f"--task {name}: no such file; expected a file that ends in .toml, or one of {', '.join(shipped())}"
+            )
+    document = require_keys(read_toml(path, EXPECTED), TYPES, str(path))
+    for key in ("env", "text", "score"):
+        if not document.get(key, "").strip():
+            raise InputError(f"{path}: no {key!r}; expected {EXPECTED}")
+    training = _numbers(document.pop("training", {}), TRAINING, f"{path}, [training]")
+    short = _numbers(document.pop("short", {}), SHORT, f"{path}, [short]")
+    if document.get("sees", "transition") not in get_args(Sees):
+        raise InputError(
+            f"{path}: sees = {reprlib.repr(document['sees'])}; expected one of {', '.join(get_args(Sees))}"
+        )
+    if ":" not in document["score"]:
+        raise InputError(f"{path}: score = {reprlib.repr(document['score'])}; expected info:KEY or module:function")
+    names = document.pop("fields", [])
+    if not all(isinstance(each, str) for each in names):
+        raise InputError(f"{path}: fields = {reprlib.repr(names)}; expected a list of texts")
+    text = document.pop("text").strip()
+    changes = {"short_steps" if key == "steps" else key: value for key, value in short.items()}
+    return Task(path.stem, text=text, fields=tuple(names), **document, **training, **changes)
+
+
+def _numbers(table: object, types: Mapping[str, type], where: str) -> dict[str, Any]:
+    found = require_keys(table, types, where)
+    for key, value in found.items():
+        if types[key] is int and value < (0 if key == "max_steps" else 1):
+            raise InputError(f"{where}: {key} = {value}; expected at least {0 if key == 'max_steps' else 1}")
+    return found
+
+
+def _folder() -> Any:
+    return files("grace_irl.tasks") / "files"

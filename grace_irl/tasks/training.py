@@ -1,0 +1,118 @@
+"""The training of a policy on one reward program, as a job in a process of its own."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from grace_irl.atomic import write_atomically
+from grace_irl.errors import InputError
+from grace_irl.rl.curve import Point, from_json, to_json
+from grace_irl.tasks.task import Task
+from grace_irl.work.executor import Job, Tell
+
+RESULT = "result.json"
+"""File with the learning curve of a finished training, in its folder."""
+REWARD = "reward.py"
+"""File with the reward program of a training, in its folder."""
+
+
+def job(
+    task: Task, folder: Path, source: str, seed: int, steps: int, evaluations: int, *, allow_weak: bool = False
+) -> Job:
+    """The job of a training.
+
+    Args:
+        task: the task.
+        folder: folder of the training, which may hold an interrupted one.
+        source: the reward program; "" for the environment's own reward.
+        seed: seed of the training.
+        steps: environment steps.
+        evaluations: number of evaluations.
+        allow_weak: whether to accept a sandbox that does not protect the user's files (docs/sandbox.md).
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if source:
+        write_atomically(folder / REWARD, source)
+    return Job(
+        "grace_irl.tasks.training:train",
+        {
+            "task": _plain(task),
+            "folder": str(folder),
+            "native": not source,
+            "seed": seed,
+            "steps": steps,
+            "evaluations": evaluations,
+            "allow_weak": allow_weak,
+        },
+        log=folder / "log.txt",
+    )
+
+
+def result_of(folder: Path) -> tuple[Point, ...] | None:
+    """The learning curve of a finished training; None if it is not finished.
+
+    Raises:
+        InputError: the file is damaged.
+    """
+    path = folder / RESULT
+    if not path.is_file():
+        return None
+    try:
+        return from_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: damaged ({error}); expected what a training wrote: delete its folder") from None
+
+
+def train(
+    tell: Tell,
+    *,
+    task: dict[str, Any],
+    folder: str,
+    native: bool,
+    seed: int,
+    steps: int,
+    evaluations: int,
+    allow_weak: bool,
+) -> str:
+    """Train a policy, and return its learning curve as JSON. A training that was interrupted goes on.
+
+    Args:
+        tell: function that gets the number of environment steps so far, after each evaluation.
+        task: the task, as plain data.
+        folder: folder of the training.
+        native: whether the environment's own reward is used in place of the program in the folder.
+        seed, steps, evaluations, allow_weak: as for `job`.
+    """
+    from grace_irl.rewards.file import load_reward
+    from grace_irl.rl import ppo
+    from grace_irl.rl.learning import ProgramPay
+
+    place, known = Path(folder), Task(**{**task, "fields": tuple(task["fields"])})
+    reward = None
+    if not native:
+        reward = ProgramPay(load_reward(place / REWARD), allow_weak_sandbox=allow_weak, terms=True)
+    found = ppo.train(
+        known.make,
+        steps,
+        reward=reward,
+        seed=seed,
+        settings=known.settings,
+        evaluations=evaluations,
+        episodes=known.episodes,
+        out=place,
+        device="cpu",
+        progress=lambda point: tell(point.steps),
+        score=known.scorer(),
+    )
+    text = to_json(found.curve)
+    write_atomically(place / RESULT, text + "\n")
+    return text
+
+
+def _plain(task: Task) -> dict[str, Any]:
+    names = [each.name for each in fields(Task)]
+    whole: dict[str, Any] = json.loads(json.dumps({name: asdict(task)[name] for name in names}))
+    return whole

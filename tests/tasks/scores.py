@@ -1,0 +1,19 @@
+"""Scores for tests, good and bad ones."""
+
+from __future__ import annotations
+
+from grace_irl.rl.evaluation import Rollout
+
+NUMBER = 3
+
+
+def length(rollout: Rollout) -> float:
+    return float(rollout.length)
+
+
+def raises(rollout: Rollout) -> float:
+    raise ValueError("it broke\nbadly")
+
+
+def infinite(rollout: Rollout) -> float:
+    return float("inf")

@@ -1,0 +1,181 @@
+"""The evaluator that trains policies: scores, cascade, components, failures, limits, and going on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("stable_baselines3", reason="grace-irl[rl] is not installed")
+
+from grace_irl.demos.labels import Problem
+from grace_irl.errors import InputError
+from grace_irl.evaluate.evaluation import Evaluation, Evaluator
+from grace_irl.evaluate.rewards import MemoryCache
+from grace_irl.propose.material import Workbench
+from grace_irl.rl.curve import Point, from_json
+from grace_irl.sandbox import open_sandbox
+from grace_irl.tasks.policy_evaluator import TRAININGS, PolicyEvaluator, PolicySettings, components, random_episodes
+from grace_irl.tasks.task import Task
+from grace_irl.testing.evaluators import EvaluatorSuite, program
+
+TASK = Task(
+    "tiny",
+    "CartPole-v1",
+    "Balance a pole.",
+    "tests.tasks.scores:length",
+    steps=256,
+    evaluations=2,
+    episodes=4,
+    ppo={"n_envs": 2, "n_steps": 32},
+)
+UP = """
+class Reward:
+    def reward_fn(self, state, action, next_state):
+        self.up = 1.0 - abs(float(next_state[2]))
+        return self.up - 0.001 * abs(float(next_state[0]))
+
+    def terms_fn(self, state):
+        return {"up": self.up, "tiny": 0.00004}
+"""
+FAILS_LATER = """
+class Reward:
+    def reward_fn(self, state, action, next_state):
+        if abs(float(next_state[0])) > 0.35:
+            raise ValueError("too far")
+        return 1.0
+"""
+SLOW = """
+class Reward:
+    def reward_fn(self, state, action, next_state):
+        return float(sum(range(20000)))
+"""
+
+
+@contextmanager
+def opened(folder: Path, task: Task = TASK, **settings: object) -> Iterator[PolicyEvaluator]:
+    with open_sandbox(workers=1) as sandbox:
+        bench = Workbench(Problem(task.metadata, "all", ()), sandbox, folder=folder, rewards=MemoryCache())
+        found = PolicyEvaluator(task, bench, PolicySettings(**settings), random_episodes(task, 3))  # type: ignore[arg-type]
+        try:
+            yield found
+        finally:
+            found.close()
+
+
+def judged(folder: Path, source: str, task: Task = TASK, **settings: object) -> Evaluation:
+    with opened(folder, task, **settings) as evaluator:
+        return evaluator.evaluate([program(source)])[0]
+
+
+@pytest.fixture(scope="module")
+def up(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Evaluation]:
+    folder = tmp_path_factory.mktemp("up")
+    return folder, judged(folder, UP, seeds=2)
+
+
+def test_a_score_is_that_of_the_best_evaluation_of_each_training(up: tuple[Path, Evaluation]) -> None:
+    folder, found = up
+    assert found.valid
+    runs = found.evidence["policy"]["runs"]
+    scores = [[point["score"] for point in run["curve"]] for run in runs]
+    assert [len(each) for each in scores] == [2, 2]
+    assert found.score == found.metrics["best"] == pytest.approx(sum(max(each) for each in scores) / 2)
+    assert found.metrics["last"] == pytest.approx(sum(each[-1] for each in scores) / 2)
+    assert found.metrics["steps"] == 2 * 256
+    assert runs[0]["seed"] != runs[1]["seed"]
+    assert len(list((folder / TRAININGS).glob("*/full-*/result.json"))) == 2
+    json.dumps(found.evidence)
+
+
+def test_components_have_their_course(up: tuple[Path, Evaluation]) -> None:
+    parts = up[1].evidence["components"]
+    assert set(parts) == {"up", "tiny"}
+    assert parts["tiny"]["values"] == pytest.approx([0.00004] * 2)
+    assert 0.8 < parts["up"]["min"] <= parts["up"]["mean"] <= parts["up"]["max"] <= 1.0
+
+
+def test_a_finished_training_is_not_repeated(up: tuple[Path, Evaluation]) -> None:
+    folder, found = up
+    results = sorted((folder / TRAININGS).glob("*/full-*/result.json"))
+    curve = [replace(point, score=(point.score or 0.0) + 1000.0) for point in from_json(results[0].read_text())]
+    before = results[0].read_text()
+    try:
+        results[0].write_text(json.dumps([vars(point) for point in curve]))
+        again = judged(folder, UP, seeds=2)
+    finally:
+        results[0].write_text(before)
+    assert again.score == pytest.approx(found.score + 500.0)
+    assert replace(judged(folder, UP, seeds=2), seconds=0.0) == replace(found, seconds=0.0)
+
+
+def test_the_last_evaluation_counts_if_asked(up: tuple[Path, Evaluation]) -> None:
+    found = judged(up[0], UP, seeds=2, checkpoint="last")
+    assert found.score == found.metrics["last"] == up[1].metrics["last"]
+
+
+def test_what_fails_in_a_dry_run_is_not_trained(tmp_path: Path) -> None:
+    found = judged(
+        tmp_path, "class Reward:\n    def reward_fn(self, state, action, next_state):\n        return 1 / 0\n"
+    )
+    assert (found.status, found.valid) == ("runtime", False)
+    assert "ZeroDivisionError" in found.traceback
+    assert not (tmp_path / TRAININGS).exists()
+
+
+def test_what_fails_in_training_is_that_programs_failure(tmp_path: Path) -> None:
+    found = judged(tmp_path, FAILS_LATER, replace(TASK, steps=4096))
+    assert found.status == "runtime"
+    assert "too far" in found.message
+    assert "\n" not in found.message
+
+
+def test_a_training_ends_at_its_limit(tmp_path: Path) -> None:
+    found = judged(tmp_path, SLOW, replace(TASK, steps=10**7), limit=8.0)
+    assert found.status == "timeout"
+    assert "more than 8 seconds" in found.message
+
+
+def test_a_short_training_with_a_floor_saves_the_full_one(tmp_path: Path) -> None:
+    task = replace(TASK, short_steps=128, floor=400.0)
+    found = judged(tmp_path, UP, task)
+    assert found.valid
+    assert "below 400" in found.message
+    assert found.score == found.evidence["policy"]["short"][-1]["score"] < 400
+    assert found.metrics["steps"] == 128
+    assert [each.name for each in (tmp_path / TRAININGS).glob("*/*")] == ["short-0"]
+    low = judged(tmp_path, UP, replace(task, floor=1.0))
+    assert low.score == low.metrics["best"]
+    assert low.metrics["steps"] == 128 + 256
+
+
+def test_a_score_that_fails_is_not_the_programs_fault(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="its score fails"):
+        judged(tmp_path, UP, replace(TASK, score="tests.tasks.scores:raises"))
+
+
+def test_components_of_unequal_trainings() -> None:
+    one = [Point(1, 1, 0.0, 0.0, None, 1.0, {}, terms={"a": float(n)}) for n in range(30)]
+    other = [replace(point, terms={"a": point.terms["a"] + 2, "b": 0.0}) for point in one[:20]]
+    found = components([one, other])
+    assert set(found) == {"a"}
+    assert len(found["a"]["values"]) == 10
+    assert (found["a"]["min"], found["a"]["max"]) == (1.0, 20.0)
+
+
+class TestPolicyEvaluator(EvaluatorSuite):
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path: Path) -> Iterator[None]:
+        self.folder = tmp_path
+        with open_sandbox(workers=1) as self.sandbox:
+            yield
+
+    def make(self) -> Evaluator:
+        task = replace(TASK, steps=64, evaluations=1, episodes=2)
+        problem = Problem(task.metadata, "all", ())
+        bench = Workbench(problem, self.sandbox, folder=self.folder, rewards=MemoryCache())
+        return PolicyEvaluator(task, bench, PolicySettings(), random_episodes(task, 2))

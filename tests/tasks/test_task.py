@@ -1,0 +1,135 @@
+"""Task files: what they say, and what is refused in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("stable_baselines3", reason="grace-irl[rl] is not installed")
+
+from grace_irl.errors import InputError
+from grace_irl.rl.evaluation import Rollout
+from grace_irl.rl.rollouts import play
+from grace_irl.tasks.policy_evaluator import DRY_STATES, random_episodes
+from grace_irl.tasks.task import Task, read_task, shipped
+
+WHOLE = 'env = "CartPole-v1"\ntext = "Balance."\nscore = "tests.tasks.scores:length"\n'
+
+
+def written(folder: Path, text: str) -> str:
+    path = folder / "task.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def test_the_tasks_that_ship_are_whole() -> None:
+    assert {"reacher", "snake", "flappy-bird", "acrobot", "lunar-lander", "doorkey"} <= set(shipped())
+    for name in shipped():
+        task = read_task(name)
+        assert task.name == name
+        assert len(task.text) > 100
+        assert task.scored
+        task.scorer()
+
+
+@pytest.mark.parametrize("name", ["reacher", "snake", "acrobot", "doorkey"])
+def test_a_shipped_task_plays_and_is_scored(name: str) -> None:
+    task = read_task(name)
+    episodes = random_episodes(task, 2)
+    assert all(2 <= len(each.states) <= DRY_STATES for each in episodes)
+    assert len(task.metadata.fields) in (0, *(each.states.shape[-1] for each in episodes))
+    rollouts = [Rollout(each, 0.0, success=False, final={"apples": 1.0}) for each in episodes]
+    assert all(0.0 <= task.scorer()(each) <= 1.0 for each in rollouts)
+
+
+def test_episodes_of_random_actions_depend_on_the_seed_alone() -> None:
+    task = read_task("snake")
+    one, again, other = (random_episodes(task, 3, seed) for seed in (0, 0, 9))
+    assert [each.digest for each in one] == [each.digest for each in again]
+    assert [each.digest for each in one] != [each.digest for each in other]
+
+
+def test_a_file_of_ones_own(tmp_path: Path) -> None:
+    text = WHOLE + (
+        'scored = "steps"\nsees = "state"\nshows_score = true\nfields = ["x", "v", "a", "w"]\n'
+        "[training]\nsteps = 1000\nevaluations = 2\nepisodes = 3\nmax_steps = 30\n"
+        "[short]\nsteps = 100\nfloor = 9.5\n[ppo]\nn_steps = 64\nlearning_rate = 1e-3\nnet_arch = [8, 8]\n"
+    )
+    task = read_task(written(tmp_path, text))
+    assert (task.steps, task.evaluations, task.episodes, task.max_steps) == (1000, 2, 3, 30)
+    assert (task.short_steps, task.floor) == (100, 9.5)
+    assert (task.settings.n_steps, task.settings.learning_rate, task.settings.net_arch) == (64, 1e-3, (8, 8))
+    assert task.metadata.fields == ("x", "v", "a", "w")
+    assert max(each.num_steps for each in random_episodes(task, 8)) <= 30
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "no 'env'"),
+        (WHOLE.replace('text = "Balance."', 'text = " "'), "no 'text'"),
+        (WHOLE + "more = 1\n", "more = 1"),
+        (WHOLE + 'sees = "all"\n', "sees = 'all'"),
+        (WHOLE + "[training]\nsteps = 0\n", "steps = 0"),
+        (WHOLE + '[training]\nsteps = "many"\n', "'many'"),
+        (WHOLE.replace("tests.tasks.scores:length", "length"), "expected info:KEY or module:function"),
+        ("env = [", "not TOML"),
+    ],
+)
+def test_what_is_no_task(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as found:
+        read_task(written(tmp_path, text))
+    assert said in str(found.value)
+    assert "\n" not in str(found.value)
+
+
+def test_a_file_that_is_not_there() -> None:
+    with pytest.raises(InputError, match=r"no such file; expected a file that ends in .toml, or one of .*reacher"):
+        read_task("nowhere.toml")
+
+
+@pytest.mark.parametrize(
+    ("score", "said"),
+    [("nowhere:score", "cannot be imported"), ("tests.tasks.scores:NUMBER", "is no function")],
+)
+def test_scores_that_cannot_be_used(score: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        Task("t", "CartPole-v1", "Balance.", score).scorer()
+
+
+@pytest.mark.parametrize(("score", "said"), [("raises", "its score fails"), ("infinite", "expected a finite number")])
+def test_scores_that_fail_name_the_task(score: str, said: str) -> None:
+    episode = Rollout(random_episodes(read_task("snake"), 1)[0], 0.0)
+    with pytest.raises(InputError, match=f"task t: .*{said}|task t: .*inf"):
+        Task("t", "CartPole-v1", "Balance.", f"tests.tasks.scores:{score}").scorer()(episode)
+
+
+def test_a_number_that_info_lacks_lists_those_that_it_has() -> None:
+    episode = Rollout(random_episodes(read_task("snake"), 1)[0], 0.0, final={"apples": 2.0})
+    with pytest.raises(InputError, match="expected one of its numbers: apples"):
+        Task("t", "CartPole-v1", "Balance.", "info:pears").scorer()(episode)
+
+
+@pytest.mark.parametrize(
+    ("ppo", "said"), [({"steps": 3}, "steps"), ({"n_steps": "x"}, "n_steps"), ({"source": "x"}, "source")]
+)
+def test_settings_of_ppo_are_checked(ppo: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=rf"\[ppo\].*{said}"):
+        _ = Task("t", "CartPole-v1", "Balance.", "info:x", ppo=ppo).settings
+
+
+def test_fields_have_to_fit_the_states() -> None:
+    with pytest.raises(InputError, match="2 fields for states of shape"):
+        _ = Task("t", "CartPole-v1", "Balance.", "info:x", fields=("a", "b")).metadata
+
+
+def test_the_last_info_of_an_episode_is_kept() -> None:
+    from grace_irl.rl.observed import observed
+    from grace_irl.rl.trained import TrainedPolicy, build_network
+
+    task = read_task("snake")
+    first = observed(task.make)
+    network = build_network(first.observer, first.action_space, task.settings)
+    policy = TrainedPolicy(network, first.observer, task.settings, task.env)
+    assert all("apples" in each.final for each in play(policy, task.make, 2))
