@@ -7,6 +7,7 @@ import random
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.methods.map_elites import MapElites, MapElitesSettings
 from grace_irl.search.evolution import Evolution, EvolutionSettings
+from grace_irl.search.independent import IndependentSearch, IndependentSettings
 from grace_irl.search.protocol import Request, Search
 from grace_irl.search.reshaping import Reshaping
 from grace_irl.testing.searches import SearchSuite
@@ -40,3 +41,8 @@ class TestReshaping(Rising):
 class TestMapElites(Rising):
     def make(self, seed: int) -> Search:
         return MapElites(MapElitesSettings(programs=50, first=10), 3, seed)
+
+
+class TestIndependentSearch(SearchSuite):
+    def make(self, seed: int) -> Search:
+        return IndependentSearch(IndependentSettings(programs=30), seed)
