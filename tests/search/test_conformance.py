@@ -7,6 +7,7 @@ import random
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.methods.map_elites import MapElites, MapElitesSettings
 from grace_irl.search.evolution import Evolution, EvolutionSettings
+from grace_irl.search.greedy import GreedySearch, GreedySettings
 from grace_irl.search.independent import IndependentSearch, IndependentSettings
 from grace_irl.search.protocol import Request, Search
 from grace_irl.search.reshaping import Reshaping
@@ -46,3 +47,13 @@ class TestMapElites(Rising):
 class TestIndependentSearch(SearchSuite):
     def make(self, seed: int) -> Search:
         return IndependentSearch(IndependentSettings(programs=30), seed)
+
+
+class TestGreedySearch(SearchSuite):
+    def make(self, seed: int) -> Search:
+        return GreedySearch(GreedySettings(rounds=5, samples=6), seed)
+
+
+class TestGreedySearchWithTheBestOverall(SearchSuite):
+    def make(self, seed: int) -> Search:
+        return GreedySearch(GreedySettings(rounds=5, samples=6, keep_overall=True), seed)
