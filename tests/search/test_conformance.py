@@ -9,6 +9,7 @@ from grace_irl.methods.map_elites import MapElites, MapElitesSettings
 from grace_irl.search.evolution import Evolution, EvolutionSettings
 from grace_irl.search.greedy import GreedySearch, GreedySettings
 from grace_irl.search.independent import IndependentSearch, IndependentSettings
+from grace_irl.search.islands import IslandSearch, IslandSettings
 from grace_irl.search.pool import PoolSearch, PoolSettings
 from grace_irl.search.protocol import Request, Search
 from grace_irl.search.reshaping import Reshaping
@@ -69,3 +70,8 @@ class TestPoolSearchWithoutPlannerAndSelection(SearchSuite):
     def make(self, seed: int) -> Search:
         settings = PoolSettings(first=7, rounds=4, pairs=6, size=5, choice="uniform", planner=False)
         return PoolSearch(settings, seed)
+
+
+class TestIslandSearch(SearchSuite):
+    def make(self, seed: int) -> Search:
+        return IslandSearch(IslandSettings(islands=3, size=4, programs=50, migration=0.6), seed)
