@@ -7,6 +7,10 @@ import random
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.methods.map_elites import MapElites, MapElitesSettings
 from grace_irl.search.evolution import Evolution, EvolutionSettings
+from grace_irl.search.greedy import GreedySearch, GreedySettings
+from grace_irl.search.independent import IndependentSearch, IndependentSettings
+from grace_irl.search.islands import IslandSearch, IslandSettings
+from grace_irl.search.pool import PoolSearch, PoolSettings
 from grace_irl.search.protocol import Request, Search
 from grace_irl.search.reshaping import Reshaping
 from grace_irl.testing.searches import SearchSuite
@@ -40,3 +44,34 @@ class TestReshaping(Rising):
 class TestMapElites(Rising):
     def make(self, seed: int) -> Search:
         return MapElites(MapElitesSettings(programs=50, first=10), 3, seed)
+
+
+class TestIndependentSearch(SearchSuite):
+    def make(self, seed: int) -> Search:
+        return IndependentSearch(IndependentSettings(programs=30), seed)
+
+
+class TestGreedySearch(SearchSuite):
+    def make(self, seed: int) -> Search:
+        return GreedySearch(GreedySettings(rounds=5, samples=6), seed)
+
+
+class TestGreedySearchWithTheBestOverall(SearchSuite):
+    def make(self, seed: int) -> Search:
+        return GreedySearch(GreedySettings(rounds=5, samples=6, keep_overall=True), seed)
+
+
+class TestPoolSearch(SearchSuite):
+    def make(self, seed: int) -> Search:
+        return PoolSearch(PoolSettings(first=7, rounds=4, pairs=6, size=5, patience=3, deeper=3, wave=3), seed)
+
+
+class TestPoolSearchWithoutPlannerAndSelection(SearchSuite):
+    def make(self, seed: int) -> Search:
+        settings = PoolSettings(first=7, rounds=4, pairs=6, size=5, choice="uniform", planner=False)
+        return PoolSearch(settings, seed)
+
+
+class TestIslandSearch(SearchSuite):
+    def make(self, seed: int) -> Search:
+        return IslandSearch(IslandSettings(islands=3, size=4, programs=50, migration=0.6), seed)

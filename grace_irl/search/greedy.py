@@ -1,0 +1,132 @@
+"""The greedy search of Eureka (Ma et al. 2024): each round improves the best program of the round before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from grace_irl.evaluate.evaluation import shown
+from grace_irl.search.protocol import Fate, Request, Result, Wait
+from grace_irl.search.ranks import Scored
+from grace_irl.search.tried import Tried, ordered
+
+
+@dataclass(frozen=True)
+class GreedySettings:
+    """Settings of the greedy search, with the defaults of Eureka.
+
+    Attributes:
+        rounds: number of rounds, including the first one.
+        samples: number of programs in a round.
+        keep_overall: whether the parent of a round is the best program of all earlier rounds, and not of the last one.
+    """
+
+    rounds: int = 5
+    samples: int = 16
+    keep_overall: bool = False
+
+
+class GreedySearch:
+    """A search in rounds with one parent per round.
+
+    The first round requests new programs. Each later round requests `settings.samples` versions of one parent, which is
+    the best program of the round before. The parent may be worse than an earlier program, unless `keep_overall` is set.
+    A round without a valid program keeps the parent of the round before. Without any parent, a round requests new
+    programs again.
+
+    Eureka would train the same program again. Here a program that comes again competes in its new round with its first
+    score, so the parent itself may remain the parent.
+
+    After the last request of a round, `ask` returns `Wait` until all results of the round have arrived.
+    """
+
+    def __init__(self, settings: GreedySettings, seed: int) -> None:
+        self._settings = settings
+        self._rng = np.random.default_rng(seed)
+        self._tried = Tried()
+        self._parent: Scored | None = None
+        self._found: dict[str, Scored] = {}  # valid programs of this round by id, including those that came before
+        self._new: list[Scored] = []  # programs of this round that are neither kept nor dropped yet
+        self._asked = 0
+        self._told = 0
+        self._round = 0
+        self._left = settings.samples  # number of requests of this round that `ask` has not returned yet
+
+    @property
+    def best(self) -> tuple[str, ...]:
+        """Ids of the valid programs of all rounds, best first."""
+        return self._tried.best
+
+    @property
+    def parent(self) -> str | None:
+        """Id of the program on which the requests of this round build, or None if they ask for new programs."""
+        return None if self._parent is None else self._parent.program.id
+
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """Ids of the valid programs of this round, neither kept nor dropped yet."""
+        return tuple(each.program.id for each in self._new)
+
+    @property
+    def generation(self) -> int:
+        """Number of complete rounds."""
+        return self._round
+
+    def ask(self) -> Request | Wait | None:
+        """Return the next request, `Wait` if results of the round are missing, or None after the last round."""
+        if self._round >= self._settings.rounds:
+            return None
+        if self._left == 0:
+            return Wait()
+        parents = () if self._parent is None else (self._parent.program.id,)
+        seed = int(self._rng.integers(2**62))
+        request = Request(self._asked, "reflect" if parents else "initialise", parents, seed)
+        self._left -= 1
+        self._asked += 1
+        return request
+
+    def tell(self, result: Result) -> list[Fate]:
+        """Process a result. Return the fates that are now decided: of valid programs, at the end of their round."""
+        self._told += 1
+        taken = self._tried.take(result)
+        if isinstance(taken, Scored):
+            self._new.append(taken)
+        known = None if result.program is None else self._tried.find(result.program.id)
+        if known is not None:
+            self._found[known.program.id] = known
+        fates = [taken] if isinstance(taken, Fate) else []
+        if self._left == 0 and self._told == self._asked:
+            fates += self._choose()
+            self._round += 1
+            self._left = self._settings.samples
+        return fates
+
+    def finish(self) -> list[Fate]:
+        """Choose among the programs of a round that is broken off. Return their fates."""
+        return self._choose()
+
+    def _choose(self) -> list[Fate]:
+        """Choose the next parent. Return the fate "kept" for it, and "dropped" for the others of the round."""
+        found, new = ordered(self._found.values()), {each.program.id for each in self._new}
+        self._found, self._new = {}, []
+        if not found:
+            return []
+        overall = self._settings.keep_overall
+        leader = self._tried.order[0] if overall else found[0]
+        fates = []
+        if leader is found[0] and leader is not self._parent:
+            where = "of all rounds" if overall else f"of round {self._round + 1}"
+            fates.append(Fate(leader.program.id, "kept", f"the best {where}: {_words(leader)}"))
+        for each in found:
+            if each is not leader and each.program.id in new:
+                than = "below" if round(each.evaluation.score - leader.evaluation.score, 9) < 0 else "equal to"
+                whose = "all rounds" if overall else f"round {self._round + 1}"
+                reason = f"{_words(each)}, {than} the best of {whose} ({_words(leader)})"
+                fates.append(Fate(each.program.id, "dropped", reason))
+        self._parent = leader
+        return fates
+
+
+def _words(scored: Scored) -> str:
+    return f"score {shown(scored.evaluation.score)}"

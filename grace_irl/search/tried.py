@@ -1,0 +1,60 @@
+"""The memory of a search that compares programs by their scores alone, such as the returns of trained policies."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from grace_irl.search.protocol import Fate, Result
+from grace_irl.search.ranks import Scored
+
+
+class Tried:
+    """The programs that a search has received, with the evaluations of the valid ones.
+
+    A program is valid if its evaluation is valid and its score is finite. A failed training has the score -inf.
+    """
+
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+        self._valid: dict[str, Scored] = {}
+
+    def take(self, result: Result) -> Scored | Fate | None:
+        """Note a result. Return the program if it is new and valid, else its fate, or None without a program."""
+        program, evaluation = result.program, result.evaluation
+        if program is None or evaluation is None:
+            return None
+        if program.id in self._seen:
+            return Fate(program.id, "duplicate", "the same program was tried before")
+        self._seen.add(program.id)
+        if not evaluation.valid:
+            return Fate(program.id, "invalid", f"{evaluation.status}: {evaluation.message}")
+        if not evaluation.complete:
+            return Fate(program.id, "dropped", evaluation.message)
+        if not math.isfinite(evaluation.score):
+            return Fate(program.id, "invalid", f"its score is {evaluation.score}, expected a finite number")
+        scored = Scored(program, evaluation, result.request.index)
+        self._valid[program.id] = scored
+        return scored
+
+    def find(self, name: str) -> Scored | None:
+        """The valid program with this id, or None."""
+        return self._valid.get(name)
+
+    @property
+    def order(self) -> list[Scored]:
+        """All valid programs, best first (`ordered`)."""
+        return ordered(self._valid.values())
+
+    @property
+    def best(self) -> tuple[str, ...]:
+        """Ids of all valid programs, best first."""
+        return tuple(each.program.id for each in self.order)
+
+
+def ordered(candidates: Iterable[Scored]) -> list[Scored]:
+    """Sort programs by score, best first. Ties go to the smaller program, then to the earlier request.
+
+    Unlike `ranks.ranked`, the order ignores the programs' priors: a score in units of a task does not add up with nats.
+    """
+    return sorted(candidates, key=lambda each: (-round(each.evaluation.score, 9), each.program.size, each.index))
