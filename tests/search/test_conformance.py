@@ -9,6 +9,7 @@ from grace_irl.methods.map_elites import MapElites, MapElitesSettings
 from grace_irl.search.evolution import Evolution, EvolutionSettings
 from grace_irl.search.protocol import Request, Search
 from grace_irl.search.reshaping import Reshaping
+from grace_irl.search.tree import TreeSearch, TreeSettings
 from grace_irl.testing.searches import SearchSuite
 
 
@@ -40,3 +41,18 @@ class TestReshaping(Rising):
 class TestMapElites(Rising):
     def make(self, seed: int) -> Search:
         return MapElites(MapElitesSettings(programs=50, first=10), 3, seed)
+
+
+class TestTree(SearchSuite):
+    def make(self, seed: int) -> Search:
+        return TreeSearch(TreeSettings(programs=45), seed)
+
+
+class TestTreeWithVirtualLoss(SearchSuite):
+    def make(self, seed: int) -> Search:
+        return TreeSearch(TreeSettings(programs=45, first=3, virtual_loss=True), seed)
+
+
+class TestGreedyTree(SearchSuite):
+    def make(self, seed: int) -> Search:
+        return TreeSearch(TreeSettings(programs=45, first=3, rule="greedy"), seed)
