@@ -160,14 +160,19 @@ def test_values_and_visits_of_a_tree_by_hand() -> None:
     assert search.generation == 4
 
 
-@pytest.mark.parametrize(("score", "second"), [(0.71, "p3"), (0.725, "p1")])
-def test_the_virtual_root_is_no_visit_of_its_own(score: float, second: str) -> None:
-    """After one expansion the root has five visits. With six, p1 would be next for both scores."""
-    settings = TreeSettings(programs=7, first=3, actions=TWO, exploration=0.35 * 7 / 2)
+@pytest.mark.parametrize("failed", [0, 3])
+@pytest.mark.parametrize(("score", "second"), [(0.71, 3), (0.725, 1)])
+def test_the_virtual_root_has_no_visits_of_its_own(score: float, second: int, failed: int) -> None:
+    """After one expansion the root has five visits, whether or not the first initial nodes failed.
+
+    With six, the second initial node would be next for both scores.
+    """
+    programs = failed + 7
+    settings = TreeSettings(programs=programs, first=3, actions=TWO, exploration=0.35 * programs / 2)
     gap = 0.35 * math.sqrt(2 * math.log(6)) * (1 - 1 / math.sqrt(3))
     assert 1 - 0.725 < gap < 1 - 0.71 < 0.35 * math.sqrt(2 * math.log(7)) * (1 - 1 / math.sqrt(3))
-    found = drive(TreeSearch(settings, 0), table([1.0, score, 0.0, 1.0, 1.0]))
-    assert expanded(found) == ["p0", second]
+    found = drive(TreeSearch(settings, 0), table([*([None] * failed), 1.0, score, 0.0, 1.0, 1.0]))
+    assert expanded(found) == [f"p{failed}", f"p{failed + second}"]
 
 
 def reference(settings: TreeSettings, scores: Sequence[float | None], opinions: Sequence[float]) -> list[str]:
