@@ -6,7 +6,7 @@ and a component that cannot be written is dropped, as there.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from grace_irl.config import Config
 from grace_irl.methods import trained
@@ -29,9 +29,7 @@ class ForgeConfig(Section):
         0, "Rounds without a better program after which the search ends; 0: never.", flag="patience", ge=0
     )
     planner: bool = setting(True, "Begin with single components; without, with whole rewards.", flag="planner")
-    choice: str = setting(
-        "score", "Pairs are drawn by score or uniform.", flag="pair-choice", pattern="^(score|uniform)$"
-    )
+    choice: Literal["score", "uniform"] = setting("score", "Draw of pairs: score or uniform.", flag="pair-choice")
 
 
 def pool(config: Config) -> Search:

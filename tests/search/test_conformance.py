@@ -13,6 +13,7 @@ from grace_irl.search.islands import IslandSearch, IslandSettings
 from grace_irl.search.pool import PoolSearch, PoolSettings
 from grace_irl.search.protocol import Request, Search
 from grace_irl.search.reshaping import Reshaping
+from grace_irl.search.tree import TreeSearch, TreeSettings
 from grace_irl.testing.searches import SearchSuite
 
 
@@ -75,3 +76,18 @@ class TestPoolSearchWithoutPlannerAndSelection(SearchSuite):
 class TestIslandSearch(SearchSuite):
     def make(self, seed: int) -> Search:
         return IslandSearch(IslandSettings(islands=3, size=4, programs=50, migration=0.6), seed)
+
+
+class TestTree(SearchSuite):
+    def make(self, seed: int) -> Search:
+        return TreeSearch(TreeSettings(programs=45), seed)
+
+
+class TestTreeWithVirtualLoss(SearchSuite):
+    def make(self, seed: int) -> Search:
+        return TreeSearch(TreeSettings(programs=45, first=3, virtual_loss=True), seed)
+
+
+class TestGreedyTree(SearchSuite):
+    def make(self, seed: int) -> Search:
+        return TreeSearch(TreeSettings(programs=45, first=3, rule="greedy"), seed)
