@@ -93,7 +93,7 @@ class Component:
 
     @property
     def kind(self) -> tuple[str, Shape]:
-        """What all components of this quantity and shape share."""
+        """The quantity and the shape."""
         return self.quantity, self.shape
 
     def of(self, before: Floats, after: Floats) -> Floats:
@@ -129,7 +129,7 @@ class Component:
                 return f"bounded(({before} - {after}) / {scale})"
 
     def said(self, weight: float) -> str:
-        """When the component pays, as a clause such as "x is high"."""
+        """The condition under which the component pays, as a clause such as "x is high"."""
         up = weight > 0
         match self.shape:
             case "level" | "lower":
