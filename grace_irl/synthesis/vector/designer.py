@@ -1,0 +1,426 @@
+"""The proposer without a model and without demonstrations: it draws rewards that pay for steps, and varies them.
+
+It answers the operators of searches whose programs are judged by policies that are trained on them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.errors import InputError
+from grace_irl.propose.protocol import Parent, Proposal
+from grace_irl.propose.templates import written
+from grace_irl.sandbox.candidate import TERM_NAME
+from grace_irl.search.protocol import Request
+from grace_irl.synthesis.vector.components import LIMIT, Component, Components, Floats, Rollout, Shape
+from grace_irl.synthesis.vector.numbers import WIDTH
+from grace_irl.synthesis.vector.quantities import Form, helpers, unique
+from grace_irl.text import quoted
+
+MOST_TERMS = 6
+"""Maximum number of terms of a design."""
+FIRST_TERMS = 4
+"""Maximum number of terms of a new design."""
+WEIGHTS = (0.1, 3.0)
+"""Range of new weights, as standard deviations of the weighted term over the rollouts."""
+EXTREMES = (0.01, 10.0)
+"""Range of weights that have moved."""
+SIGMA = 0.7
+"""Standard deviation of the logarithm of the factors of a weights step."""
+PAID = 0.75
+"""Chance that a term pays for being near 0, rather than for being far from it."""
+STILL = 0.05
+"""The values of a term hardly move along training if their range is at most this part of the largest size."""
+PATIENCE = 20
+"""Number of attempts to find a child that differs from its parents."""
+NOTHING = "nothing that a reward may read varies in the rollouts"
+
+Design = dict[str, float]
+"""Weights by the names of components. A weight counts standard deviations of the component over the rollouts."""
+Kind = tuple[str, Shape]
+T = TypeVar("T")
+
+
+class Designer:
+    """A proposer that draws and varies weighted sums of components, without a model and without demonstrations.
+
+    All scales come from the rollouts, so a proposal does not depend on the units or the order of the fields. The sketch
+    of a program is the JSON text of its design. A parent without a sketch counts as a design without terms.
+
+    The answer depends on the operator of the request:
+
+    - "initialise": a new design.
+    - "plan": a single term whose quantity and shape no ancestor has, or a failure if there is none.
+    - "structure": one term more, one less, or one replaced.
+    - "weights": the same terms with other weights of the same signs.
+    - "mutate": one of these two. "reflect": the same, after a term is dropped that hardly moved along training.
+    - "crossover": terms of the parents.
+    - "path": one step on from the ancestors over the parent.
+    - "different": a new design that reads no quantity of the parents and ancestors.
+
+    Equal requests with equal parents have equal answers.
+
+    Args:
+        rollouts: episodes of random actions. For each, the T+1 states, vectors `(T+1, n)` or records, and the actions,
+            `(T,)` or `(T, m)`.
+        fields: names of a vector's numbers, or () if unknown.
+        seed: seed of the choice of steps from which scales are computed, if there are many.
+
+    Raises:
+        InputError: no rollouts, or states that are neither vectors nor records.
+    """
+
+    def __init__(self, rollouts: Sequence[Rollout], fields: Sequence[str] = (), seed: int = 0) -> None:
+        self.components = Components(rollouts, fields, seed)
+        self._steps: Mapping[str, Callable[[np.random.Generator, Sequence[Parent], Sequence[Design]], Design]] = {
+            "reflect": self._reflect,
+            "mutate": lambda rng, _, designs: self._mutate(rng, designs[0]),
+            "structure": lambda rng, _, designs: self._structure(rng, designs[0]),
+            "weights": lambda rng, _, designs: self._weights(rng, designs[0]),
+            "crossover": lambda rng, _, designs: self._crossover(rng, designs),
+            "path": lambda rng, _, designs: self._path(rng, designs),
+        }
+
+    async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
+        """Return one program.
+
+        Raises:
+            InputError: a sketch that another version wrote, or that comes from other rollouts.
+        """
+        start = time.perf_counter()
+        rng = np.random.default_rng(request.seed)
+        designs = [self.read(parent.sketch) for parent in parents]
+        if not self.components.listed:
+            return Proposal("", failure=NOTHING, seconds=time.perf_counter() - start, exhausted=True)
+        design, failure = self._answer(rng, request, parents, designs)
+        if failure:
+            exhausted = request.operator == "plan"
+            return Proposal("", failure=failure, seconds=time.perf_counter() - start, exhausted=exhausted)
+        return Proposal(
+            source=self.source(design),
+            reasoning=self._reasoning(request.operator, design, designs),
+            sketch=json.dumps(design, ensure_ascii=False),
+            seconds=time.perf_counter() - start,
+        )
+
+    def _answer(
+        self, rng: np.random.Generator, request: Request, parents: Sequence[Parent], designs: Sequence[Design]
+    ) -> tuple[Design, str]:
+        """The answer to a request, or the reason why there is none."""
+        operator = request.operator
+        if operator == "plan":
+            found = self._new(rng, 1, kinds=self._kinds(designs))
+            return found, "" if found else "every component is in a program of the pool"
+        if operator == "different":
+            found = self._new(rng, _count(rng), quantities={name for name, _ in self._kinds(designs)})
+            return found, "" if found else "the parent and the others read every quantity"
+        if operator != "initialise" and operator not in self._steps:
+            return {}, f"the operator {operator!r} needs a model"
+        own = designs[: len(request.parents)] or designs[:1]
+        first = next((each for each in own if each), {}) if operator == "crossover" else (own or [{}])[0]
+        if operator == "initialise" or not first:
+            return self._unlike(own, lambda: self._new(rng, _count(rng))), ""
+        step = self._steps[operator]
+        read = own if operator == "crossover" else designs
+        found = self._unlike(own, lambda: step(rng, parents, read))
+        found = found or self._unlike(own, lambda: self._structure(rng, first))
+        return found, "" if found else "the rollouts suggest no other term"
+
+    @staticmethod
+    def _unlike(parents: Sequence[Design], draw: Callable[[], Design]) -> Design:
+        """The first draw that has terms and is no parent; {} after `PATIENCE` draws."""
+        return next((found for _ in range(PATIENCE) if (found := _tidy(draw())) and found not in parents), {})
+
+    def _new(
+        self,
+        rng: np.random.Generator,
+        count: int,
+        *,
+        kinds: Collection[Kind] = (),
+        quantities: Collection[str] = (),
+    ) -> Design:
+        """A design of at most `count` terms, without these kinds of components and these quantities."""
+        found: Design = {}
+        for _ in range(count):
+            found |= self._term(rng, {*kinds, *self._kinds([found])}, quantities)
+        return _tidy(found)
+
+    def _term(self, rng: np.random.Generator, kinds: Collection[Kind], quantities: Collection[str] = ()) -> Design:
+        """A new term; {} if no component is left.
+
+        Families have equal chances, and so have the quantities of a family, the shapes of a quantity and their scales.
+        """
+        shapes = self.components.shapes
+        spent = {name for name, _ in kinds if all((name, shape) in kinds for shape in shapes[name])} | {*quantities}
+        left = [[name for name in family if name not in spent] for family in self.components.families.values()]
+        if not any(left):
+            return {}
+        name = _one(rng, _one(rng, [family for family in left if family]))
+        return self._weighted(
+            rng, _one(rng, _one(rng, [s for shape, s in shapes[name].items() if (name, shape) not in kinds]))
+        )
+
+    @staticmethod
+    def _weighted(rng: np.random.Generator, component: Component) -> Design:
+        """The component with a new weight. Only shapes without an opposite draw its sign."""
+        size = math.exp(rng.uniform(math.log(WEIGHTS[0]), math.log(WEIGHTS[1])))
+        paid = {"near": PAID, "within": PAID, "fall": 0.5}.get(component.shape, 1.0)
+        return {component.name: _three(size if rng.random() < paid else -size)}
+
+    def _structure(self, rng: np.random.Generator, design: Design, fixed: Collection[str] = ()) -> Design:
+        """One term more, one less, one replaced, or one in another shape. The terms `fixed` stay."""
+        free = [name for name in design if name not in fixed]
+        steps = ["add"] if len(design) < MOST_TERMS else []
+        steps += ["drop"] if free and len(design) > 1 else []
+        steps += ["replace", "reshape"] if free else []
+        for step in rng.permutation(steps) if steps else ():
+            if found := self._changed(rng, design, str(step), free):
+                return found
+        return {}
+
+    def _changed(self, rng: np.random.Generator, design: Design, step: str, free: Sequence[str]) -> Design:
+        """The design after a step of this name; {} if there is none."""
+        if step == "add":
+            added = self._term(rng, self._kinds([design]))
+            return {**design, **added} if added else {}
+        out = str(_one(rng, free))
+        rest = {name: weight for name, weight in design.items() if name != out}
+        if step == "drop":
+            return rest
+        if step == "replace":
+            added = self._term(rng, self._kinds([design]))
+        else:
+            taken, quantity = self._kinds([rest]), self.components.listed[out].quantity
+            shapes = [
+                [each for each in scaled if each.name != out]
+                for shape, scaled in self.components.shapes[quantity].items()
+                if (quantity, shape) not in taken
+            ]
+            shapes = [scaled for scaled in shapes if scaled]
+            added = self._weighted(rng, _one(rng, _one(rng, shapes))) if shapes else {}
+        return {**rest, **added} if added else {}
+
+    @staticmethod
+    def _weights(rng: np.random.Generator, design: Design) -> Design:
+        return {name: weight * math.exp(SIGMA * rng.standard_normal()) for name, weight in design.items()}
+
+    def _mutate(self, rng: np.random.Generator, design: Design) -> Design:
+        return self._structure(rng, design) if rng.random() < 0.5 else self._weights(rng, design)
+
+    def _reflect(self, rng: np.random.Generator, parents: Sequence[Parent], designs: Sequence[Design]) -> Design:
+        """A mutation, after the term is dropped that moved least along training, if it hardly did."""
+        design = designs[0]
+        moved = _moves(parents[0].evaluation.evidence.get("components"))
+        labels = self.labels(design)
+        still = [name for name in design if moved.get(labels[name], math.inf) <= STILL]
+        if not still:
+            return self._mutate(rng, design)
+        out = min(still, key=lambda name: moved[labels[name]])
+        if len(design) == 1:
+            return self._term(rng, self._kinds([design])) or self._mutate(rng, design)
+        found = self._mutate(rng, {name: weight for name, weight in design.items() if name != out})
+        return {} if out in found else found
+
+    @staticmethod
+    def _crossover(rng: np.random.Generator, designs: Sequence[Design]) -> Design:
+        """Terms of the designs, at least one of each: one that only it has, if there is one."""
+        found: Design = {}
+        for place in rng.permutation(len(designs)):
+            design = designs[place]
+            others = {name for k, each in enumerate(designs) if k != place for name in each}
+            names = [name for name in design if name not in others] or [*design]
+            if names and len(found) < MOST_TERMS:
+                name = _one(rng, names)
+                found.setdefault(name, design[name])
+        rest = [(name, design[name]) for design in designs for name in design]
+        for k in rng.permutation(len(rest)):
+            name, weight = rest[k]
+            if name not in found and len(found) < MOST_TERMS and rng.random() < 0.5:
+                found[name] = weight
+        return found
+
+    def _path(self, rng: np.random.Generator, designs: Sequence[Design]) -> Design:
+        """One step on. `designs` are the parent and then its ancestors, the nearest first."""
+        design, *above = designs
+        if not above:
+            return self._structure(rng, design)
+        before = above[0]
+        stayed = [name for name in design if all(name in each for each in above)]
+        found = {name: weight * abs(weight / before.get(name, weight)) for name, weight in design.items()}
+        free = [name for name in design if name not in stayed]
+        step = "add" if len(design) > len(before) else "drop" if len(design) < len(before) else "replace"
+        possible = len(design) < MOST_TERMS if step == "add" else bool(free) and (step != "drop" or len(design) > 1)
+        if possible and design.keys() != before.keys():
+            return self._changed(rng, found, step, free)
+        return found if _tidy(found) != design else self._structure(rng, found, stayed)
+
+    def _kinds(self, designs: Sequence[Design]) -> set[Kind]:
+        return {self.components.listed[name].kind for design in designs for name in design}
+
+    def read(self, sketch: str) -> Design:
+        """The design of a sketch; {} for "".
+
+        Raises:
+            InputError: the text is no design, or has terms that the rollouts do not suggest.
+        """
+        if not sketch:
+            return {}
+        try:
+            found = json.loads(sketch)
+        except (ValueError, RecursionError):
+            found = None
+        listed = self.components.listed
+        if not isinstance(found, dict) or not 0 < len(found) <= MOST_TERMS:
+            what = "no design"
+        elif unknown := [name for name in found if name not in listed]:
+            what = f"the term {unknown[0][:80]!a}, which these rollouts do not suggest"
+        elif wrong := [name for name, weight in found.items() if not _is_weight(weight)]:
+            what = f"the weight {str(found[wrong[0]])[:20]!a}"
+        else:
+            return {name: float(weight) for name, weight in sorted(found.items())}
+        raise InputError(
+            f"{what} in a sketch: another version of grace-irl or other rollouts began this run; expected those of "
+            "this run: begin a new one"
+        )
+
+    def labels(self, design: Design) -> dict[str, str]:
+        """For the name of each term, its name in the program. It is unique, and has at most `TERM_NAME` characters."""
+        labels = [self.components.listed[name].label for name in design]
+        room = TERM_NAME - len(" (6)")
+        cut = [label if len(label) <= room else label[: room - 1] + "…" for label in labels]
+        return dict(zip(design, unique(cut), strict=True))
+
+    def factors(self, design: Design) -> dict[str, float]:
+        """The number by which the program multiplies each component."""
+        listed = self.components.listed
+        return {name: float(f"{weight / listed[name].spread:.5g}") for name, weight in design.items()}
+
+    def rewards(self, sketch: str, states: object, actions: NDArray[np.generic]) -> Floats:
+        """The rewards `(T,)` of an episode's steps."""
+        design = self.read(sketch)
+        steps = self.components.steps([(states, actions)])
+        factors = self.factors(design).items()
+        parts = [factor * self.components.value(self.components.listed[name], steps) for name, factor in factors]
+        return np.asarray(sum(parts, np.zeros(len(steps.after))))
+
+    def source(self, design: Design) -> str:
+        """The program of a design."""
+        listed, quantities, numbers = self.components.listed, self.components.quantities, self.components.numbers
+        labels = self.labels(design)
+        entries: dict[str, str] = {}
+        forms: set[Form] = set()
+        rows: dict[str, str] = {}
+        for name, factor in self.factors(design).items():
+            one = listed[name]
+            key = quoted(one.quantity)
+            before, after, positive = f"before[{key}]", f"after[{key}]", False
+            quantity = quantities.get(one.quantity)
+            if quantity is None:
+                after = "np.sum(np.square(action))"
+            elif quantity.form == "change":
+                entries[key] = numbers.lookup(quantity.first)
+                single = len(quantity.first) == 1
+                after, positive = f"abs({after} - {before})" if single else f"distance({before}, {after})", True
+                forms |= set() if single else {"distance"}
+            else:
+                entries[key] = quantity.python(numbers)
+                positive = quantity.form in ("distance", "norm", "turn")
+                forms.add(quantity.form)
+            rows[quoted(labels[name])] = f"{factor!r} * {one.python(before, after, positive=positive)}"
+        text = "".join([*rows.values(), *entries.values()])
+        return written(
+            "grace_irl.synthesis",
+            "design.py.j2",
+            {
+                "about": "one term for each step"
+                if len(design) == 1
+                else f"a sum of {len(design)} terms for each step",
+                "helpers": (helpers(forms) or ("import numpy as np" if "np." in text else "")).strip(),
+                "bounded": "bounded(" in text,
+                "limit": repr(LIMIT),
+                "moves": any(
+                    quantities[listed[name].quantity].form == "change"
+                    for name in design
+                    if listed[name].quantity in quantities
+                ),
+                "quantities": [line for key, value in entries.items() for line in _broken(key, value, 8)],
+                "before": "before[" in text,
+                "terms": [line for label, value in rows.items() for line in _broken(label, value, 12)],
+            },
+        )
+
+    def _reasoning(self, operator: str, design: Design, designs: Sequence[Design]) -> str:
+        """One sentence about a design, and what it changes in its first parent."""
+        clauses = [self.components.listed[name].said(weight) for name, weight in design.items()]
+        parent = designs[0] if designs and operator not in ("plan", "different") else {}
+        if operator == "plan":
+            return f"This component pays more where {clauses[0]}."
+        if not parent:
+            return f"The reward is higher where {_joined(clauses)}."
+        added = [name for name in design if name not in parent]
+        dropped = [name for name in parent if name not in design]
+        steps = [f"adds {_joined(added)}"] if added else []
+        steps += [f"drops {_joined(dropped)}"] if dropped else []
+        kept = [name for name in design if name in parent]
+        if any(design[name] != parent[name] for name in kept):
+            steps.append(f"weighs {_joined(kept)} anew")
+        return f"The reward {_joined(steps)}."
+
+
+def _broken(name: str, value: str, indent: int) -> list[str]:
+    """An entry of a table, on several lines if it is long."""
+    if indent + len(name) + len(value) + 3 <= WIDTH:
+        return [f"{name}: {value},"]
+    return [f"{name}: (", f"    {value}", "),"]
+
+
+def _count(rng: np.random.Generator) -> int:
+    """The number of terms of a new design."""
+    return int(rng.integers(1, FIRST_TERMS + 1))
+
+
+def _one(rng: np.random.Generator, items: Sequence[T]) -> T:
+    return items[int(rng.integers(len(items)))]
+
+
+def _tidy(design: Design) -> Design:
+    """The design with its terms in the order of their names, and with weights of three digits in their range."""
+    low, high = EXTREMES
+    return {
+        name: _three(math.copysign(min(high, max(low, abs(weight))), weight)) for name, weight in sorted(design.items())
+    }
+
+
+def _three(weight: float) -> float:
+    return float(f"{weight:.3g}")
+
+
+def _is_weight(value: object) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and EXTREMES[0] <= abs(value) <= EXTREMES[1]  # type: ignore[arg-type]
+
+
+def _moves(components: object) -> dict[str, float]:
+    """For each component that an evaluator logged along training, the range of its values by their largest size."""
+    moved: dict[str, float] = {}
+    for label, about in components.items() if isinstance(components, Mapping) else ():
+        try:
+            values = np.asarray(about["values"], dtype=np.float64)
+        except (KeyError, TypeError, ValueError):
+            continue
+        if values.ndim == 1 and len(values) > 1 and np.isfinite(values).all():
+            size = float(np.abs(values).max())
+            moved[label] = float(np.ptp(values)) / size if size else 0.0
+    return moved
+
+
+def _joined(words: Sequence[str]) -> str:
+    """The words as a list in a sentence."""
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
