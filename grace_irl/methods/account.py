@@ -76,6 +76,7 @@ class Account:
             over the number of programs tried. The title of the column names the line.
         drawn: label of the chart's vertical axis.
         note: remark on the score for the report, or "".
+        made: origin of a reward, for the first line of an exported file.
     """
 
     score = "score"
@@ -84,6 +85,7 @@ class Account:
     curves: tuple[Column, ...] = ()
     drawn = ""
     note = ""
+    made = "recovered from demonstrations"
 
     def headline(self, evaluation: Evaluation) -> str:
         """A short summary of a program that is the best so far."""

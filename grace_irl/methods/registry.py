@@ -6,14 +6,22 @@ from functools import cache
 from importlib.metadata import entry_points
 
 from grace_irl.errors import InputError
-from grace_irl.methods import eureka, forge, grace, map_elites, random_search, revolve, rf_agent
+from grace_irl.methods import (
+    eureka,
+    forge,
+    grace,
+    map_elites,
+    policy_evolution,
+    random_search,
+    revolve,
+    rf_agent,
+)
 from grace_irl.methods.method import Method
 
 GROUP = "grace_irl.methods"
 
-METHODS: dict[str, Method] = {
-    each.METHOD.name: each.METHOD for each in (grace, map_elites, random_search, eureka, revolve, rf_agent, forge)
-}
+_MODULES = (grace, map_elites, random_search, eureka, revolve, rf_agent, forge, policy_evolution)
+METHODS: dict[str, Method] = {each.METHOD.name: each.METHOD for each in _MODULES}
 """The built-in methods by name."""
 
 

@@ -145,7 +145,10 @@ def writer(problem: Problem, config: Config) -> Proposer:
             f"task {task.name} has states of kind {task.metadata.kind}, for which only a model writes programs; "
             "expected --llm-url URL or --proposer manual, or a task with vectors or records"
         )
-    return InThread(Designer(random_episodes(task, seed=config.seed), task.metadata.fields, config.seed))
+    rollouts = [
+        (each.states, each.actions) for each in random_episodes(task, seed=config.seed) if each.actions is not None
+    ]
+    return InThread(Designer(rollouts, task.metadata.fields, config.seed))
 
 
 def operators(config: Config) -> Mapping[str, Operator]:
@@ -168,6 +171,7 @@ class PolicyAccount(Account):
     )
     progress = columns[:2]
     drawn = "score"
+    made = "designed for a task"
     note = "The score of a policy that was trained on the reward, in the search. Fresh trainings often score less."
 
     def verdict(self, evaluation: Evaluation) -> str:

@@ -30,10 +30,11 @@ def export_record(record: Record, store: Store, config: Config) -> str:
     Raises:
         InputError: the program contains invisible characters, or does not compile.
     """
-    numbers = method(config.method).account.calibrated(record.evaluation)
+    account = method(config.method).account
+    numbers = account.calibrated(record.evaluation)
     text = export_source(
         record.program.source,
-        title=f"A reward recovered from demonstrations by grace-irl {__version__}.",
+        title=f"A reward {account.made} by grace-irl {__version__}.",
         facts=facts(record, store.records(), store.trajectories(), config, store.meta("label"), store.meta("fields")),
         **(vars(numbers) if numbers else {}),
     )

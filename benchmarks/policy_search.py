@@ -1,0 +1,177 @@
+"""Searches for rewards that are judged by trained policies, at equal numbers of trained programs.
+
+    python benchmarks/policy_search.py references --task reacher        # rewards by hand, five seeds each
+    python benchmarks/policy_search.py search --task reacher --seeds 3  # every search, 32 programs each
+    python benchmarks/policy_search.py table --task reacher
+
+The writer is the same for all searches: the one without a model. A winner is trained again with five seeds that its
+search did not use, so the table has the score of the search and the fresh score side by side. Everything is kept under
+`--out`: a stopped run goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import t
+
+import grace_irl
+from grace_irl.rl.curve import Point
+from grace_irl.runs.run import opened
+from grace_irl.tasks.task import Task, read_task
+from grace_irl.tasks.training import job, result_of
+from grace_irl.work import LocalExecutor
+
+PROGRAMS = 32
+FRESH = tuple(range(9001, 9006))
+"""Seeds of fresh trainings."""
+METHODS: Mapping[str, Sequence[str]] = {
+    "random": (f"random.programs={PROGRAMS}",),
+    "rf-agent": (f"tree.programs={PROGRAMS}", "tree.first=4", 'tree.actions="1,1,1,1,1"'),
+    "forge": ("forge.first=8", "forge.rounds=3", "forge.pairs=8", "forge.size=8"),
+    "eureka": ("eureka.rounds=4", "eureka.samples=8"),
+    "revolve": (f"revolve.programs={PROGRAMS}", "revolve.islands=2", "revolve.size=8"),
+    "policy-evolution": (
+        "policy_evolution.population=8",
+        "policy_evolution.generations=3",
+        "policy_evolution.parent_temperature=0.1",
+    ),
+}
+"""Settings of each search, for rounds of eight programs and `PROGRAMS` in all."""
+REACHED = "float(np.hypot(next_state[8], next_state[9]))"
+REFERENCES: Mapping[str, Mapping[str, str]] = {
+    "reacher": {
+        "native": "",
+        "score": f"float({REACHED} <= 0.02)",
+        "exp(-20 d) - 0.02 a²": f"float(np.exp(-20 * {REACHED}) - 0.02 * np.sum(action**2))",
+    },
+    "snake": {
+        "native": "",
+        "score": "float(next_state[4] > state[4])",
+        "score + nearer food": "float(next_state[4] > state[4]) + 0.1 * float(np.abs(state[:2] - state[2:4]).sum() "
+        "- np.abs(next_state[:2] - state[2:4]).sum())",
+    },
+    "flappy-bird": {"native": ""},
+    "acrobot": {"native": ""},
+}
+"""Rewards by hand: expressions in state, action and next_state; "" for the environment's own reward."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("verb", choices=("references", "search", "table"))
+    parser.add_argument("--task", default="reacher", help="name or file of the task (default reacher)")
+    parser.add_argument("--seeds", type=int, default=3, help="search seeds (default 3)")
+    parser.add_argument("--methods", default=",".join(METHODS), help="searches, by comma (default all)")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="trainings at once (default: cores)")
+    parser.add_argument("--out", type=Path, default=Path("out/policy-search"), help="where all runs are kept")
+    options = parser.parse_args()
+    task = read_task(options.task)
+    place = options.out / task.name
+    names = options.methods.split(",")
+    if options.verb == "references":
+        for name, expression in REFERENCES[task.name].items():
+            scores = fresh(task, reward(expression), place / "references" / name.replace("/", " "), options.workers)
+            print(f"{name}: {told(scores)}", flush=True)
+    elif options.verb == "search":
+        for seed in range(options.seeds):
+            for name in names:
+                found = searched(task, options.task, name, seed, place / f"{name}-{seed}", options.workers)
+                print(f"{name}, seed {seed}: search {found[0]:.3f}, fresh {told(found[1])}", flush=True)
+    else:
+        print(table(task, place, names))
+
+
+def reward(expression: str) -> str:
+    """A reward program of one expression."""
+    if not expression:
+        return ""
+    head = "import numpy as np\n\n\nclass Reward:\n    def reward_fn(self, state, action, next_state):\n"
+    return f"{head}        return {expression}\n"
+
+
+def fresh(task: Task, source: str, folder: Path, workers: int) -> list[float]:
+    """The scores of the best evaluations of fresh trainings on a reward."""
+    places = [folder / f"fresh-{seed}" for seed in FRESH]
+    with LocalExecutor(workers) as executor:
+        futures = [
+            executor.submit(job(task, place, source, seed, task.steps, task.evaluations))
+            for place, seed in zip(places, FRESH, strict=True)
+            if result_of(place) is None
+        ]
+        for future in futures:
+            future.result()
+    return [best(result_of(place) or ()) for place in places]
+
+
+def best(curve: Sequence[Point]) -> float:
+    """The highest score of a learning curve."""
+    return max(point.score for point in curve if point.score is not None)
+
+
+def searched(task: Task, named: str, name: str, seed: int, folder: Path, workers: int) -> tuple[float, list[float]]:
+    """Run a search, or read a finished one. Return the score of its winner in the search, and its fresh scores."""
+    done = folder / "done.json"
+    if not done.exists():
+        run_folder = folder / "run"
+        if (run_folder / "run.db").exists():
+            run = grace_irl.resume(run_folder, trainings=workers)
+        else:
+            sets = (f"policy.task={named}", f"policy.trainings={workers}", f"search.lag={PROGRAMS}", *METHODS[name])
+            run = grace_irl.fit(method=name, out=run_folder, seed=seed, workers=workers, sets=sets)
+        done.write_text(json.dumps({"score": run.best.fitness, "programs": run.programs, "seconds": run.seconds}))
+    with opened(folder / "run") as (store, _):
+        record = store.records()[store.meta("best")]
+    scores = fresh(task, record.program.source, folder, workers)
+    return float(json.loads(done.read_text())["score"]), scores
+
+
+def told(scores: Sequence[float]) -> str:
+    """Mean and 95 % interval of the mean over trainings, by Student's t; then all scores."""
+    values = np.array(scores)
+    half = float(t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+    return f"{values.mean():.3f} ± {half:.3f} ({', '.join(f'{value:.2f}' for value in sorted(values))})"
+
+
+def table(task: Task, place: Path, names: Sequence[str]) -> str:
+    """The table of all finished runs of a task, in Markdown."""
+    rows = [
+        "| reward | score in the search | fresh, mean | fresh, median | runs | raw fresh scores |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name in REFERENCES.get(task.name, {}):
+        folders = [place / "references" / name / f"fresh-{seed}" for seed in FRESH]
+        scores = [best(curve) for curve in map(result_of, folders) if curve]
+        if scores:
+            rows.append(_row(name, [], [scores]))
+    for name in names:
+        searches, fresh_scores = [], []
+        for folder in sorted(place.glob(f"{name}-[0-9]*")):
+            curves = [result_of(folder / f"fresh-{seed}") for seed in FRESH]
+            if (folder / "done.json").exists() and all(curves):
+                searches.append(float(json.loads((folder / "done.json").read_text())["score"]))
+                fresh_scores.append([best(curve) for curve in curves if curve])
+        if searches:
+            rows.append(_row(name, searches, fresh_scores))
+    return "\n".join(rows)
+
+
+def _row(name: str, searches: Sequence[float], fresh_scores: Sequence[Sequence[float]]) -> str:
+    means = [float(np.mean(each)) for each in fresh_scores]
+    half = 0.0
+    if len(means) > 1:  # an interval over search seeds, not over trainings
+        half = float(t.ppf(0.975, len(means) - 1) * np.std(means, ddof=1) / np.sqrt(len(means)))
+    raw = "; ".join(", ".join(f"{value:.2f}" for value in sorted(each)) for each in fresh_scores)
+    within = f"{np.mean(means):.3f}" + (f" ± {half:.3f}" if len(means) > 1 else "")
+    median = float(np.median([value for each in fresh_scores for value in each]))
+    shown = f"{np.mean(searches):.3f}" if searches else "-"
+    return f"| {name} | {shown} | {within} | {median:.3f} | {len(fresh_scores)} | {raw} |"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""The method `policy-evolution`: GRACE's evolution, but each program is judged by a policy that is trained on it.
+
+It shows what the search of GRACE is worth beside those of the other methods, with the same evaluator and writer.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from grace_irl.config import Config
+from grace_irl.methods import trained
+from grace_irl.methods.method import Course, Method, Phase
+from grace_irl.methods.trained import PolicyAccount, PolicyConfig
+from grace_irl.search.protocol import Search
+from grace_irl.settings import Section, setting
+
+
+class PolicyEvolutionConfig(Section):
+    """Settings of the evolution. A training is dear, so populations are smaller than GRACE's."""
+
+    panel: ClassVar[str] = "Search"
+
+    population: int = setting(8, "Programs kept.", flag="population", unit="programs", ge=1)
+    elite: int = setting(2, "Best programs that always survive.", flag="elite", unit="programs", ge=0)
+    generations: int = setting(9, "Rounds of mutation after the first population.", flag="generations", ge=0)
+    parent_temperature: float = setting(
+        1.0,
+        "T of exp(score / T), by which parents are drawn, in units of the score.",
+        flag="parent-temperature",
+        gt=0,
+        allow_inf_nan=False,
+    )
+
+
+def evolution(config: Config) -> Search:
+    """The search."""
+    from grace_irl.search.evolution import Evolution, EvolutionSettings
+
+    own = config.own(PolicyEvolutionConfig)
+    settings = EvolutionSettings(
+        population=own.population,
+        elite=min(own.elite, own.population // 2),
+        generations=own.generations,
+        parent_temperature=own.parent_temperature,
+    )
+    found: Search = Evolution(settings, config.seed)
+    return found
+
+
+def course(config: Config) -> Course:
+    """The forecast of a run's requests."""
+    own = config.own(PolicyEvolutionConfig)
+    phases = (Phase("initialise", own.population, 1), Phase("mutate", own.generations * own.population, 1))
+    return Course(phases, phases, "all generations", "all generations", own.generations + 1)
+
+
+METHOD = Method(
+    name="policy-evolution",
+    summary="GRACE's evolution, judged by trained policies (--task)",
+    search=evolution,
+    evaluator=trained.policy_evaluator,
+    account=PolicyAccount(),
+    operators=trained.operators,
+    panels=trained.panels,
+    needs=trained.NEEDS,
+    sections={"policy_evolution": PolicyEvolutionConfig, "policy": PolicyConfig},
+    width=lambda config: config.own(PolicyEvolutionConfig).population,
+    course=course,
+    states=trained.states,
+    writer=trained.writer,
+)

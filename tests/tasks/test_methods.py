@@ -1,0 +1,188 @@
+"""Whole runs of the methods that train policies, with the writer that needs no model, and what they meet."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("stable_baselines3", reason="grace-irl[rl] is not installed")
+
+import grace_irl
+from grace_irl.cli import main
+from grace_irl.runs.run import opened
+from tests.propose.client.server import ChatServer
+
+TASK = """
+env = "CartPole-v1"
+text = "A cart shall keep a pole upright."
+score = "tests.tasks.scores:length"
+scored = "steps until the pole falls"
+fields = ["x", "velocity", "angle", "angular velocity"]
+[training]
+steps = 128
+evaluations = 2
+episodes = 2
+[ppo]
+n_envs = 2
+n_steps = 32
+"""
+SMALL = {
+    "random": ["--programs", "3"],
+    "eureka": ["--rounds", "2", "--round-programs", "2"],
+    "revolve": ["--programs", "5", "--islands", "1", "--island-programs", "4"],
+    "rf-agent": ["--programs", "5", "--first-programs", "2", "--actions", "1,1,1,0,0"],
+    "forge": ["--first-programs", "2", "--rounds", "1", "--pairs", "2", "--pool-programs", "2"],
+    "policy-evolution": ["--population", "2", "--elite", "1", "--generations", "1"],
+}
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Path:
+    path = tmp_path / "pole.toml"
+    path.write_text(TASK)
+    return path
+
+
+def stored(folder: Path) -> tuple[list[tuple[str, float]], str]:
+    """The programs with their scores, in order, and the best one."""
+    with opened(folder) as (store, _):
+        records = store.records()
+        return [(name, each.evaluation.score) for name, each in records.items()], store.meta("best")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SMALL)
+def test_a_method_runs_whole_without_a_model(name: str, task: Path, tmp_path: Path, capsys: Capture) -> None:
+    folder = tmp_path / "run"
+    assert main(["fit", "--method", name, "--task", str(task), *SMALL[name], "--out", str(folder)]) == 0
+    err = capsys.readouterr().err
+    assert "tests.tasks.scores:length" in err  # the terminal names the code of the task
+    assert "A reward designed for a task" in (folder / "reward.py").read_text()
+    programs, best = stored(folder)
+    assert len(programs) >= 2
+    assert dict(programs)[best] == max(score for _, score in programs)
+    page = (folder / "report.html").read_text()
+    assert "Components" in page
+    assert "Training" in page
+    assert main(["show", str(folder), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.strip().splitlines()[-1])["best"] == best
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_it_ends_the_same(task: Path, tmp_path: Path) -> None:
+    arguments = ["--method", "rf-agent", "--task", str(task), *SMALL["rf-agent"], "--trainings", "1"]
+    whole, folder = tmp_path / "whole", tmp_path / "killed"
+    assert main(["fit", *arguments, "--out", str(whole)]) == 0
+    command = [sys.executable, "-m", "grace_irl", "fit"]
+    process = subprocess.Popen([*command, *arguments, "--out", str(folder)], stderr=subprocess.DEVNULL)
+    kills = 0
+    for wait in (6.0, 9.0):
+        time.sleep(wait)
+        kills += process.poll() is None
+        process.kill()
+        process.wait()
+        begun = (folder / "run.db").exists()
+        if not begun:
+            shutil.rmtree(folder, ignore_errors=True)
+        more = ["--resume", str(folder)] if begun else [*arguments, "--out", str(folder)]
+        process = subprocess.Popen([*command, *more], stderr=subprocess.DEVNULL)
+    assert process.wait(timeout=300) == 0
+    assert kills
+    assert stored(folder) == stored(whole)
+
+
+def test_a_run_without_a_task_is_refused(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["fit", "--method", "eureka", "--out", str(tmp_path / "run")]) == 2
+    assert "expected --task FILE, or one of acrobot" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("flag", [["--elite", "2"], ["--label", "last"], ["--expand", "1"], ["--held-out", "0.2"]])
+def test_settings_without_effect_are_refused(flag: list[str], task: Path, tmp_path: Path, capsys: Capture) -> None:
+    arguments = ["fit", "--method", "forge", "--task", str(task), *flag, "--out", str(tmp_path / "run")]
+    assert main(arguments) == 2
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_a_changed_task_is_not_gone_on_with(task: Path, tmp_path: Path, capsys: Capture) -> None:
+    folder = tmp_path / "run"
+    assert main(["fit", "--method", "random", "--task", str(task), "--programs", "1", "--out", str(folder)]) == 0
+    task.write_text(TASK.replace("steps = 128", "steps = 64"))
+    assert main(["fit", "--resume", str(folder)]) == 2
+    assert "is not as it was when the run began" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_strangers_run_names_its_task_again(
+    task: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "run"
+    assert main(["fit", "--method", "random", "--task", str(task), "--programs", "1", "--out", str(folder)]) == 0
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "nobody"))
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    moved = shutil.copytree(folder, tmp_path / "theirs")
+    capsys.readouterr()
+    assert main(["fit", "--resume", str(moved)]) == 2
+    assert f"--task {task}" in capsys.readouterr().err
+
+
+PROGRAM = """class Reward:
+    def reward_fn(self, state, action, next_state):
+        self.up = {weight} * (1.0 - abs(float(next_state[2])))
+        return self.up
+
+    def terms_fn(self, state):
+        return {{"up": self.up}}
+"""
+
+
+@pytest.mark.slow
+def test_a_model_reads_the_task_and_the_course_of_components(task: Path, tmp_path: Path) -> None:
+    prompts: list[str] = []
+
+    def answer(prompt: str) -> str:
+        prompts.append(prompt)
+        if "Describe in at most three sentences" in prompt:
+            return "It pays for an upright pole."
+        if "square brackets" in prompt:
+            return "Likely. [0.5]"
+        return f"Upright.\n\n```python\n{PROGRAM.format(weight=len(prompts))}```\n"
+
+    with ChatServer(answer=answer) as server:
+        run = grace_irl.fit(
+            out=tmp_path / "run",
+            method="rf-agent",
+            llm_url=server.url,
+            answer_format="code",
+            sets=(
+                f"policy.task={task}",
+                "tree.programs=3",
+                "tree.first=1",
+                'tree.actions="1,1,0,0,0"',
+                "search.lag=1",
+                "search.samples=1",
+            ),
+        )
+    assert run.programs == 3
+    designs = [
+        each for each in prompts if "# Your task\nDesign" in each or "# Your task\nC" in each or "Keep the" in each
+    ]
+    assert all("A cart shall keep a pole upright." in each and "steps until the pole falls" in each for each in prompts)
+    assert "velocity, angle" in prompts[0]
+    later = next(each for each in designs if "up: " in each)
+    assert "Design idea: It pays for an upright pole." in later
+    assert "score along training:" in later
+    verify = next(each for each in prompts if "square brackets" in each)
+    assert "class Reward" in verify
+    assert "score along training" not in verify
+    assert not any("recover them from demonstrations" in each for each in prompts)
+    with opened(run.folder) as (store, _):
+        assert all(each.evaluation.valid for each in store.records().values())
