@@ -120,7 +120,7 @@ def searched(task: Task, named: str, name: str, seed: int, folder: Path, workers
     if not done.exists():
         run_folder = folder / "run"
         if (run_folder / "run.db").exists():
-            run = grace_irl.resume(run_folder, trainings=workers)
+            run = grace_irl.fit(resume=run_folder)
         else:
             sets = (f"policy.task={named}", f"policy.trainings={workers}", f"search.lag={PROGRAMS}", *METHODS[name])
             run = grace_irl.fit(method=name, out=run_folder, seed=seed, workers=workers, sets=sets)
