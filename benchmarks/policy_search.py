@@ -30,7 +30,7 @@ from grace_irl.work import LocalExecutor
 PROGRAMS = 32
 FRESH = tuple(range(9001, 9006))
 """Seeds of fresh trainings."""
-METHODS: Mapping[str, Sequence[str]] = {
+SEARCHES: Mapping[str, Sequence[str]] = {
     "random": (f"random.programs={PROGRAMS}",),
     "rf-agent": (f"tree.programs={PROGRAMS}", "tree.first=4", 'tree.actions="1,1,1,1,1"'),
     "forge": ("forge.first=8", "forge.rounds=3", "forge.pairs=8", "forge.size=8"),
@@ -67,7 +67,7 @@ def main() -> None:
     parser.add_argument("verb", choices=("references", "search", "table"))
     parser.add_argument("--task", default="reacher", help="name or file of the task (default reacher)")
     parser.add_argument("--seeds", type=int, default=3, help="search seeds (default 3)")
-    parser.add_argument("--methods", default=",".join(METHODS), help="searches, by comma (default all)")
+    parser.add_argument("--methods", default=",".join(SEARCHES), help="searches, by comma (default all)")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="trainings at once (default: cores)")
     parser.add_argument("--out", type=Path, default=Path("out/policy-search"), help="where all runs are kept")
     options = parser.parse_args()
@@ -122,7 +122,7 @@ def searched(task: Task, named: str, name: str, seed: int, folder: Path, workers
         if (run_folder / "run.db").exists():
             run = grace_irl.fit(resume=run_folder)
         else:
-            sets = (f"policy.task={named}", f"policy.trainings={workers}", f"search.lag={PROGRAMS}", *METHODS[name])
+            sets = (f"policy.task={named}", f"policy.trainings={workers}", f"search.lag={PROGRAMS}", *SEARCHES[name])
             run = grace_irl.fit(method=name, out=run_folder, seed=seed, workers=workers, sets=sets)
         done.write_text(json.dumps({"score": run.best.fitness, "programs": run.programs, "seconds": run.seconds}))
     with opened(folder / "run") as (store, _):

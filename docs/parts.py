@@ -68,10 +68,11 @@ BOXES = (
     Box("demos/", ("files, splits, labels",), 420, ROW2, 142, GREEN),
     Box("programs/", ("contract, checks",), 596, ROW2, 116, SAND),
     Box("sandbox/", ("runs programs,", "gives rewards"), 744, ROW2, 116, SAND),
-    Box("report/", ("the page of a run",), 40, ROW3, 168, GREEN),
-    Box("rewards/", ("a reward in use:", "wrappers"), 256, ROW3, 168, GREEN),
-    Box("rl/", ("collecting, PPO",), 472, ROW3, 168, GREEN),
-    Box("compare/", ("methods side by side",), 688, ROW3, 172, GREEN),
+    Box("report/", ("the page of a run",), 40, ROW3, 142, GREEN),
+    Box("rewards/", ("a reward in use:", "wrappers"), 226, ROW3, 132, GREEN),
+    Box("rl/", ("collecting, PPO",), 402, ROW3, 122, GREEN),
+    Box("tasks/", ("policies judge", "programs"), 568, ROW3, 122, GREEN),
+    Box("compare/", ("methods side by side",), 734, ROW3, 146, GREEN),
 )
 BAND = (
     ("cli/", "commands", 40, 32),
@@ -116,9 +117,10 @@ def drawing() -> str:
         arrow("M712 305H740"),
         arrow("M133 200V264", "results", 162, 232),
         arrow("M111 342V392"),
-        arrow("M180 342V369H340V392"),
-        arrow("M424 433H468"),
-        arrow("M640 433H684"),
+        arrow("M180 342V369H292V392"),
+        arrow("M358 433H398"),
+        arrow("M524 433H564"),
+        arrow("M463 392V376H807V392"),
         f'<path d="M24 490H{WIDTH - 24}" stroke="{RULE}"/>',
     ]
     for name, purpose, left, width in BAND:

@@ -104,7 +104,10 @@ ARGUMENTS = ("demos", "negatives", "proposer")
 def keywords() -> str:
     """`grace_irl/keywords.py`."""
     lines = []
-    for each in {key: each for method in METHODS for key, each in settings_of(method).items()}.values():
+    known: dict[str, Setting] = {}  # a keyword may be that of settings of several methods, of one type
+    for each in (each for method in METHODS for each in settings_of(method).values()):
+        assert known.setdefault(each.keyword, each).kind == each.kind, each.keyword
+    for each in known.values():
         if each.flag and each.keyword not in ARGUMENTS:
             choices = ", ".join(f'"{choice}"' for choice in each.choices if choice)
             kind = "Paths" if each.many else f"Literal[{choices}]" if choices else each.kind.__name__

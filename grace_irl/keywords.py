@@ -77,7 +77,6 @@ class FitSettings(TypedDict, total=False):
     programs: int
     first_programs: int
     niches: int
-    programs: int
     task: str
     train_steps: int
     train_seeds: int
@@ -87,26 +86,17 @@ class FitSettings(TypedDict, total=False):
     rounds: int
     round_programs: int
     keep_overall: bool
-    programs: int
     islands: int
     island_programs: int
     crossover: float
     migration: float
-    programs: int
-    first_programs: int
     actions: str
     exploration: float
     eta: float
     thoughts: bool
     virtual_loss: bool
-    first_programs: int
-    rounds: int
     pairs: int
     pool_programs: int
     patience: int
     planner: bool
     pair_choice: Literal["score", "uniform"]
-    population: int
-    elite: int
-    generations: int
-    parent_temperature: float

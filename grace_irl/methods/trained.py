@@ -140,15 +140,15 @@ def writer(problem: Problem, config: Config) -> Proposer:
     from grace_irl.tasks.policy_evaluator import random_episodes
 
     task = task_of(config)
-    if task.metadata.kind not in ("vector", "record"):
-        raise InputError(
-            f"task {task.name} has states of kind {task.metadata.kind}, for which only a model writes programs; "
-            "expected --llm-url URL or --proposer manual, or a task with vectors or records"
-        )
     rollouts = [
         (each.states, each.actions) for each in random_episodes(task, seed=config.seed) if each.actions is not None
     ]
-    return InThread(Designer(rollouts, task.metadata.fields, config.seed))
+    try:
+        return InThread(Designer(rollouts, task.metadata.fields, config.seed))
+    except InputError as error:
+        raise InputError(
+            f"task {task.name}: {error}, or a model to write the programs: --llm-url URL or --proposer manual"
+        ) from None
 
 
 def operators(config: Config) -> Mapping[str, Operator]:

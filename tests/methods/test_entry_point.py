@@ -139,7 +139,7 @@ def test_resume_and_replay(installed: Path, model: tuple[ChatServer, Model], tmp
     ("words", "said"),
     [
         (("--method", "toy", "--elite", "3"), "--elite has no effect with this method"),
-        (("--method", "toi"), "method 'toi' is unknown; expected one of grace, map-elites, toy"),
+        (("--method", "toi"), "method 'toi' is unknown; expected one of grace, map-elites, random, eureka, "),
         (("--tries", "3", "--demos", "x"), "--tries"),
     ],
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -359,9 +359,17 @@ def _choices(actions: Sequence[NDArray[Any]]) -> bool:
 def _numbers(rollouts: Sequence[Rollout], fields: Sequence[str]) -> Ordered:
     if not rollouts:
         raise InputError("no rollouts; expected at least one episode of random actions")
-    states = rollouts[0][0]
-    if isinstance(states, RecordStates):
-        return Ordered.of(RecordNumbers.of(states))
-    if np.ndim(states) != 2:
-        raise InputError(f"states of shape {np.shape(states)[1:]}; expected vectors or records")
-    return Ordered.of(VectorNumbers.of(fields, np.shape(states)[1]))
+    first = rollouts[0][0]
+    return Ordered.of(NUMBERS.get(type(first), _of_vectors)(first, fields))
+
+
+def _of_vectors(stack: Any, fields: Sequence[str]) -> PlainNumbers:
+    if np.ndim(stack) != 2:
+        raise InputError(f"states of shape {np.shape(stack)[1:]}; expected vectors or records")
+    return VectorNumbers.of(fields, np.shape(stack)[1])
+
+
+NUMBERS: Mapping[type, Callable[[Any, Sequence[str]], PlainNumbers]] = {
+    RecordStates: lambda stack, _: RecordNumbers.of(stack),
+}
+"""Functions that find the numbers of states, by the type of a stack of states. Other stacks are of vectors."""
