@@ -64,6 +64,7 @@ def commands() -> dict[str, set[str]]:
             walk(inner, f"{name} {child}".strip())
 
     walk(typer.main.get_command(build([*COMMANDS, *GROUPS])), "")
+    found["fit"] |= {f"--{setting.flag}" for name in METHODS for setting in settings_of(name).values()}
     return found
 
 
