@@ -140,6 +140,11 @@ def writer(problem: Problem, config: Config) -> Proposer:
     from grace_irl.tasks.policy_evaluator import random_episodes
 
     task = task_of(config)
+    if task.sees != "transition":
+        raise InputError(
+            f"task {task.name}: sees = {task.sees!r}, and without a model only rewards of transitions are written; "
+            "expected sees = 'transition', or a model: --llm-url URL or --proposer manual"
+        )
     rollouts = [
         (each.states, each.actions) for each in random_episodes(task, seed=config.seed) if each.actions is not None
     ]

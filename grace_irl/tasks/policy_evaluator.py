@@ -133,6 +133,8 @@ class PolicyEvaluator:
 
     def _evaluate(self, program: Program) -> Evaluation:
         started = time.monotonic()
+        if program.takes_action and self._task.sees == "state":
+            return Evaluation("contract", "the task shows programs states only; expected reward_fn(self, state)")
         outcome, _ = self._dry.complete(program, self._dry.digests, self._dry.known(program))
         if outcome.status != "ok":
             return Evaluation(outcome.status, outcome.message, outcome.traceback)

@@ -104,6 +104,13 @@ def test_a_run_without_a_task_is_refused(tmp_path: Path, capsys: Capture) -> Non
     assert not (tmp_path / "run").exists()
 
 
+def test_without_a_model_only_transitions_are_rewarded(task: Path, tmp_path: Path, capsys: Capture) -> None:
+    task.write_text(TASK.replace("[training]", 'sees = "state"\n[training]'))
+    assert main(["fit", "--method", "random", "--task", str(task), "--out", str(tmp_path / "run")]) == 2
+    assert "expected sees = 'transition', or a model" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize("flag", [["--elite", "2"], ["--label", "last"], ["--expand", "1"], ["--held-out", "0.2"]])
 def test_settings_without_effect_are_refused(flag: list[str], task: Path, tmp_path: Path, capsys: Capture) -> None:
     arguments = ["fit", "--method", "forge", "--task", str(task), *flag, "--out", str(tmp_path / "run")]

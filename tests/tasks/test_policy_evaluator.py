@@ -127,6 +127,11 @@ def test_what_fails_in_a_dry_run_is_not_trained(tmp_path: Path) -> None:
     assert not (tmp_path / TRAININGS).exists()
 
 
+def test_a_task_may_show_states_alone(tmp_path: Path) -> None:
+    found = judged(tmp_path, UP, replace(TASK, sees="state"))
+    assert (found.status, found.message.startswith("the task shows programs states only")) == ("contract", True)
+
+
 def test_what_fails_in_training_is_that_programs_failure(tmp_path: Path) -> None:
     found = judged(tmp_path, FAILS_LATER, replace(TASK, steps=4096))
     assert found.status == "runtime"
