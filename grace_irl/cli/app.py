@@ -116,7 +116,7 @@ def method_of(arguments: Sequence[str]) -> str:
         if name == "--set" and words[name].partition("=")[0].strip() == "method":
             words["method"] = words[name].partition("=")[2].strip(" \"'")
     named = words.get("--method") or os.environ.get("GRACE_IRL_METHOD") or words.get("method")
-    file = words.get("--resume") or words.get("--config") or os.environ.get("GRACE_IRL_CONFIG")
+    file = words.get("--resume") or words.get("--replay") or words.get("--config") or os.environ.get("GRACE_IRL_CONFIG")
     if named or not file:
         return named or ""
     from grace_irl.runs.config import method_named

@@ -56,5 +56,6 @@ METHOD = Method(
     width=lambda config: config.own(EurekaConfig).samples,
     course=course,
     states=trained.states,
+    resumes=trained.resumes,
     writer=trained.writer,
 )

@@ -71,5 +71,6 @@ METHOD = Method(
     width=lambda config: config.own(ForgeConfig).size,
     course=course,
     states=trained.states,
+    resumes=trained.resumes,
     writer=trained.writer,
 )

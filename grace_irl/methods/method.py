@@ -12,6 +12,8 @@ from grace_irl.methods.account import Account, Figures
 from grace_irl.settings import Section
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from grace_irl.demos.labels import Problem
     from grace_irl.demos.trajectory import Metadata
     from grace_irl.propose.material import Workbench
@@ -95,6 +97,10 @@ def _vectors(config: Config) -> Metadata:  # noqa: ARG001
     return Metadata("vector")
 
 
+def _may_resume(config: Config, folder: Path) -> None:
+    pass
+
+
 def _no_panels(best: Evaluation | None, others: Sequence[Evaluation]) -> Sequence[Panel]:  # noqa: ARG001
     return ()
 
@@ -128,6 +134,7 @@ class Method:
             programs. A run ends after twice this number of answers in a row without a program.
         course: function from settings to the forecast of a run's requests. It returns None if there is no forecast.
         states: function from settings to facts about the states, for runs without demonstrations.
+        resumes: function that checks whether a run in a folder may go on with these settings, or raises InputError.
         writer: function from the data and the settings to the proposer "synthesis", which works without a model; None
             for the synthesiser, which finds programs in demonstrations.
     """
@@ -146,4 +153,5 @@ class Method:
     width: Callable[[Config], int] = lambda _: 20
     course: Callable[[Config], Course | None] = lambda _: None
     states: Callable[[Config], Metadata] = _vectors
+    resumes: Callable[[Config, Path], None] = _may_resume
     writer: Callable[[Problem, Config], Proposer] | None = None

@@ -67,5 +67,6 @@ METHOD = Method(
     width=lambda config: config.own(PolicyEvolutionConfig).population,
     course=course,
     states=trained.states,
+    resumes=trained.resumes,
     writer=trained.writer,
 )

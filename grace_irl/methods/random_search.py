@@ -46,5 +46,6 @@ METHOD = Method(
     width=lambda config: config.own(RandomConfig).programs,
     course=course,
     states=trained.states,
+    resumes=trained.resumes,
     writer=trained.writer,
 )

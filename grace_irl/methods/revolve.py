@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from grace_irl.config import Config
 from grace_irl.methods import trained
-from grace_irl.methods.method import Method
+from grace_irl.methods.method import Course, Method, Phase
 from grace_irl.methods.trained import PolicyAccount, PolicyConfig
 from grace_irl.search.protocol import Search
 from grace_irl.settings import Section, setting
@@ -45,6 +45,19 @@ def islands(config: Config) -> Search:
     return found
 
 
+def course(config: Config) -> Course:
+    """The forecast of a run's requests."""
+    own = config.own(RevolveConfig)
+    first = min(own.programs, own.islands * -(-own.size // 2))
+    crossed = round((own.programs - first) * own.crossover)
+    phases = (
+        Phase("initialise", first, 1),
+        Phase("crossover", crossed, 1),
+        Phase("mutate", own.programs - first - crossed, 1),
+    )
+    return Course(phases, phases, "all programs", "all programs", -(-own.programs // first))
+
+
 METHOD = Method(
     name="revolve",
     summary="islands with mutation and crossover, judged by trained policies (--task)",
@@ -56,6 +69,8 @@ METHOD = Method(
     needs=trained.NEEDS,
     sections={"revolve": RevolveConfig, "policy": PolicyConfig},
     width=lambda config: config.own(RevolveConfig).islands * config.own(RevolveConfig).size,
+    course=course,
     states=trained.states,
+    resumes=trained.resumes,
     writer=trained.writer,
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from grace_irl.config import Config
 from grace_irl.methods import trained
-from grace_irl.methods.method import Method, repairs_of
+from grace_irl.methods.method import Course, Method, Phase, repairs_of
 from grace_irl.methods.trained import PolicyAccount, PolicyConfig
 from grace_irl.search.protocol import Search
 from grace_irl.settings import Section, setting
@@ -15,6 +15,10 @@ from grace_irl.settings import Section, setting
 if TYPE_CHECKING:
     from grace_irl.propose.protocol import Following, Step
     from grace_irl.search.protocol import Request, Result
+
+
+ACTIONS = ("structure", "weights", "crossover", "path", "different")
+"""The actions of an expansion, in order."""
 
 
 class TreeConfig(Section):
@@ -46,11 +50,10 @@ def tree(config: Config) -> Search:
 
     own = config.own(TreeConfig)
     counts = tuple(map(int, own.actions.split(",")))
-    names = ("structure", "weights", "crossover", "path", "different")
     settings = TreeSettings(
         programs=own.programs,
         first=own.first,
-        actions=tuple(zip(names, counts, strict=True)),
+        actions=tuple(zip(ACTIONS, counts, strict=True)),
         exploration=own.exploration,
         eta=own.eta,
         virtual_loss=own.virtual_loss,
@@ -76,6 +79,18 @@ def following(config: Config) -> Following:
     return follow
 
 
+def course(config: Config) -> Course:
+    """The forecast of a run's requests."""
+    own = config.own(TreeConfig)
+    counts = dict(zip(ACTIONS, map(int, own.actions.split(",")), strict=True))
+    width, left = max(sum(counts.values()), 1), max(own.programs - own.first, 0)
+    phases = (
+        Phase("initialise", min(own.first, own.programs), 1),
+        *(Phase(name, -(-left * count // width), 1) for name, count in counts.items() if count),
+    )
+    return Course(phases, phases, "all programs", "all programs", 1 + -(-left // width))
+
+
 METHOD = Method(
     name="rf-agent",
     summary="Monte Carlo tree search with five actions, judged by trained policies (--task)",
@@ -88,6 +103,8 @@ METHOD = Method(
     needs=trained.NEEDS,
     sections={"tree": TreeConfig, "policy": PolicyConfig},
     width=lambda config: config.own(TreeConfig).first,
+    course=course,
     states=trained.states,
+    resumes=trained.resumes,
     writer=trained.writer,
 )

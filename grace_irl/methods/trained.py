@@ -17,7 +17,7 @@ from grace_irl.settings import Section, setting
 
 if TYPE_CHECKING:
     from grace_irl.demos.labels import Problem
-    from grace_irl.demos.trajectory import Metadata
+    from grace_irl.demos.trajectory import Metadata, Trajectory
     from grace_irl.evaluate.evaluation import Evaluator
     from grace_irl.propose.material import Workbench
     from grace_irl.propose.protocol import Proposer
@@ -82,15 +82,10 @@ def policy_evaluator(problem: Problem, config: Config) -> Callable[[Workbench], 
     Raises:
         InputError: the task or its environment cannot be used, or demonstrations have states of another kind.
     """
+    from grace_irl.atomic import write_atomically
     from grace_irl.tasks.policy_evaluator import PolicyEvaluator, PolicySettings, random_episodes
 
     own, task = config.own(PolicyConfig), task_of(config)
-    kind = task.metadata.kind
-    if problem.items and problem.metadata.kind != kind:
-        raise InputError(
-            f"demonstrations with states of kind {problem.metadata.kind}, and task {task.name} has {kind}; expected "
-            "the same"
-        )
     task.scorer()
     _ = task.settings
     settings = PolicySettings(
@@ -103,33 +98,48 @@ def policy_evaluator(problem: Problem, config: Config) -> Callable[[Workbench], 
         allow_weak=config.sandbox.allow_weak,
     )
     episodes = random_episodes(task, seed=config.seed)
+    theirs, ours = ([each.trajectory for each in problem.items[:1]], episodes[:1])
+    if theirs and _form(theirs[0]) != _form(ours[0]):
+        raise InputError(
+            f"demonstrations with states of {_form(theirs[0])}, and task {task.name} has {_form(ours[0])}; expected "
+            "the same: leave --demos out, or bring demonstrations of this environment"
+        )
 
     def opened(bench: Workbench) -> Evaluator:
-        _keep(task, bench.folder)
+        if not (bench.folder / TASK_FILE).exists():
+            write_atomically(bench.folder / TASK_FILE, _content(task))
         bench.note(task.destination)
         return PolicyEvaluator(task, bench, settings, episodes)
 
     return opened
 
 
-def _keep(task: Task, folder: Path) -> None:
-    """Write the task into the folder of a run, or compare it with the one that the run began with.
+def _form(trajectory: Trajectory) -> str:
+    """The kind of the states of a trajectory, and what all states of a set share, such as a width."""
+    kind = trajectory.state_kind
+    shared = kind.signature(trajectory.states)
+    return f"kind {kind.name}" + ("" if shared is None else f" ({shared})")
+
+
+def resumes(config: Config, folder: Path) -> None:
+    """Compare the task with the one that a run began with.
 
     Raises:
         InputError: the task has changed.
     """
+    path, task = folder / TASK_FILE, task_of(config)
+    if path.exists() and path.read_text(encoding="utf-8") != _content(task):
+        raise InputError(
+            f"{folder}: task {task.name} is not as it was when the run began; expected the same file and code, "
+            "unchanged: begin a new run"
+        )
+
+
+def _content(task: Task) -> str:
+    """The content of a task, with digests of the code that it names by file, as JSON."""
     from dataclasses import asdict
 
-    from grace_irl.atomic import write_atomically
-
-    path, text = folder / TASK_FILE, json.dumps(asdict(task), indent=1, sort_keys=True) + "\n"
-    if not path.exists():
-        write_atomically(path, text)
-    elif path.read_text(encoding="utf-8") != text:
-        raise InputError(
-            f"{folder}: task {task.name} is not as it was when the run began; expected the same file, unchanged: "
-            "begin a new run"
-        )
+    return json.dumps({**asdict(task), "code": [*task.code.values()]}, indent=1, sort_keys=True) + "\n"
 
 
 def writer(problem: Problem, config: Config) -> Proposer:

@@ -104,7 +104,7 @@ def make_adapted(name: str, kind: str = "") -> tuple[Any, StateView]:
             of state.
     """
     where, _, function = name.rpartition(":")
-    module = _module(where, name)
+    module = module_of(where, name)
     made = getattr(module, function, None)
     if not callable(made):
         raise InputError(f"{name}: no function {function} in {where}; expected {_FORM}")
@@ -118,7 +118,16 @@ def make_adapted(name: str, kind: str = "") -> tuple[Any, StateView]:
     return environment, view if view is not None else _view(name, environment, kind)
 
 
-def _module(where: str, name: str) -> ModuleType:
+def module_of(where: str, name: str) -> ModuleType:
+    """Import a module by its name, or a Python file by its path.
+
+    Args:
+        where: `package.module`, or the path of a file that ends in .py.
+        name: the whole name that the user gave, for messages.
+
+    Raises:
+        InputError: it cannot be imported.
+    """
     try:
         if not where.endswith(".py"):
             return importlib.import_module(where)

@@ -170,7 +170,8 @@ def spoken(sets: tuple[str, ...], flags: Mapping[str, object] | None, method: st
     keys = {text.partition("=")[0].strip() for text in sets} | {
         key for key, value in (flags or {}).items() if value is not None
     }
-    said = flat(resolve(sets=sets, flags={"method": method, **(flags or {})}))
+    given = {key: value for key, value in (flags or {}).items() if value is not None}
+    said = flat(resolve(sets=sets, flags={"method": method, **given}))
     return {key: said[key] for key in keys if key in said}
 
 

@@ -15,7 +15,7 @@ from grace_irl.config import METHOD, Config
 from grace_irl.contents import require_own_file
 from grace_irl.errors import InputError
 from grace_irl.settings import Setting, declared, problem_of, with_sections
-from grace_irl.toml import read_toml
+from grace_irl.toml import MAX_BYTES, read_toml
 
 
 def config_of(method: str = METHOD) -> type[Config]:
@@ -31,13 +31,13 @@ def settings_of(method: str = METHOD) -> Mapping[str, Setting]:
 
 
 def method_named(file: Path) -> str:
-    """The name of the method in a TOML file, or in the configuration of a run or an expansion; "" if there is none.
+    """The name of the method in a TOML file, a recording, or the configuration of a run or an expansion; else "".
 
     The result is also "" for an unreadable file, because a later reader of the file raises the error. Pipes are not
     read: a pipe may never end, and its content can be read only once.
 
     Args:
-        file: the TOML file, or the folder of the run or expansion.
+        file: the TOML file, the recording, or the folder of the run or expansion.
     """
     folder = file.is_dir()
     files = (file / "config.toml", file / "rounds" / "0" / "run" / "config.toml") if folder else (file,)
@@ -45,8 +45,18 @@ def method_named(file: Path) -> str:
         with contextlib.suppress(InputError):
             if folder:
                 require_own_file(each)
+            if each.suffix == ".jsonl" and each.is_file():
+                return _recorded_method(each)
             if each.is_file():
                 return str(read_toml(each, "settings").get("method", ""))
+    return ""
+
+
+def _recorded_method(recording: Path) -> str:
+    """The name of the method in the first line of a recording; "" if there is none."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError), recording.open("rb") as file:
+        found = json.loads(file.readline(MAX_BYTES))["config"]["method"]
+        return found if isinstance(found, str) else ""
     return ""
 
 

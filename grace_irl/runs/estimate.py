@@ -27,6 +27,7 @@ from grace_irl.propose.protocol import Parent, Prompt
 from grace_irl.propose.tokens import cut, estimate
 from grace_irl.runs import proposers
 from grace_irl.runs.budget import Prices
+from grace_irl.runs.config import is_read
 from grace_irl.runs.engine import run_to_end
 from grace_irl.runs.fit import new_labelling
 from grace_irl.runs.proposers import programs_of
@@ -315,9 +316,11 @@ def _caps(stop: StopConfig, typical: Total, most: Total) -> tuple[Cap, ...]:
 
 
 def _assumptions(config: Config, course: Course) -> tuple[str, ...]:
+    accurate = is_read("stop.target_accuracy", config.method)
+    sooner = "a run that reaches its target accuracy ends sooner; one that keeps improving ends later"
     lines = [
         f"typical: {course.typically}; answers of {min(ANSWER, config.model.answer_tokens)} tokens",
-        "a run that reaches its target accuracy ends sooner; one that keeps improving ends later",
+        sooner if accurate else "a run ends sooner by its stop rules alone",
         f"at most: {course.at_most}, every prompt and every answer as long as allowed",
         "the prompt of a call counts once; a server that gives one answer at a time counts it for each",
     ]

@@ -56,6 +56,9 @@ CHANGEABLE = (
     "stop.",
     "data.demos",  # the files may have moved; `resume` checks that their content is unchanged
     "data.negatives",
+    "policy.task",  # the file may have moved; the run keeps its content
+    "policy.trainings",
+    "policy.train_limit",
     "sandbox.workers",
     "sandbox.allow_weak",
     "expand.trust",
@@ -136,12 +139,13 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
         store = stack.enter_context(closing(Store(RunPaths(folder).database)))
         store.add_event("started", f"grace-irl {__version__}, sandbox tier {sandbox.tier}")
         note = notes_of(store, parts)
-        if not parts.reason and labelling.demonstrations.items:
+        judges = method(config.method).needs.demonstrations
+        if judges and not parts.reason and labelling.demonstrations.items:
             note(labelling.choice.line)
             if labelling.demonstrations.choice is not None:
                 note(labelling.demonstrations.choice.line)
         for line in (swaps_line(labelling.demonstrations), untested(labelling.demonstrations)):
-            if line:
+            if judges and line:
                 note(line)
         if parts.proposer is None and (left := proposers.unread(config, problem)):
             note(left)
@@ -192,14 +196,14 @@ def resume(
         kept = acting.kept(store.meta("token"), paths.database)
         in_memory = parts.demonstrations is not None
         began = authorised(found, str(folder), kept or {}, sets, flags, vouched=vouched, in_memory=in_memory)
-        config = resolve(sets=sets, flags=flags, base=began)
+        config = located(resolve(sets=sets, flags=flags, base=began))
         _require_compatible(began, config, store)
         if vouched is None:
             require_effect(config, changed(began, config, sets, flags), "" if parts.proposer is not None else None)
         reason = store.meta("label_reason") or "as the run began"
         demonstrations, choice = _loaded(config, parts.demonstrations, reason)
         labelling = labellings.resumed(demonstrations, choice, folder, store, notes_of(store, parts))
-        if parts.note is not None and parts.whole is None:
+        if parts.note is not None and parts.whole is None and method(config.method).needs.demonstrations:
             parts.note(choice.line)
         problem = labelling.problem()
         if _content(trajectory_rows(problem)) != _content(store.trajectories()):
@@ -210,6 +214,7 @@ def resume(
         if labelling.silent:
             require_chat(labelling, config)
         evaluator = _checked(labelling, problem, config)
+        method(config.method).resumes(config, folder)
         if parts.proposer is None:
             _say_server(config, parts)
             config = proposers.checked(config, problem)
@@ -355,7 +360,8 @@ def labelled(
         asking = proposers.asking(config, bench(labelling.problem()))
         if asking is not None:
             labelling = labellings.ask(labelling, asking, folder, store, config.search.lag or 1, again)
-    return bench(labellings.settled(labelling, folder, store, note, again))
+    judges = method(config.method).needs.demonstrations
+    return bench(labellings.settled(labelling, folder, store, note, again, judges=judges))
 
 
 def _say_server(config: Config, parts: Parts) -> None:
@@ -397,8 +403,10 @@ def _loaded(
     choice = chosen_rule(config, demonstrations)
     if reason:
         choice = replace(choice, reason=reason)
-    require_roles_for(choice, demonstrations)
-    found = split(with_rule(demonstrations, choice.rule), data.held_out, config.seed)
+    needed = method(config.method).needs.demonstrations
+    if needed:
+        require_roles_for(choice, demonstrations)
+    found = split(with_rule(demonstrations, choice.rule), data.held_out if needed else 0.0, config.seed)
     found = set_aside(found, data.validation or 0.0, config.seed, FEWEST)
     return with_swaps(found, choice.rule) if data.swaps else found, choice
 

@@ -236,7 +236,15 @@ def ask(
     return labelling
 
 
-def settled(labelling: Labelling, folder: Path, store: Store, note: Callable[[str], None], resume: str = "") -> Problem:
+def settled(
+    labelling: Labelling,
+    folder: Path,
+    store: Store,
+    note: Callable[[str], None],
+    resume: str = "",
+    *,
+    judges: bool = True,
+) -> Problem:
     """Label the demonstrations of a run, and save them in its store.
 
     Args:
@@ -244,6 +252,7 @@ def settled(labelling: Labelling, folder: Path, store: Store, note: Callable[[st
         folder, store: folder and store of the run.
         note: callback for a line to the user about the goal states.
         resume: command-line arguments that resume the run, for messages. "" means `--resume FOLDER` of this run.
+        judges: whether the labels judge programs, so that there must be positive and negative states.
 
     Raises:
         InputError: labels without both positive and negative states.
@@ -252,7 +261,7 @@ def settled(labelling: Labelling, folder: Path, store: Store, note: Callable[[st
         _save(labelling, folder)
     try:
         problem = labelling.problem()
-        if labelling.demonstrations.items:  # some methods need no demonstrations
+        if judges and labelling.demonstrations.items:
             require_both_sides(problem.train)
     except InputError as error:
         raise InputError(

@@ -53,7 +53,7 @@ def programs_of(paths: Sequence[str], most: int) -> tuple[GivenProgram, ...]:
         if left < 1:
             raise InputError(
                 f"--start-from: {len(paths)} paths for a population of {most}; expected at most one for each program: "
-                "raise --population"
+                "raise this number, such as by --population"
             )
         if Path(path).is_dir():
             found += _best_of(Path(path), left)

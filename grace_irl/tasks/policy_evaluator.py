@@ -7,10 +7,11 @@ training, a policy must reach its floor. Then policies are trained in full, one 
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import CancelledError
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,18 +23,22 @@ from grace_irl.evaluate.evaluation import Bar, Evaluation
 from grace_irl.evaluate.rewards import RewardSource
 from grace_irl.programs.program import Program
 from grace_irl.propose.material import Workbench
+from grace_irl.rewards.runner import SandboxedRunner
 from grace_irl.rl.collect import rollout
 from grace_irl.rl.curve import Point, from_json
 from grace_irl.rl.policies import make_policy
+from grace_irl.sandbox.session import Begin
 from grace_irl.tasks.task import Task
-from grace_irl.tasks.training import job, result_of
-from grace_irl.work.executor import JobError
+from grace_irl.tasks.training import LATE, REWARD, job, result_of
+from grace_irl.work.executor import JobError, JobFuture
 from grace_irl.work.local import LocalExecutor
 
 Checkpoint = Literal["best", "last"]
 
 DRY_EPISODES = 8
 """Number of episodes of random actions. Programs run on them first, and the writer without a model measures on them."""
+ONLINE_STEPS = 50
+"""Number of steps of such an episode on which a program also runs as it does in training, with its components."""
 DRY_STATES = 200
 """Maximum number of states of such an episode."""
 TRAININGS = "trainings"
@@ -109,6 +114,7 @@ class PolicyEvaluator:
         self._task = task
         self._settings = settings
         self._folder = bench.folder / TRAININGS
+        self._episodes = tuple(episodes)
         self._dry = RewardSource(episodes, bench.sandbox, bench.rewards, bench.limits)
         self._executor = LocalExecutor(settings.workers, name="train")
         sequence = np.random.SeedSequence((settings.seed, 1))
@@ -138,17 +144,35 @@ class PolicyEvaluator:
         outcome, _ = self._dry.complete(program, self._dry.digests, self._dry.known(program))
         if outcome.status != "ok":
             return Evaluation(outcome.status, outcome.message, outcome.traceback)
+        if problem := self._fails_online(program):
+            return Evaluation("runtime", problem)
         try:
             found = self._trained(program)
+        except TimeoutError:
+            found = Evaluation("timeout", f"its training took more than {self._settings.limit:g} seconds")
         except JobError as error:
             found = Evaluation("killed", f"its training ended: {error}")
         except InputError:
             raise  # the task or the folder is at fault, not the program
         except GraceError as error:
-            found = Evaluation("runtime", f"it fails in training: {error}")
-        except (TimeoutError, CancelledError):
-            found = Evaluation("timeout", f"its training took more than {self._settings.limit:g} seconds")
+            found = Evaluation("runtime", f"it fails in training: {_without_path(error)}")
         return replace(found, seconds=time.monotonic() - started)
+
+    def _fails_online(self, program: Program) -> str:
+        """Run a program over one episode as training does, with its components. Return the problem, or ""."""
+        episode = self._episodes[0]
+        actions, steps = episode.actions, min(episode.num_steps, ONLINE_STEPS)
+        if actions is None:
+            return ""
+        states = episode.states
+        try:
+            with SandboxedRunner(program.source, REWARD, terms=True, allow_weak=self._settings.allow_weak) as runner:
+                runner.turn((), None, (), [Begin(0, states[0], episode.extra_info)])
+                for step in range(steps):
+                    runner.turn([0], actions[step : step + 1], [states[step + 1]])
+        except GraceError as error:
+            return _without_path(error)
+        return ""
 
     def _trained(self, program: Program) -> Evaluation:
         task, settings = self._task, self._settings
@@ -197,15 +221,27 @@ class PolicyEvaluator:
         """The learning curves of trainings, one for each seed. Finished trainings are read from the run's folder."""
         place = self._folder / program.id
         folders = [place / f"{kind}-{number}" for number in range(len(seeds))]
-        futures = {}
+        futures: dict[Path, JobFuture] = {}
+        late: set[Path] = set()
         for folder, seed in zip(folders, seeds, strict=True):
             if result_of(folder) is None:
                 work = job(
-                    self._task, folder, program.source, seed, steps, evaluations, allow_weak=self._settings.allow_weak
+                    self._task,
+                    folder,
+                    program.source,
+                    seed,
+                    steps,
+                    evaluations,
+                    limit=self._settings.limit,
+                    allow_weak=self._settings.allow_weak,
                 )
-                futures[folder] = self._executor.submit(work)
+                futures[folder] = self._executor.submit(work, partial(_watch, folder, late))
         try:
-            return [_curve(folder, futures, self._settings.limit) for folder in folders]
+            return [_curve(folder, futures) for folder in folders]
+        except JobError:
+            if late:
+                raise TimeoutError from None
+            raise
         finally:
             for future in futures.values():
                 future.cancel()
@@ -218,28 +254,42 @@ def components(runs: Sequence[Sequence[Point]]) -> dict[str, dict[str, Any]]:
         runs: learning curves, one for each seed.
 
     Returns:
-        For each component: `VALUES` values along training (means over the seeds), with their maximum, mean and minimum.
+        For each component: `VALUES` values along training (means over the seeds that have it; None without any), with
+        the maximum, mean and minimum.
     """
     names = dict.fromkeys(name for curve in runs for point in curve for name in point.terms)
+    length = min(map(len, runs), default=0)
+    places = np.linspace(0, length - 1, min(VALUES, length)).round().astype(int)
     found = {}
     for name in names:
-        rows = [[point.terms[name] for point in curve if name in point.terms] for curve in runs]
-        length = min(map(len, rows))
-        if length:
-            values = np.mean([row[:length] for row in rows], axis=0)
-            kept = values[np.linspace(0, length - 1, min(VALUES, length)).round().astype(int)]
+        columns = [
+            [curve[place].terms[name] for curve in runs if name in curve[place].terms] for place in range(length)
+        ]
+        values = [float(np.mean(column)) if column else None for column in columns]
+        known = [value for value in values if value is not None]
+        if known:
             found[name] = {
-                "values": kept.tolist(),
-                "max": float(values.max()),
-                "mean": float(values.mean()),
-                "min": float(values.min()),
+                "values": [values[place] for place in places],
+                "max": max(known),
+                "mean": float(np.mean(known)),
+                "min": min(known),
             }
     return found
 
 
-def _curve(folder: Path, futures: Mapping[Path, Any], limit: float) -> list[Point]:
+def _watch(folder: Path, late: set[Path], message: object) -> None:
+    if message == LATE:
+        late.add(folder)
+
+
+def _without_path(error: GraceError) -> str:
+    """The message of an error, without the path of the program's file, which would enter prompts."""
+    return re.sub(r"\S*reward\.py: ", "", str(error))
+
+
+def _curve(folder: Path, futures: Mapping[Path, JobFuture]) -> list[Point]:
     if folder in futures:
-        return list(from_json(futures[folder].result(timeout=limit)))
+        return list(from_json(futures[folder].result()))
     return list(result_of(folder) or ())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import hashlib
 import math
 import reprlib
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from grace_irl.demos.select_recipe import require_keys
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import InputError
-from grace_irl.rl.environments import make
+from grace_irl.rl.environments import is_adapter, make, module_of
 from grace_irl.rl.evaluation import Rollout
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
 from grace_irl.settings import problem_of
@@ -36,6 +36,8 @@ TYPES: Mapping[str, type] = {
     **dict.fromkeys(("fields",), list),
     **dict.fromkeys(("options", "training", "short", "ppo"), dict),
 }
+POSITIVE = ("n_envs", "n_steps", "batch_size", "n_epochs", "learning_rate", "gamma", "clip_range", "max_grad_norm")
+"""Settings of PPO that must be above 0."""
 TRAINING: Mapping[str, type] = dict.fromkeys(("steps", "evaluations", "episodes", "max_steps"), int)
 SHORT: Mapping[str, type] = {"steps": int, "floor": float}
 
@@ -48,7 +50,7 @@ class Task:
         name: name of the file, without its ending.
         env: a registered Gymnasium id, or an adapter (`file.py:make`), as for `grace_irl.rl.environments.make`.
         text: description for whoever writes programs.
-        score: "info:KEY", or the name of a function `module:function` (`Score`).
+        score: "info:KEY", or the name of a function (`Score`), `package.module:function` or `file.py:function`.
         scored: the score in words, for tables and prompts.
         sees: what programs reward: "state", or "transition" (state, action and next state).
         shows_score: whether the text or the states tell programs parts of the score.
@@ -86,7 +88,10 @@ class Task:
         Raises:
             InputError: the environment cannot be made.
         """
-        return make(self.env, max_steps=self.max_steps or None, options=self.options)
+        try:
+            return make(self.env, max_steps=self.max_steps or None, options=self.options)
+        except TypeError as error:  # an option that the environment does not take
+            raise InputError(f"task {self.name}: {self.env} with [options] {dict(self.options)}: {error}") from None
 
     @cached_property
     def metadata(self) -> Metadata:
@@ -119,6 +124,10 @@ class Task:
             raise InputError(f"task {self.name}: [ppo] {unknown[0]}; expected one of {known}")
         if not self.ppo:
             return found
+        numbers = {key: value for key, value in self.ppo.items() if isinstance(value, int | float)}
+        low = [key for key in POSITIVE if numbers.get(key, 1) <= 0]
+        if low:
+            raise InputError(f"task {self.name}: [ppo] {low[0]} = {self.ppo[low[0]]}; expected a number above 0")
         try:
             return TypeAdapter(Hyperparameters).validate_python(
                 {**asdict(found), **self.ppo, "source": f"task {self.name}"}
@@ -134,15 +143,23 @@ class Task:
         """
         if self.score.startswith(INFO):
             return _InfoScore(self.name, self.score.removeprefix(INFO))
-        module, _, name = self.score.partition(":")
+        module, _, name = self.score.rpartition(":")
         try:
-            found = getattr(importlib.import_module(module), name)
+            found = getattr(module_of(module, self.score), name)
+        except InputError as error:
+            raise InputError(f"task {self.name}: score {error}") from None
         except Exception as error:  # another module may raise anything
             said = " ".join(f"{type(error).__name__}: {error}".split())[:200]
             raise InputError(f"task {self.name}: score {self.score!r} cannot be imported: {said}") from None
         if not callable(found):
             raise InputError(f"task {self.name}: score {self.score!r} is no function; expected module:function")
         return _FunctionScore(self.name, found)
+
+    @property
+    def code(self) -> dict[str, str]:
+        """SHA-256 of the Python files that the task names, by path."""
+        paths = {name.rpartition(":")[0] for name in (self.env, self.score) if ".py:" in name}
+        return {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in sorted(paths)}
 
     @property
     def destination(self) -> str:
@@ -166,7 +183,10 @@ class _InfoScore:
                 f"task {self.task}: the last step of an episode has no number {self.key!r} in info; expected one of "
                 f"its numbers: {known}"
             )
-        return rollout.final[self.key]
+        found = rollout.final[self.key]
+        if not math.isfinite(found):
+            raise InputError(f"task {self.task}: info[{self.key!r}] is {found} at an end; expected a finite number")
+        return found
 
 
 @dataclass(frozen=True)
@@ -220,13 +240,26 @@ def read_task(name: str) -> Task:
             f"{path}: sees = {reprlib.repr(document['sees'])}; expected one of {', '.join(get_args(Sees))}"
         )
     if ":" not in document["score"]:
-        raise InputError(f"{path}: score = {reprlib.repr(document['score'])}; expected info:KEY or module:function")
+        raise InputError(
+            f"{path}: score = {reprlib.repr(document['score'])}; expected info:KEY, package.module:function or "
+            "file.py:function"
+        )
     names = document.pop("fields", [])
     if not all(isinstance(each, str) for each in names):
         raise InputError(f"{path}: fields = {reprlib.repr(names)}; expected a list of texts")
     text = document.pop("text").strip()
     changes = {"short_steps" if key == "steps" else key: value for key, value in short.items()}
+    for key in ("env", "score"):
+        document[key] = _beside(path, document[key])
     return Task(path.stem, text=text, fields=tuple(names), **document, **training, **changes)
+
+
+def _beside(path: Path, name: str) -> str:
+    """A name of code. A Python file in it is relative to the folder of the task's file."""
+    where, _, function = name.rpartition(":")
+    if not is_adapter(name) or not where.endswith(".py"):
+        return name
+    return f"{(path.absolute().parent / where).resolve()}:{function}"
 
 
 def _numbers(table: object, types: Mapping[str, type], where: str) -> dict[str, Any]:

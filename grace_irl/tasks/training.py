@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -17,10 +19,20 @@ RESULT = "result.json"
 """File with the learning curve of a finished training, in its folder."""
 REWARD = "reward.py"
 """File with the reward program of a training, in its folder."""
+LATE = "late"
+"""Message of a training that has reached its limit, just before it ends."""
 
 
 def job(
-    task: Task, folder: Path, source: str, seed: int, steps: int, evaluations: int, *, allow_weak: bool = False
+    task: Task,
+    folder: Path,
+    source: str,
+    seed: int,
+    steps: int,
+    evaluations: int,
+    *,
+    limit: float = 0.0,
+    allow_weak: bool = False,
 ) -> Job:
     """The job of a training.
 
@@ -30,7 +42,9 @@ def job(
         source: the reward program; "" for the environment's own reward.
         seed: seed of the training.
         steps: environment steps.
-        evaluations: number of evaluations.
+        evaluations: number of evaluations. There are at most as many as rollouts of PPO.
+        limit: seconds after which the process of the training ends; 0: no limit. It begins with the training, not with
+            the wait for a free worker.
         allow_weak: whether to accept a sandbox that does not protect the user's files (docs/sandbox.md).
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -44,7 +58,8 @@ def job(
             "native": not source,
             "seed": seed,
             "steps": steps,
-            "evaluations": evaluations,
+            "evaluations": max(1, min(evaluations, -(-steps // task.settings.rollout))),
+            "limit": limit,
             "allow_weak": allow_weak,
         },
         log=folder / "log.txt",
@@ -75,21 +90,26 @@ def train(
     seed: int,
     steps: int,
     evaluations: int,
+    limit: float,
     allow_weak: bool,
 ) -> str:
     """Train a policy, and return its learning curve as JSON. A training that was interrupted goes on.
 
     Args:
-        tell: function that gets the number of environment steps so far, after each evaluation.
+        tell: function that gets the number of environment steps so far, after each evaluation, or `LATE`.
         task: the task, as plain data.
         folder: folder of the training.
         native: whether the environment's own reward is used in place of the program in the folder.
-        seed, steps, evaluations, allow_weak: as for `job`.
+        seed, steps, evaluations, limit, allow_weak: as for `job`.
     """
     from grace_irl.rewards.file import load_reward
     from grace_irl.rl import ppo
     from grace_irl.rl.learning import ProgramPay
 
+    if limit:
+        timer = threading.Timer(limit, _end, (tell,))
+        timer.daemon = True
+        timer.start()
     place, known = Path(folder), Task(**{**task, "fields": tuple(task["fields"])})
     reward = None
     if not native:
@@ -110,6 +130,11 @@ def train(
     text = to_json(found.curve)
     write_atomically(place / RESULT, text + "\n")
     return text
+
+
+def _end(tell: Tell) -> None:
+    tell(LATE)
+    os._exit(1)
 
 
 def _plain(task: Task) -> dict[str, Any]:

@@ -15,6 +15,8 @@ pytest.importorskip("stable_baselines3", reason="grace-irl[rl] is not installed"
 
 import grace_irl
 from grace_irl.cli import main
+from grace_irl.demos import save
+from grace_irl.rl.collect import collect
 from grace_irl.runs.run import opened
 from tests.propose.client.server import ChatServer
 
@@ -125,6 +127,10 @@ def test_a_changed_task_is_not_gone_on_with(task: Path, tmp_path: Path, capsys: 
     task.write_text(TASK.replace("steps = 128", "steps = 64"))
     assert main(["fit", "--resume", str(folder)]) == 2
     assert "is not as it was when the run began" in capsys.readouterr().err
+    with opened(folder) as (store, _):
+        assert [kind for _, kind, _ in store.events()][-1] == "stopped"  # a refused command changes nothing
+    task.write_text(TASK)
+    assert main(["fit", "--resume", str(folder), "--trainings", "1"]) == 0
 
 
 @pytest.mark.slow
@@ -139,6 +145,8 @@ def test_a_strangers_run_names_its_task_again(
     capsys.readouterr()
     assert main(["fit", "--resume", str(moved)]) == 2
     assert f"--task {task}" in capsys.readouterr().err
+    assert main(["fit", "--resume", str(moved), "--task", str(task), "--trainings", "2"]) == 0
+    assert stored(moved) == stored(folder)
 
 
 PROGRAM = """class Reward:
@@ -193,3 +201,44 @@ def test_a_model_reads_the_task_and_the_course_of_components(task: Path, tmp_pat
     assert not any("recover them from demonstrations" in each for each in prompts)
     with opened(run.folder) as (store, _):
         assert all(each.evaluation.valid for each in store.records().values())
+
+
+@pytest.mark.slow
+def test_a_recording_knows_its_method(task: Path, tmp_path: Path, capsys: Capture) -> None:
+    folder, recording = tmp_path / "run", tmp_path / "answers.jsonl"
+    assert main(["fit", "--method", "random", "--task", str(task), "--programs", "2", "--out", str(folder)]) == 0
+    assert main(["export", str(folder), "--recording", str(recording)]) == 0
+    assert str(task) not in recording.read_text()
+    for number, source in enumerate((recording, folder)):
+        again = tmp_path / f"again-{number}"
+        assert main(["fit", "--replay", str(source), "--task", str(task), "--out", str(again)]) == 0
+        assert stored(again) == stored(folder)
+
+
+def cart_pole(folder: Path, name: str = "CartPole-v1") -> Path:
+    path = folder / "experts.parquet"
+    save(collect(name, "random", 4, "expert", 0), path)
+    return path
+
+
+@pytest.mark.slow
+def test_experts_alone_may_stand_beside_a_task(task: Path, tmp_path: Path) -> None:
+    arguments = ["--method", "random", "--task", str(task), "--programs", "1", "--out", str(tmp_path / "run")]
+    assert main(["fit", *arguments, "--demos", str(cart_pole(tmp_path))]) == 0
+    with opened(tmp_path / "run") as (store, _):
+        assert {row.split for row in store.trajectories()} == {"train"}
+
+
+def test_demonstrations_of_another_environment_are_refused(task: Path, tmp_path: Path, capsys: Capture) -> None:
+    demos = cart_pole(tmp_path, "Acrobot-v1")
+    arguments = ["--method", "random", "--task", str(task), "--out", str(tmp_path / "run")]
+    assert main(["fit", *arguments, "--demos", str(demos)]) == 2
+    assert "the same: leave --demos out" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_an_estimate_counts_the_programs(name: str, task: Path, tmp_path: Path, capsys: Capture) -> None:
+    arguments = ["fit", "--method", name, "--task", str(task), *SMALL[name], "--proposer", "manual", "--estimate"]
+    assert main([*arguments, "--json"]) == 0
+    assert "target accuracy" not in capsys.readouterr().out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -163,11 +164,51 @@ def test_a_score_that_fails_is_not_the_programs_fault(tmp_path: Path) -> None:
         judged(tmp_path, UP, replace(TASK, score="tests.tasks.scores:raises"))
 
 
+TERMS = """
+class Reward:
+    steps = 0
+
+    def reward_fn(self, state, action, next_state):
+        self.steps += 1
+        return 1.0
+
+    def terms_fn(self, state):
+        return {{"a": {value}}}
+"""
+
+
+@pytest.mark.parametrize("value", ["1.0 / (self.steps < 4)", "float('nan') if self.steps == 3 else 0.0"])
+def test_components_that_fail_are_found_before_a_training(value: str, tmp_path: Path) -> None:
+    found = judged(tmp_path, TERMS.format(value=value))
+    assert found.status == "runtime"
+    assert str(tmp_path) not in found.message
+    assert "reward.py" not in found.message
+    assert not (tmp_path / TRAININGS).exists()
+
+
+def test_the_wait_for_a_worker_is_no_training_time(tmp_path: Path) -> None:
+    """Four programs, one worker: the last one waits for three trainings, which together take longer than the limit."""
+    task = replace(TASK, steps=2048)
+    with opened(tmp_path / "alone", task) as evaluator:
+        alone = evaluator.evaluate([program(UP)])[0].seconds
+    with opened(tmp_path / "queue", task, limit=2.5 * alone) as evaluator, ThreadPoolExecutor(4) as threads:
+        sources = [UP.replace("0.001", f"0.00{number}") for number in range(2, 6)]
+        found = list(threads.map(lambda source: evaluator.evaluate([program(source)])[0], sources))
+    assert [each.status for each in found] == ["ok"] * 4
+
+
+def test_a_policy_is_evaluated_only_after_new_steps(tmp_path: Path) -> None:
+    found = judged(tmp_path, UP, replace(TASK, steps=100, evaluations=10))
+    steps = [point["steps"] for point in found.evidence["policy"]["runs"][0]["curve"]]
+    assert steps == [64, 128]
+
+
 def test_components_of_unequal_trainings() -> None:
     one = [Point(1, 1, 0.0, 0.0, None, 1.0, {}, terms={"a": float(n)}) for n in range(30)]
     other = [replace(point, terms={"a": point.terms["a"] + 2, "b": 0.0}) for point in one[:20]]
     found = components([one, other])
-    assert set(found) == {"a"}
+    assert set(found) == {"a", "b"}
+    assert found["b"]["values"] == [0.0] * 10
     assert len(found["a"]["values"]) == 10
     assert (found["a"]["min"], found["a"]["max"]) == (1.0, 20.0)
 

@@ -73,7 +73,7 @@ def test_a_file_of_ones_own(tmp_path: Path) -> None:
         (WHOLE + 'sees = "all"\n', "sees = 'all'"),
         (WHOLE + "[training]\nsteps = 0\n", "steps = 0"),
         (WHOLE + '[training]\nsteps = "many"\n', "'many'"),
-        (WHOLE.replace("tests.tasks.scores:length", "length"), "expected info:KEY or module:function"),
+        (WHOLE.replace("tests.tasks.scores:length", "length"), "expected info:KEY, package.module:function or"),
         ("env = [", "not TOML"),
     ],
 )
@@ -91,7 +91,7 @@ def test_a_file_that_is_not_there() -> None:
 
 @pytest.mark.parametrize(
     ("score", "said"),
-    [("nowhere:score", "cannot be imported"), ("tests.tasks.scores:NUMBER", "is no function")],
+    [("nowhere:score", "does not import"), ("tests.tasks.scores:NUMBER", "is no function")],
 )
 def test_scores_that_cannot_be_used(score: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
@@ -133,3 +133,36 @@ def test_the_last_info_of_an_episode_is_kept() -> None:
     network = build_network(first.observer, first.action_space, task.settings)
     policy = TrainedPolicy(network, first.observer, task.settings, task.env)
     assert all("apples" in each.final for each in play(policy, task.make, 2))
+
+
+def test_code_beside_the_file_is_found_from_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine").mkdir()
+    own = "import gymnasium\ndef make():\n    return gymnasium.make('CartPole-v1')\ndef score(rollout):\n    return 7\n"
+    (tmp_path / "mine" / "own.py").write_text(own)
+    file = written(tmp_path / "mine", 'env = "own.py:make"\ntext = "Balance."\nscore = "own.py:score"\n')
+    monkeypatch.chdir(tmp_path)
+    task = read_task(file)
+    assert task.env == f"{tmp_path / 'mine' / 'own.py'}:make"
+    assert task.metadata.kind == "vector"
+    assert task.scorer()(Rollout(random_episodes(task, 1)[0], 0.0)) == 7.0
+    before = task.code
+    assert list(before) == [str(tmp_path / "mine" / "own.py")]
+    (tmp_path / "mine" / "own.py").write_text(own + "\n# changed\n")
+    assert read_task(file).code != before
+
+
+def test_a_number_of_info_has_to_be_finite() -> None:
+    episode = Rollout(random_episodes(read_task("snake"), 1)[0], 0.0, final={"g": float("nan")})
+    with pytest.raises(InputError, match="expected a finite number"):
+        Task("t", "CartPole-v1", "Balance.", "info:g").scorer()(episode)
+
+
+@pytest.mark.parametrize("ppo", [{"n_steps": -3}, {"batch_size": 0}, {"learning_rate": 0.0}])
+def test_settings_of_ppo_have_to_be_above_0(ppo: dict[str, object]) -> None:
+    with pytest.raises(InputError, match="expected a number above 0"):
+        _ = Task("t", "CartPole-v1", "Balance.", "info:x", ppo=ppo).settings
+
+
+def test_options_that_an_environment_does_not_take() -> None:
+    with pytest.raises(InputError, match=r"task t: CartPole-v1 with \[options\] .*foo"):
+        Task("t", "CartPole-v1", "Balance.", "info:x", options={"foo": 3}).make()
