@@ -27,8 +27,8 @@ def fitness(rewards: Floats, columns: Columns, scale: float = 1.0, offset: float
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Rewards, weights and log pi of k states with one label, positive or negative. States with equal rewards may share
-    one of the k places.
+    """Rewards, weights and log pi of states with one label, positive or negative. There are k entries: one for each
+    state, or one for several states with equal rewards.
 
     Attributes:
         x: `(k,)` rewards.

@@ -1,4 +1,4 @@
-"""Parts of the methods whose programs are judged by policies that are trained on them: settings, evaluator, account."""
+"""Settings, evaluator and account of the methods that judge a program by the policy that it trains."""
 
 from __future__ import annotations
 
@@ -40,14 +40,16 @@ class PolicyConfig(Section):
         "Task: a TOML file, or reacher, snake, flappy-bird, acrobot, lunar-lander, doorkey.",
         unit="file",
         common=True,
-        details="It names the environment and the score, whose code runs on this machine.",
+        details="It names an environment and a score. The code of both runs on this machine.",
     )
     train_steps: int = setting(
         0, "Environment steps of a training.", shown="those of the task", unit="steps", common=True, ge=0
     )
     train_seeds: int = setting(1, "Trainings of each program, with different seeds.", unit="trainings", ge=1)
     checkpoint: Literal["best", "last"] = setting(
-        "best", "Evaluation of a training that counts: best or last.", details="The best one flatters a reward."
+        "best",
+        "Evaluation that gives the score: the best or the last one of a training.",
+        details="The best one makes a reward look better than it is.",
     )
     trainings: int | None = setting(
         None, "Maximum number of trainings at once.", shown="one for each core", unit="trainings", ge=1
@@ -136,14 +138,14 @@ def resumes(config: Config, folder: Path) -> None:
 
 
 def _content(task: Task) -> str:
-    """The content of a task, with digests of the code that it names by file, as JSON."""
+    """A task as JSON, with digests of the Python files that it names."""
     from dataclasses import asdict
 
     return json.dumps({**asdict(task), "code": [*task.code.values()]}, indent=1, sort_keys=True) + "\n"
 
 
 def writer(problem: Problem, config: Config) -> Proposer:
-    """The proposer without a model: rewards composed of what varies in episodes of random actions."""
+    """The proposer that needs no model. It measures episodes of random actions, and composes rewards from that."""
     del problem
     from grace_irl.propose.given import InThread
     from grace_irl.synthesis.vector.designer import Designer
@@ -162,7 +164,7 @@ def writer(problem: Problem, config: Config) -> Proposer:
         return InThread(Designer(rollouts, task.metadata.fields, config.seed))
     except InputError as error:
         raise InputError(
-            f"task {task.name}: {error}, or a model to write the programs: --llm-url URL or --proposer manual"
+            f"task {task.name}: {error}. A model or a person can write the programs: --llm-url URL or --proposer manual"
         ) from None
 
 
@@ -223,7 +225,8 @@ def panels(best: Evaluation | None, others: Sequence[Evaluation]) -> Sequence[Pa
             for point in run["curve"]
         ]
         text = (
-            "Score of the policy along its training. A fall after a rise means that the reward pays for something else."
+            "Score of the policy along its training. If it falls after a rise, the reward pays for something else than "
+            "the task."
         )
         found.append(Panel("Training", (text, Figures(("seed", "steps", "score", "length"), tuple(rows)))))
     parts = best.evidence.get("components", {})

@@ -162,7 +162,9 @@ def estimated(config: Config) -> Estimate:
     served, context = _server(config.model, notes) if name == "llm" else ("", None)
     room = None if context is None else max(1, context - model.answer_tokens)
     if model.answer_format == "auto":
-        notes.append("answer format auto: prompts are counted for code; a run finds out by a probe when it begins")
+        notes.append(
+            "answer format auto: the prompts counted here ask for code; a run asks the server for the format first"
+        )
     prompts = _sizes(labelling.problem(), config, room, [each.operator for each in course.most])
     typical_answer = min(ANSWER, model.answer_tokens)
     typical = _total(config, prompts, course.typical, typical_answer, most=False)
@@ -320,9 +322,9 @@ def _assumptions(config: Config, course: Course) -> tuple[str, ...]:
     sooner = "a run that reaches its target accuracy ends sooner; one that keeps improving ends later"
     lines = [
         f"typical: {course.typically}; answers of {min(ANSWER, config.model.answer_tokens)} tokens",
-        sooner if accurate else "a run ends sooner by its stop rules alone",
+        sooner if accurate else "only a stop rule, such as max-calls, ends a run before its last program",
         f"at most: {course.at_most}, every prompt and every answer as long as allowed",
-        "the prompt of a call counts once; a server that gives one answer at a time counts it for each",
+        "the prompt of a call counts once; a server that gives one answer at a time counts the prompt for each answer",
     ]
     if config.model.repair:
         lines[0] += f", one program in {1 / REPAIRS:g} sent back once"

@@ -12,7 +12,7 @@ The observation space determines the kind of the states:
 The text of a part such as `mission` becomes the instruction of the trajectory (`layout.TEXT_KEYS` lists such names).
 
 The reader downloads nothing, follows no link out of the folder, and creates no environment, space or object that a
-dataset describes. It does not use the library Minari, because this library does all three.
+dataset describes. The library Minari does all of this, so the reader does not use it.
 """
 
 from __future__ import annotations
@@ -125,7 +125,10 @@ class MinariSource:
         require_inside(folder / "metadata.json", named)
         about = read_json(folder / "metadata.json", memory)
         if not isinstance(about, dict):
-            raise InputError(f"{path}: its metadata are no object; expected what Minari writes: write it again")
+            raise InputError(
+                f"{path}: metadata.json holds no JSON object; expected the file that Minari writes: write the dataset "
+                "again"
+            )
         stated = self._stated(about)
         kind = kind if stated is None else stated.metadata.kind
         self._layout = Layout(about.get("observation_space"), str(path), kind)

@@ -92,7 +92,7 @@ class ParquetSource:
         memory: memory limit of the set.
 
     Raises:
-        InputError: a file that is not Parquet, truncated, empty, of another schema, or larger than the memory.
+        InputError: a file that is truncated, empty, larger than the memory, of another schema, or not Parquet at all.
     """
 
     def __init__(self, path: Path, memory: Memory) -> None:

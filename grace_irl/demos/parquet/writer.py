@@ -34,8 +34,8 @@ from grace_irl.states.kind import PartLayout, StateKind
 TEXT = pa.dictionary(pa.int32(), pa.string())
 
 GROUP_BYTES = 64 << 20
-"""Size of states and pictures in bytes at which a row group ends, even if it has fewer than `BATCH_ROWS` rows. It is
-large, because a row group stores each distinct screen only once."""
+"""Size of states and pictures in bytes at which a row group ends, even if it has fewer than `BATCH_ROWS` rows. A
+row group stores each distinct screen once, so a few large groups store fewer screens than many small ones."""
 
 NUMBERS = 8 << 20
 """Limit in bytes that replaces `GROUP_BYTES` for kinds such as images, whose states have thousands of numbers. It is
@@ -151,7 +151,7 @@ class ParquetWriter(SetWriter):
             )
         batches = [self._batch(piece, self._schema) for piece in self._pending]
         table = pa.Table.from_batches(batches).unify_dictionaries()
-        if _text_parts(self._schema):  # into one, because Arrow would write the texts of further chunks one by one
+        if _text_parts(self._schema):  # Arrow writes the texts of all chunks but the first one by one, so there is one
             table = table.combine_chunks()
         self._writer.write_table(table, row_group_size=2 * BATCH_ROWS)
         self._pending.clear()
@@ -174,8 +174,8 @@ class ParquetWriter(SetWriter):
                 columns[name] = pa.nulls(count, kind) if array is None else _padded(array, kind, where)[rows]
             elif array is not None:
                 raise InputError(
-                    f"{where}: has {name}s, the first trajectories have none; expected all or none: "
-                    "put trajectories with them first, or convert the two apart"
+                    f"{where}: has {name}s, and the first trajectories have none; expected the same in all: "
+                    f"put trajectories with {name}s first, or write them to a file of their own"
                 )
         if "goal" in schema.names:
             goals = demonstration.goals

@@ -1,7 +1,8 @@
-"""Nested folds: each fold repeats a search without its episodes, and its episodes judge what the search found.
+"""Nested folds. For each fold, the search is repeated without the fold's episodes, which then judge its programs.
 
-Programs that chose their terms on all episodes look equally good on any of them. So folds repeat the whole search, and
-choose a size, not a program. The answer is the best program of this size, searched on all training episodes.
+A search that saw all episodes fits each of them, so none of them can judge its programs. So folds repeat the whole
+search, and choose a size, not a program. The answer is the best program of this size, searched on all training
+episodes.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ MOST_FOLDS = 5
 def assign(expert: Sequence[bool]) -> list[int] | None:
     """The fold of each episode; None if there are fewer than `FEWEST` episodes of a side.
 
-    Both sides are dealt to the folds in turn.
+    The experts are dealt to the folds one after the other, and so are the negatives.
     """
     counts = {side: sum(one == side for one in expert) for side in (True, False)}
     if min(counts.values()) < FEWEST:
@@ -37,7 +38,7 @@ def assign(expert: Sequence[bool]) -> list[int] | None:
 def judged(
     folds: Sequence[int], positive: Sequence[Mask], search: Callable[[list[int]], dict[int, Rewards]]
 ) -> dict[int, Floats]:
-    """The AUC of each episode by size, each from a search without the episodes of its fold.
+    """The AUC of each episode, for each size of program, by programs that were searched without the episode.
 
     Args:
         folds: the fold of each episode.
@@ -46,7 +47,7 @@ def judged(
             of each size.
 
     Returns:
-        For each size that every fold has, `(E,)` the AUC of each episode.
+        For each size that every fold has, the AUC of each episode, `(E,)`.
     """
     found: list[dict[int, Floats]] = []
     for fold in sorted({*folds}):
@@ -60,8 +61,8 @@ def judged(
 
 
 def barred(positive: Sequence[Mask]) -> float:
-    """A log-prior that no fitness makes good.
+    """A log-prior so low that no fitness can compensate for it.
 
-    The prior is shared among the positive states (`search.ranks.merit`), and a fitness is between -2 log 2 and 0.
+    The prior is divided by the number of positive states (`search.ranks.merit`). A fitness is between -2 log 2 and 0.
     """
     return -1.5 * float(sum(map(np.sum, positive)))
