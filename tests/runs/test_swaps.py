@@ -11,14 +11,18 @@ import pytest
 
 import grace_irl
 from grace_irl.cli import main
+from grace_irl.compare.folder import read_result
 from grace_irl.demos import load, save
 from grace_irl.demos.label_rule import with_rule
-from grace_irl.demos.split import split
+from grace_irl.demos.split import set_aside, split
 from grace_irl.demos.trajectory import Demonstration, Demonstrations
 from grace_irl.errors import InputError
 from grace_irl.rl.collect import collect
 from grace_irl.rl.fulfilled import fulfilled
-from grace_irl.runs.swaps import with_swaps
+from grace_irl.runs.config import resolve
+from grace_irl.runs.expand.expansion import start
+from grace_irl.runs.run import opened
+from grace_irl.runs.swaps import MARK, with_swaps
 from tests.fakes.data import vector_set
 
 pytest.importorskip("minigrid")
@@ -145,3 +149,65 @@ def test_scrambled_episodes_have_no_swaps(demos: Path, tmp_path: Path, capsys: C
     assert main(["demos", "scramble", str(demos), str(copy)]) == 0
     assert main(["fit", "--demos", str(copy), "--swaps", "--out", str(tmp_path / "run")]) == 2
     assert "no expert episode has a swap" in capsys.readouterr().err
+
+
+def test_swaps_stay_within_a_task(experts: Demonstrations) -> None:
+    """Two tasks, each with instructions of its own."""
+    other = collect("BabyAI-GoToObj-v0", "bot", 8, "expert", seed=3, task="other")
+    both = split(with_rule(Demonstrations(experts.metadata, (*experts, *other)), "last"), 0.0, 0)
+    found = with_swaps(both, "last")
+    for task in found.tasks:
+        own = {item.trajectory.extra_info for item in both if item.task == task}
+        swapped = {item.trajectory.extra_info for item in found if item.swapped and item.task == task}
+        assert swapped
+        assert swapped <= own
+
+
+def test_swaps_of_episodes_that_are_set_aside_stay_there(experts: Demonstrations) -> None:
+    divided = set_aside(split(with_rule(experts, "last"), 0.0, 0), 0.5, 0, 6)
+    assert len(divided.select(split="validation")) == 6
+    found = with_swaps(divided, "last")
+    side = {item.trajectory.states.tobytes(): item.side for item in divided}  # type: ignore[union-attr]
+    swaps = [item for item in found if item.swapped]
+    assert {item.side for item in swaps} == {"train", "validation"}
+    assert all(item.side == side[item.trajectory.states.tobytes()] for item in swaps)  # type: ignore[union-attr]
+
+
+@pytest.mark.slow
+def test_each_round_of_an_expansion_has_the_swaps(demos: Path, tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3", reason="grace-irl[rl] is not installed")
+    flags = {
+        "data.demos": (str(demos),),
+        "data.swaps": True,
+        "expand.rounds": 1,
+        "expand.steps": 2048,
+        "expand.episodes": 2,
+        "expand.enough": 1.0,
+        "expand.trust": True,
+        "search.population": 4,
+        "search.generations": 1,
+        "sandbox.workers": 1,
+    }
+    run = start(resolve(flags=flags), tmp_path / "run")
+    assert [each.number for each in run.rounds] == [0, 1]
+    counts = []
+    for folder in sorted((tmp_path / "run" / "rounds").glob("*/run")):
+        with opened(folder) as (store, _):
+            counts.append(sum(row.source.endswith(MARK) for row in store.trajectories()))
+    assert counts[0] > 12
+    assert len(set(counts)) == 1
+
+
+@pytest.mark.slow
+def test_a_comparison_searches_with_swaps(demos: Path, tmp_path: Path) -> None:
+    pytest.importorskip("grace_irl_baselines", reason="baselines/ is not installed: pip install --no-deps -e baselines")
+    folder = tmp_path / "c"
+    small = ["--set", "search.population=4", "--set", "search.generations=1", "--swaps"]
+    asked = ["--demos", str(demos), "--methods", "grace,bc", "--seeds", "1", "--steps", "512", "--trust-reward"]
+    assert main(["compare", *asked, *small, "--out", str(folder)]) == 0
+    for name in ("grace-0", "bc-0"):
+        found = read_result(folder / "jobs" / name / "result.json")
+        assert found is not None
+        assert found.failure == ""
+    with opened(folder / "jobs" / "grace-0" / "fit") as (store, _):
+        assert any(row.source.endswith(MARK) for row in store.trajectories())
