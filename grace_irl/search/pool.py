@@ -47,7 +47,7 @@ class PoolSettings:
 
 
 @dataclass(frozen=True)
-class Member:
+class PoolProgram:
     """A valid program of the search.
 
     Attributes:
@@ -82,7 +82,7 @@ class PoolSearch:
         self._tried = Tried()
         self._pool: list[Scored] = []  # after the last cut, best first
         self._fresh: list[Scored] = []  # valid programs of this round, neither kept nor dropped yet
-        self._history: dict[str, Member] = {}
+        self._history: dict[str, PoolProgram] = {}
         self._shown: tuple[str, ...] = ()  # ancestors of this wave of plans
         self._asked = 0
         self._told = 0
@@ -98,12 +98,12 @@ class PoolSearch:
         return self._tried.best
 
     @property
-    def members(self) -> tuple[Member, ...]:
+    def members(self) -> tuple[PoolProgram, ...]:
         """The pool after the last complete round, best first."""
         return tuple(self._history[each.program.id] for each in self._pool)
 
     @property
-    def history(self) -> tuple[Member, ...]:
+    def history(self) -> tuple[PoolProgram, ...]:
         """All valid programs of the search, in the order of their requests."""
         return tuple(self._history.values())
 
@@ -168,7 +168,7 @@ class PoolSearch:
         if isinstance(taken, Scored):
             parents = result.request.parents
             depth = max((self._history[name].depth + 1 for name in parents), default=0)
-            self._history[taken.program.id] = Member(taken.program.id, taken.evaluation.score, depth, parents)
+            self._history[taken.program.id] = PoolProgram(taken.program.id, taken.evaluation.score, depth, parents)
             self._fresh.append(taken)
         fates = [taken] if isinstance(taken, Fate) else []
         if self._place == self._length and self._told == self._asked:

@@ -17,6 +17,8 @@ import numpy as np
 
 from grace_irl.evaluate.evaluation import shown
 from grace_irl.search.protocol import Fate, Request, Result, Wait
+from grace_irl.search.ranks import Scored
+from grace_irl.search.tried import Tried
 
 Rule = Literal["uct", "depth-first", "breadth-first", "greedy"]
 NUMBER = re.compile(r"\[\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*\]")
@@ -57,7 +59,7 @@ class TreeSettings:
 
 
 @dataclass(frozen=True)
-class Node:
+class TreeNode:
     """A node of the tree at one moment.
 
     Attributes:
@@ -171,7 +173,7 @@ class TreeSearch:
         self._vertices: list[_Vertex] = []  # in order of their requests, without the root
         self._planned: deque[Request] = deque()  # requests of the current expansion that `ask` has not returned yet
         self._open: deque[_Expansion] = deque()  # expansions without all their results
-        self._seen: set[str] = set()
+        self._tried = Tried()
         self._asked = 0
         self._generation = 0
 
@@ -186,13 +188,13 @@ class TreeSearch:
         return self._generation
 
     @property
-    def nodes(self) -> tuple[Node, ...]:
+    def nodes(self) -> tuple[TreeNode, ...]:
         """The nodes of the tree in order of their requests.
 
         The nodes above those of an incomplete expansion still have their old values and visits.
         """
         return tuple(
-            Node(v.name, v.parent.name, v.action, -v.order[0], v.q, v.visits, v.opinion, v.depth)
+            TreeNode(v.name, v.parent.name, v.action, -v.order[0], v.q, v.visits, v.opinion, v.depth)
             for v in self._vertices
             if v.parent is not None
         )
@@ -290,19 +292,10 @@ class TreeSearch:
         return fates
 
     def _take(self, result: Result, expansion: _Expansion) -> list[Fate]:
-        program, evaluation = result.program, result.evaluation
-        if program is None or evaluation is None:
-            return []
-        if program.id in self._seen:
-            return [Fate(program.id, "duplicate", "the same program was tried before")]
-        self._seen.add(program.id)
-        if not evaluation.valid:
-            return [Fate(program.id, "invalid", f"{evaluation.status}: {evaluation.message}")]
-        if not evaluation.complete:
-            return [Fate(program.id, "dropped", evaluation.message)]
-        score = float(evaluation.score)
-        if not math.isfinite(score):
-            return [Fate(program.id, "invalid", f"expected a finite score, found {score}")]
+        taken = self._tried.take(result)
+        if not isinstance(taken, Scored):
+            return [taken] if taken is not None else []
+        program, score = taken.program, taken.evaluation.score
         parent, request = expansion.vertex, result.request
         order = (-score, program.size, request.index)
         verdict = opinion(result.notes.get("verify", ""))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grace_irl.evaluate.evaluation import Bar
-from grace_irl.search.pool import Member, PoolSearch, PoolSettings, pair_chances
+from grace_irl.search.pool import PoolProgram, PoolSearch, PoolSettings, pair_chances
 from grace_irl.search.protocol import Request, Result, Wait
 from grace_irl.testing.searches import drive
 from tests.search.replies import broken, by_index, by_seed, missing, scored
@@ -108,10 +108,10 @@ def test_a_child_is_one_deeper_than_its_deeper_parent() -> None:
     drive(search, by_index({0: 1.0, 1: 2.0, 2: 3.0, 3: 4.0}))
     # The pool is p2 (depth 1) and p1 (depth 0) when p3 is drawn.
     assert search.history == (
-        Member("p0", 1.0, 0, ()),
-        Member("p1", 2.0, 0, ()),
-        Member("p2", 3.0, 1, ("p1", "p0")),
-        Member("p3", 4.0, 2, ("p2", "p1")),
+        PoolProgram("p0", 1.0, 0, ()),
+        PoolProgram("p1", 2.0, 0, ()),
+        PoolProgram("p2", 3.0, 1, ("p1", "p0")),
+        PoolProgram("p3", 4.0, 2, ("p2", "p1")),
     )
     assert search.members == search.history[:1:-1]
 

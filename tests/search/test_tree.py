@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from grace_irl.evaluate.evaluation import Bar, Evaluation
 from grace_irl.programs.program import Program
 from grace_irl.search.protocol import Request, Result, Wait
-from grace_irl.search.tree import Node, Rule, TreeSearch, TreeSettings, backed_up, decayed, opinion, shares, uct
+from grace_irl.search.tree import Rule, TreeNode, TreeSearch, TreeSettings, backed_up, decayed, opinion, shares, uct
 from grace_irl.testing.searches import Drive, Reply, drive, fails
 
 TWO = (("structure", 2),)
@@ -51,7 +51,7 @@ def expanded(found: Drive) -> list[str]:
     return [parent for parent, _ in itertools.groupby(r.parents[0] for r in found.requests if r.parents)]
 
 
-def by_id(search: TreeSearch) -> dict[str, Node]:
+def by_id(search: TreeSearch) -> dict[str, TreeNode]:
     return {node.program_id: node for node in search.nodes}
 
 
