@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from grace_irl.config import Config
-from grace_irl.evaluate.evaluation import Evaluation, Evaluator
+from grace_irl.evaluate.evaluation import Evaluator
 from grace_irl.methods.account import Account, Figures
 from grace_irl.settings import Section
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from grace_irl.propose.protocol import Following, Proposer
     from grace_irl.propose.rendering import Operator
     from grace_irl.search.protocol import Search
+    from grace_irl.search.ranks import Scored
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def _may_resume(config: Config, folder: Path) -> None:
     pass
 
 
-def _no_panels(best: Evaluation | None, others: Sequence[Evaluation]) -> Sequence[Panel]:  # noqa: ARG001
+def _no_panels(best: Scored | None, others: Sequence[Scored]) -> Sequence[Panel]:  # noqa: ARG001
     return ()
 
 
@@ -123,8 +124,8 @@ class Method:
             follow-up call. The synthesiser, which works without a model, uses only the names.
         following: function from settings to the rule for follow-up calls after a first answer. The default rule
             requests repairs of invalid programs.
-        panels: function that returns sections of the report. Its arguments are the evaluation of the best program, or
-            None, and all evaluations.
+        panels: function that returns sections of the report. Its arguments are the best program, or None, and all
+            programs of the run, in the order of their requests, with their evaluations.
         needs: requirements of a run.
         sections: classes of the method's own settings, by section name (`grace_irl.settings`). A subclass of
             `grace_irl.config.SearchConfig` is only allowed under the name `search`.
@@ -146,7 +147,7 @@ class Method:
     account: Account = field(default_factory=Account)
     operators: Callable[[Config], Mapping[str, Operator]] = _no_operators
     following: Callable[[Config], Following] = repairs_of
-    panels: Callable[[Evaluation | None, Sequence[Evaluation]], Sequence[Panel]] = _no_panels
+    panels: Callable[[Scored | None, Sequence[Scored]], Sequence[Panel]] = _no_panels
     needs: Needs = field(default_factory=Needs)
     sections: Mapping[str, type[Section]] = field(default_factory=dict)
     reads: tuple[str, ...] = ()

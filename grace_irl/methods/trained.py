@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from grace_irl.propose.material import Workbench
     from grace_irl.propose.protocol import Proposer
     from grace_irl.propose.rendering import Operator
+    from grace_irl.search.ranks import Scored
     from grace_irl.tasks.task import Task
 
 NEEDS = Needs(demonstrations=False)
@@ -211,13 +212,13 @@ class PolicyAccount(Account):
         ]
 
 
-def panels(best: Evaluation | None, others: Sequence[Evaluation]) -> Sequence[Panel]:
+def panels(best: Scored | None, others: Sequence[Scored]) -> Sequence[Panel]:
     """Sections of the report: the learning curve of the best program, and the components of its reward."""
     del others
     if best is None:
         return ()
-    found = []
-    runs = best.evidence.get("policy", {}).get("runs", [])
+    found, evidence = [], best.evaluation.evidence
+    runs = evidence.get("policy", {}).get("runs", [])
     if runs:
         rows = [
             (str(run["seed"]), f"{point['steps']:,}", _number(point["score"]), f"{point['length']:.1f}")
@@ -229,7 +230,7 @@ def panels(best: Evaluation | None, others: Sequence[Evaluation]) -> Sequence[Pa
             "the task."
         )
         found.append(Panel("Training", (text, Figures(("seed", "steps", "score", "length"), tuple(rows)))))
-    parts = best.evidence.get("components", {})
+    parts = evidence.get("components", {})
     if parts:
         rows = [
             (
@@ -242,6 +243,48 @@ def panels(best: Evaluation | None, others: Sequence[Evaluation]) -> Sequence[Pa
         head = ("component", "values along training", "max", "mean", "min")
         found.append(Panel("Components", ("Mean of each component of the reward.", Figures(head, tuple(rows)))))
     return tuple(found)
+
+
+def tree_panel(best: Scored | None, others: Sequence[Scored]) -> Panel:
+    """The tree of a search: each program below the one that it was made from, with its operator and score."""
+    children: dict[str, list[Scored]] = {}
+    known = {each.program.id for each in others}
+    for each in others:
+        parent = each.program.parents[0] if each.program.parents else ""
+        children.setdefault(parent if parent in known else "", []).append(each)
+    rows: list[tuple[str, ...]] = []
+
+    def add(parent: str, depth: int) -> None:
+        for each in children.get(parent, []):
+            mark = " *" if best is not None and each.program.id == best.program.id else ""
+            rows.append(
+                (f"{'· ' * depth}{each.program.id}{mark}", each.program.operator, str(each.index), _score(each))
+            )
+            add(each.program.id, depth + 1)
+
+    add("", 0)
+    text = "A program stands below the one that its request began with. The best one has a star."
+    return Panel("Tree", (text, Figures(("program", "made by", "candidate", "score"), tuple(rows))))
+
+
+def depth_panel(others: Sequence[Scored]) -> Panel:
+    """The scores of programs by depth: 0 for a new program, else 1 more than the deepest parent."""
+    depths: dict[str, int] = {}
+    scores: dict[int, list[float]] = {}
+    for each in others:
+        depths[each.program.id] = max((depths.get(parent, 0) + 1 for parent in each.program.parents), default=0)
+        if each.evaluation.valid:
+            scores.setdefault(depths[each.program.id], []).append(each.evaluation.score)
+    rows = [
+        (str(depth), str(len(found)), _number(max(found)), _number(sum(found) / len(found)))
+        for depth, found in sorted(scores.items())
+    ]
+    text = "Depth of a program: 0 for a new one, else 1 more than its deepest parent."
+    return Panel("Depth", (text, Figures(("depth", "programs", "best score", "mean score"), tuple(rows))))
+
+
+def _score(program: Scored) -> str:
+    return _number(program.evaluation.score) if program.evaluation.valid else program.evaluation.status
 
 
 def _number(value: float | None) -> str:

@@ -33,7 +33,7 @@ from grace_irl.runs.expand.expansion import is_expansion, rounds_of
 from grace_irl.runs.expand.round import Round, became
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.front import front_figures, front_of
-from grace_irl.runs.record import Record
+from grace_irl.runs.record import Record, candidate
 from grace_irl.runs.run import history, is_own, opened
 from grace_irl.runs.store import Store
 
@@ -153,7 +153,7 @@ def _rendered(store: Store, config: Config, data: datas.Data, expansion: Expansi
         log_pi=flat(config).get("fitness.log_pi", ""),
         warnings=_warnings(best, separation, evidence, audit),
         contrast=audit.contrast.line if audit and audit.contrast else "",
-        panels=chosen.panels(evaluation, [each.evaluation for each in records.values()]),
+        panels=chosen.panels(candidate(best) if best else None, [*map(candidate, records.values())]),
         source=highlighted(best.program.source) if best else "",
         evidence=evidence,
         distributions=plots.distributions(evidence),

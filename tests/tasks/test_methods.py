@@ -16,8 +16,12 @@ pytest.importorskip("stable_baselines3", reason="grace-irl[rl] is not installed"
 import grace_irl
 from grace_irl.cli import main
 from grace_irl.demos import save
+from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.methods.trained import depth_panel, tree_panel
+from grace_irl.programs.program import Program
 from grace_irl.rl.collect import collect
 from grace_irl.runs.run import opened
+from grace_irl.search.ranks import Scored
 from tests.propose.client.server import ChatServer
 
 TASK = """
@@ -73,6 +77,7 @@ def test_a_method_runs_whole_without_a_model(name: str, task: Path, tmp_path: Pa
     page = (folder / "report.html").read_text()
     assert "Components" in page
     assert "Training" in page
+    assert ("Tree" in page, "Depth" in page) == (name == "rf-agent", name == "forge")
     assert main(["show", str(folder), "--json"]) == 0
     assert json.loads(capsys.readouterr().out.strip().splitlines()[-1])["best"] == best
 
@@ -242,3 +247,26 @@ def test_an_estimate_counts_the_programs(name: str, task: Path, tmp_path: Path, 
     arguments = ["fit", "--method", name, "--task", str(task), *SMALL[name], "--proposer", "manual", "--estimate"]
     assert main([*arguments, "--json"]) == 0
     assert "target accuracy" not in capsys.readouterr().out
+
+
+def scored(name: str, operator: str, parents: tuple[str, ...], score: float, index: int) -> Scored:
+    return Scored(Program(name, "", 1, operator, parents), Evaluation("ok", score=score), index)
+
+
+FAMILY = [
+    scored("a", "initialise", (), 0.1, 0),
+    scored("b", "initialise", (), 0.2, 1),
+    scored("c", "crossover", ("a", "b"), 0.5, 2),
+    scored("d", "weights", ("c",), 0.00004, 3),
+]
+
+
+def test_the_tree_stands_each_program_below_its_first_parent() -> None:
+    rows = tree_panel(FAMILY[2], FAMILY).parts[1].rows  # type: ignore[union-attr]
+    assert [row[0] for row in rows] == ["a", "· c *", "· · d", "b"]
+    assert rows[2] == ("· · d", "weights", "3", "4e-05")
+
+
+def test_depths_are_one_more_than_the_deepest_parents() -> None:
+    rows = depth_panel(FAMILY).parts[1].rows  # type: ignore[union-attr]
+    assert rows == (("0", "2", "0.2", "0.15"), ("1", "1", "0.5", "0.5"), ("2", "1", "4e-05", "4e-05"))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from grace_irl.propose.briefing import Briefing
     from grace_irl.propose.material import Material, Workbench
     from grace_irl.propose.rendering import Operator
+    from grace_irl.search.ranks import Scored
 
 
 class ToySettings(Section):
@@ -130,9 +131,10 @@ def _following(config: Config) -> Following:
     return following
 
 
-def _panels(best: Evaluation | None, others: Sequence[Evaluation]) -> Sequence[Panel]:
-    numbers = [each.evidence["toy"]["number"] for each in others if "toy" in each.evidence]
-    said = "none" if best is None else str(best.evidence["toy"]["number"])
+def _panels(best: Scored | None, others: Sequence[Scored]) -> Sequence[Panel]:
+    evidence = [each.evaluation.evidence for each in others]
+    numbers = [each["toy"]["number"] for each in evidence if "toy" in each]
+    said = "none" if best is None else str(best.evaluation.evidence["toy"]["number"])
     return [
         Panel(
             "Numbers of the toy",
