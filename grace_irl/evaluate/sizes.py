@@ -1,7 +1,7 @@
 """The choice of a program's size by episodes that its search did not use.
 
 Each size has the AUC of each episode. Sizes are compared by the paired differences per episode. Nested folds
-(`synthesis.vector.folds`) and validation episodes (`runs.rivals`) use this choice.
+(`synthesis.vector.folds`) and validation episodes (`runs.preference`) use this choice.
 """
 
 from __future__ import annotations

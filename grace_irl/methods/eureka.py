@@ -6,8 +6,7 @@ from typing import ClassVar
 
 from grace_irl.config import Config
 from grace_irl.methods import trained
-from grace_irl.methods.method import Course, Method, Phase
-from grace_irl.methods.trained import PolicyAccount, PolicyConfig
+from grace_irl.methods.method import Course, Phase
 from grace_irl.search.protocol import Search
 from grace_irl.settings import Section, setting
 
@@ -43,19 +42,11 @@ def course(config: Config) -> Course:
     return Course(phases, phases, "all rounds", "all rounds", own.rounds)
 
 
-METHOD = Method(
-    name="eureka",
-    summary="best of each round and reflection, judged by trained policies (--task)",
-    search=greedy,
-    evaluator=trained.policy_evaluator,
-    account=PolicyAccount(),
-    operators=trained.operators,
-    panels=trained.panels,
-    needs=trained.NEEDS,
-    sections={"eureka": EurekaConfig, "policy": PolicyConfig},
+METHOD = trained.policy_method(
+    "eureka",
+    "best of each round and reflection",
+    greedy,
+    ("eureka", EurekaConfig),
     width=lambda config: config.own(EurekaConfig).samples,
     course=course,
-    states=trained.states,
-    resumes=trained.resumes,
-    writer=trained.writer,
 )

@@ -10,8 +10,7 @@ from typing import ClassVar, Literal
 
 from grace_irl.config import Config
 from grace_irl.methods import trained
-from grace_irl.methods.method import Course, Method, Phase
-from grace_irl.methods.trained import PolicyAccount, PolicyConfig
+from grace_irl.methods.method import Course, Phase
 from grace_irl.search.protocol import Search
 from grace_irl.settings import Section, setting
 
@@ -58,19 +57,12 @@ def course(config: Config) -> Course:
     return Course(phases, phases, "all rounds", "all rounds", own.rounds + 1)
 
 
-METHOD = Method(
-    name="forge",
-    summary="components of a planner, crossed in pairs, judged by trained policies (--task)",
-    search=pool,
-    evaluator=trained.policy_evaluator,
-    account=PolicyAccount(),
-    operators=trained.operators,
-    panels=lambda best, others: (*trained.panels(best, others), trained.depth_panel(others)),
-    needs=trained.NEEDS,
-    sections={"forge": ForgeConfig, "policy": PolicyConfig},
+METHOD = trained.policy_method(
+    "forge",
+    "components of a planner, crossed in pairs",
+    pool,
+    ("forge", ForgeConfig),
     width=lambda config: config.own(ForgeConfig).size,
     course=course,
-    states=trained.states,
-    resumes=trained.resumes,
-    writer=trained.writer,
+    more=lambda _, others: (trained.depth_panel(others),),
 )

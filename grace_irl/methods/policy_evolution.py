@@ -9,8 +9,7 @@ from typing import ClassVar
 
 from grace_irl.config import Config
 from grace_irl.methods import trained
-from grace_irl.methods.method import Course, Method, Phase
-from grace_irl.methods.trained import PolicyAccount, PolicyConfig
+from grace_irl.methods.method import Course, Phase
 from grace_irl.search.protocol import Search
 from grace_irl.settings import Section, setting
 
@@ -54,19 +53,11 @@ def course(config: Config) -> Course:
     return Course(phases, phases, "all generations", "all generations", own.generations + 1)
 
 
-METHOD = Method(
-    name="policy-evolution",
-    summary="GRACE's evolution, judged by trained policies (--task)",
-    search=evolution,
-    evaluator=trained.policy_evaluator,
-    account=PolicyAccount(),
-    operators=trained.operators,
-    panels=trained.panels,
-    needs=trained.NEEDS,
-    sections={"policy_evolution": PolicyEvolutionConfig, "policy": PolicyConfig},
+METHOD = trained.policy_method(
+    "policy-evolution",
+    "GRACE's evolution",
+    evolution,
+    ("policy_evolution", PolicyEvolutionConfig),
     width=lambda config: config.own(PolicyEvolutionConfig).population,
     course=course,
-    states=trained.states,
-    resumes=trained.resumes,
-    writer=trained.writer,
 )

@@ -6,8 +6,7 @@ from typing import ClassVar
 
 from grace_irl.config import Config
 from grace_irl.methods import trained
-from grace_irl.methods.method import Course, Method, Phase
-from grace_irl.methods.trained import PolicyAccount, PolicyConfig
+from grace_irl.methods.method import Course, Phase
 from grace_irl.search.protocol import Search
 from grace_irl.settings import Section, setting
 
@@ -33,19 +32,11 @@ def course(config: Config) -> Course:
     return Course(phases, phases, "all programs", "all programs", 1)
 
 
-METHOD = Method(
-    name="random",
-    summary="independent programs, judged by trained policies (--task)",
-    search=independent,
-    evaluator=trained.policy_evaluator,
-    account=PolicyAccount(),
-    operators=trained.operators,
-    panels=trained.panels,
-    needs=trained.NEEDS,
-    sections={"random": RandomConfig, "policy": PolicyConfig},
+METHOD = trained.policy_method(
+    "random",
+    "independent programs",
+    independent,
+    ("random", RandomConfig),
     width=lambda config: config.own(RandomConfig).programs,
     course=course,
-    states=trained.states,
-    resumes=trained.resumes,
-    writer=trained.writer,
 )

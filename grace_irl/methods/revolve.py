@@ -9,8 +9,7 @@ from typing import ClassVar
 
 from grace_irl.config import Config
 from grace_irl.methods import trained
-from grace_irl.methods.method import Course, Method, Phase
-from grace_irl.methods.trained import PolicyAccount, PolicyConfig
+from grace_irl.methods.method import Course, Phase
 from grace_irl.search.protocol import Search
 from grace_irl.settings import Section, setting
 
@@ -58,19 +57,11 @@ def course(config: Config) -> Course:
     return Course(phases, phases, "all programs", "all programs", -(-own.programs // first))
 
 
-METHOD = Method(
-    name="revolve",
-    summary="islands with mutation and crossover, judged by trained policies (--task)",
-    search=islands,
-    evaluator=trained.policy_evaluator,
-    account=PolicyAccount(),
-    operators=trained.operators,
-    panels=trained.panels,
-    needs=trained.NEEDS,
-    sections={"revolve": RevolveConfig, "policy": PolicyConfig},
+METHOD = trained.policy_method(
+    "revolve",
+    "islands with mutation and crossover",
+    islands,
+    ("revolve", RevolveConfig),
     width=lambda config: config.own(RevolveConfig).islands * config.own(RevolveConfig).size,
     course=course,
-    states=trained.states,
-    resumes=trained.resumes,
-    writer=trained.writer,
 )

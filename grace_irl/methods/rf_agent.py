@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from grace_irl.config import Config
 from grace_irl.methods import trained
-from grace_irl.methods.method import Course, Method, Phase, repairs_of
-from grace_irl.methods.trained import PolicyAccount, PolicyConfig
+from grace_irl.methods.method import Course, Phase, repairs_of
 from grace_irl.search.protocol import Search
 from grace_irl.settings import Section, setting
 
@@ -91,20 +90,13 @@ def course(config: Config) -> Course:
     return Course(phases, phases, "all programs", "all programs", 1 + -(-left // width))
 
 
-METHOD = Method(
-    name="rf-agent",
-    summary="Monte Carlo tree search with five actions, judged by trained policies (--task)",
-    search=tree,
-    evaluator=trained.policy_evaluator,
-    account=PolicyAccount(),
-    operators=trained.operators,
-    following=following,
-    panels=lambda best, others: (*trained.panels(best, others), trained.tree_panel(best, others)),
-    needs=trained.NEEDS,
-    sections={"tree": TreeConfig, "policy": PolicyConfig},
+METHOD = trained.policy_method(
+    "rf-agent",
+    "Monte Carlo tree search with five actions",
+    tree,
+    ("tree", TreeConfig),
     width=lambda config: config.own(TreeConfig).first,
     course=course,
-    states=trained.states,
-    resumes=trained.resumes,
-    writer=trained.writer,
+    following=following,
+    more=lambda best, others: (trained.tree_panel(best, others),),
 )

@@ -12,7 +12,7 @@ from grace_irl.config import Config
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Evaluation, shown
 from grace_irl.methods.account import Account, Column, Figures
-from grace_irl.methods.method import Needs, Panel
+from grace_irl.methods.method import Course, Method, Needs, Panel, repairs_of
 from grace_irl.settings import Section, setting
 
 if TYPE_CHECKING:
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from grace_irl.demos.trajectory import Metadata, Trajectory
     from grace_irl.evaluate.evaluation import Evaluator
     from grace_irl.propose.material import Workbench
-    from grace_irl.propose.protocol import Proposer
+    from grace_irl.propose.protocol import Following, Proposer
     from grace_irl.propose.rendering import Operator
+    from grace_irl.search.protocol import Search
     from grace_irl.search.ranks import Scored
     from grace_irl.tasks.task import Task
 
-NEEDS = Needs(demonstrations=False)
 TASK_FILE = "task.json"
 """File in the folder of a run with the content of its task."""
 
@@ -243,6 +243,43 @@ def panels(best: Scored | None, others: Sequence[Scored]) -> Sequence[Panel]:
         head = ("component", "values along training", "max", "mean", "min")
         found.append(Panel("Components", ("Mean of each component of the reward.", Figures(head, tuple(rows)))))
     return tuple(found)
+
+
+def policy_method(
+    name: str,
+    summary: str,
+    search: Callable[[Config], Search],
+    section: tuple[str, type[Section]],
+    width: Callable[[Config], int],
+    course: Callable[[Config], Course],
+    *,
+    following: Callable[[Config], Following] = repairs_of,
+    more: Callable[[Scored | None, Sequence[Scored]], Sequence[Panel]] = lambda best, others: (),  # noqa: ARG005
+) -> Method:
+    """A method whose programs are judged by trained policies.
+
+    Args:
+        name, summary, search, width, course, following: as for `Method`.
+        section: name and class of its settings, beside those of policies.
+        more: function that returns further sections of the report.
+    """
+    return Method(
+        name=name,
+        summary=f"{summary}, judged by trained policies (--task)",
+        search=search,
+        evaluator=policy_evaluator,
+        account=PolicyAccount(),
+        operators=operators,
+        following=following,
+        panels=lambda best, others: (*panels(best, others), *more(best, others)),
+        needs=Needs(demonstrations=False),
+        sections={section[0]: section[1], "policy": PolicyConfig},
+        width=width,
+        course=course,
+        states=states,
+        resumes=resumes,
+        writer=writer,
+    )
 
 
 def tree_panel(best: Scored | None, others: Sequence[Scored]) -> Panel:

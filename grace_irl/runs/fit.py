@@ -32,11 +32,11 @@ from grace_irl.runs.engine import Engine, Snapshot, run_to_end
 from grace_irl.runs.folder import RunLock, RunPaths, create, default_folder, own, require_absent
 from grace_irl.runs.front import TOO_FEW, UNJUDGED, front_of, keep_sizes, stored_sizes
 from grace_irl.runs.labelling import Labelling, chosen_rule, with_label
+from grace_irl.runs.preference import Preference
 from grace_irl.runs.proposers import programs_of
 from grace_irl.runs.provenance import export_record
 from grace_irl.runs.record import Record, TrajectoryRow, trajectory_rows
 from grace_irl.runs.recording import require_recorded_data
-from grace_irl.runs.rivals import Preference
 from grace_irl.runs.run import Best, Interrupted, Run
 from grace_irl.runs.schema import FORMAT
 from grace_irl.runs.store import Store

@@ -81,8 +81,8 @@ def operators(task: Task, steps: int = 0, context: str = "") -> dict[str, Operat
         name: partial(_design, task, steps or task.steps, context, asked) for name, asked in ASKED.items()
     }
     writes |= {
-        "align": partial(_opinion, task, steps or task.steps, context, ALIGN, results=False),
-        "verify": partial(_opinion, task, steps or task.steps, context, VERIFY, results=False),
+        "align": partial(_opinion, task, steps or task.steps, context, ALIGN),
+        "verify": partial(_opinion, task, steps or task.steps, context, VERIFY),
     }
     return {name: Operator(write) for name, write in writes.items()}
 
@@ -95,18 +95,10 @@ def _design(task: Task, steps: int, context: str, asked: str, briefing: Briefing
     return _prompt(task, steps, context, asked, briefing, told)
 
 
-def _opinion(
-    task: Task, steps: int, context: str, asked: str, briefing: Briefing, material: Material, *, results: bool
-) -> Prompt:
+def _opinion(task: Task, steps: int, context: str, asked: str, briefing: Briefing, material: Material) -> Prompt:
     """Write the prompt that asks for a text about the first parent, without its results."""
-    return _prompt(
-        task,
-        steps,
-        context,
-        asked,
-        briefing,
-        [_told("The reward", each, results=results) for each in material.parents[:1]],
-    )
+    told = [_told("The reward", each, results=False) for each in material.parents[:1]]
+    return _prompt(task, steps, context, asked, briefing, told)
 
 
 def _prompt(task: Task, steps: int, context: str, asked: str, briefing: Briefing, told: Sequence[_Told]) -> Prompt:

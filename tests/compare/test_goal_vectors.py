@@ -16,7 +16,7 @@ from grace_irl.runs.expand.expansion import start
 from grace_irl.runs.fit import Parts
 from grace_irl.runs.run import opened
 from tests.compare.pursuit import MAKE, write_demonstrations
-from tests.runs.test_rivals import Listed
+from tests.runs.test_preference import Listed
 
 PREDICATE = "distance(hand, goal) <= 0.15"
 SMALL = {"search.population": 4, "search.generations": 1, "sandbox.workers": 1}

@@ -21,7 +21,7 @@ from grace_irl.errors import InputError
 from grace_irl.runs.front import UNJUDGED
 from grace_irl.runs.run import Run, opened
 from tests.propose.client.server import ChatServer
-from tests.runs.test_rivals import Listed
+from tests.runs.test_preference import Listed
 
 SIMPLE = """
 class Reward:
