@@ -270,3 +270,34 @@ def test_the_tree_stands_each_program_below_its_first_parent() -> None:
 def test_depths_are_one_more_than_the_deepest_parents() -> None:
     rows = depth_panel(FAMILY).parts[1].rows  # type: ignore[union-attr]
     assert rows == (("0", "2", "0.2", "0.15"), ("1", "1", "0.5", "0.5"), ("2", "1", "4e-05", "4e-05"))
+
+
+RECORDS = """
+import gymnasium, numpy as np
+from gymnasium.spaces import Box, Dict
+
+PLANE = Box(-np.inf, np.inf, (2,), np.float64)
+
+
+class Named(gymnasium.ObservationWrapper):
+    observation_space = Dict({"place": PLANE, "tilt": PLANE})
+
+    def observation(self, state):
+        return {"place": np.array(state[:2], float), "tilt": np.array(state[2:], float)}
+
+
+def make():
+    return Named(gymnasium.make("CartPole-v1"))
+"""
+
+
+@pytest.mark.slow
+def test_records_are_states_of_a_task(task: Path, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(RECORDS)
+    kept = [line for line in TASK.splitlines() if not line.startswith("fields")]
+    task.write_text("\n".join(kept).replace('"CartPole-v1"', '"own.py:make"'))
+    folder = tmp_path / "run"
+    assert main(["fit", "--method", "forge", "--task", str(task), *SMALL["forge"], "--out", str(folder)]) == 0
+    source = (folder / "reward.py").read_text()
+    assert 'state["place"]' in source or 'state["tilt"]' in source
+    assert len(stored(folder)[0]) >= 2
