@@ -110,3 +110,45 @@ def test_components_are_numbers_by_name() -> None:
     for wrong in ("[1]", "{'a': 'b'}", "None"):
         with pytest.raises(NotANumberError):
             terms(wrong)
+
+
+@pytest.mark.parametrize(
+    ("line", "draws"),
+    [
+        ('"""In units of what random actions do, or a NormalDist."""', False),
+        ("# random", False),
+        ('NAMES = {"random walk": 1}', False),
+        ("import random", True),
+        ("from statistics import NormalDist", True),
+        ("import numpy.random as drawn", True),
+        ("import numpy as np\nDRAWN = np.random.random()", True),
+        ('import numpy as np\nDRAWN = getattr(np, "random")', True),
+        ('NAMES = ("mean", "random")', True),
+        ("def deep():\n    def deeper():\n        return lambda np: np.random.normal()", True),
+    ],
+)
+def test_generators_are_kept_apart_only_for_programs_whose_code_names_one(line: str, draws: bool) -> None:
+    source = f"{line}\n\nclass Reward:\n    def reward_fn(self, state):\n        return 0.0\n"
+    assert Candidate(source, takes_action=False).uses_random is draws
+
+
+@pytest.mark.parametrize(
+    ("parameters", "found"),
+    [("state", 3.0), ("state, action, next_state", 6.0), ("*states", 3.0), ("state, action=0, next_state=0", 6.0)],
+)
+def test_components_get_as_many_arguments_as_they_take(parameters: str, found: float) -> None:
+    body = "sum(states)" if parameters == "*states" else "+".join(p.split("=")[0] for p in parameters.split(", "))
+    source = f"""
+class Reward:
+    def reward_fn(self, state, action, next_state):
+        return 0.0
+
+    def terms_fn(self, {parameters}):
+        return {{"sum": {body}}}
+"""
+    candidate = Candidate(source, takes_action=True)
+    assert candidate.start("").terms(1.0, 2.0, 3.0) == {"sum": found}
+    decorated = source.replace("    def terms_fn", "    @functools.wraps(reward)\n    def terms_fn")
+    decorated = "import functools\n\n\ndef reward(self, state):\n    pass\n" + decorated
+    if parameters == "state":
+        assert Candidate(decorated, takes_action=True).start("").terms(1.0, 2.0, 3.0) == {"sum": 3.0}
