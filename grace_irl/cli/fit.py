@@ -75,7 +75,6 @@ def fit(
     from grace_irl.cli.fit_results import leave, print_estimate, print_run
     from grace_irl.cli.progress import FitProgress
     from grace_irl.cli.report import report_of_fit
-    from grace_irl.methods.registry import method
     from grace_irl.runs import fit as fits
     from grace_irl.runs import proposers
     from grace_irl.runs.acting import worded
@@ -100,8 +99,7 @@ def fit(
         else:
             resolved = worded(config, sets, given, recorded_config(replay) if replay else None)
             require_effect(resolved, words(resolved, config, sets, given))
-            if not resolved.data.demos and method(resolved.method).needs.demonstrations:
-                raise InputError("no demonstrations; expected --demos PATH…, such as --demos datasets/babyai-go-to-obj")
+            fits.require_demonstrations(resolved)
             if estimate:
                 if said := proposers.destination(proposers.settled(resolved)):
                     say(said, err=True)

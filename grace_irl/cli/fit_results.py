@@ -12,7 +12,7 @@ from rich.table import Table
 from grace_irl.cli.console import console, plain_table, print_json, print_source, say, table_of
 from grace_irl.cli.progress import rounds_table
 from grace_irl.cli.report import report_of_fit
-from grace_irl.methods.registry import method
+from grace_irl.methods.registry import judged_by
 from grace_irl.runs.estimate import Cap, Estimate, Total
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.front import front_figures
@@ -73,7 +73,7 @@ def _cap(cap: Cap) -> str:
 def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
     """Print the result of a run as tables, as one JSON object, or as both if JSON goes to a terminal."""
     out = console()
-    best, account = run.best, method(run.method).account
+    best, account = run.best, judged_by(run.method, run.task).account
     if not as_json or out.is_terminal:
         print_source(out, run.reward_path.read_text(encoding="utf-8"))
         for figures in account.figures(best.evaluation):

@@ -15,7 +15,7 @@ from grace_irl.cli.progress import show_rounds
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Evaluation, shown
 from grace_irl.methods.account import Account
-from grace_irl.methods.registry import method
+from grace_irl.methods.registry import method_of
 from grace_irl.programs.library import Usage
 from grace_irl.propose.goals import GoalAnswer
 from grace_irl.runs.auditing import stored_audit
@@ -50,10 +50,10 @@ def show(
         return
     with opened(run) as (store, config):
         if program is not None:
-            _show_program(store, run, program, method(config.method).account, as_json=as_json)
+            _show_program(store, run, program, method_of(config).account, as_json=as_json)
         else:
             prices = Prices(config.model.price_in, config.model.price_out)
-            _show_run(store, run, prices, method(config.method).account, top=top, all_fates=fates, as_json=as_json)
+            _show_run(store, run, prices, method_of(config).account, top=top, all_fates=fates, as_json=as_json)
 
 
 def find(store: Store, folder: Path, prefix: str) -> Record:

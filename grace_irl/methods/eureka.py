@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from grace_irl.config import Config
-from grace_irl.methods import trained
+from grace_irl.methods.either import two_forms
 from grace_irl.methods.method import Course, Phase
 from grace_irl.search.protocol import Search
 from grace_irl.settings import Section, setting
@@ -42,7 +42,7 @@ def course(config: Config) -> Course:
     return Course(phases, phases, "all rounds", "all rounds", own.rounds)
 
 
-METHOD = trained.policy_method(
+METHOD = two_forms(
     "eureka",
     "best of each round and reflection",
     greedy,

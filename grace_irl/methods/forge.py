@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from grace_irl.config import Config
-from grace_irl.methods import trained
+from grace_irl.methods.either import two_forms
 from grace_irl.methods.method import Course, Phase
+from grace_irl.methods.search_panels import depth_panel
 from grace_irl.search.protocol import Search
 from grace_irl.settings import Section, setting
 
@@ -57,12 +58,12 @@ def course(config: Config) -> Course:
     return Course(phases, phases, "all rounds", "all rounds", own.rounds + 1)
 
 
-METHOD = trained.policy_method(
+METHOD = two_forms(
     "forge",
     "components of a planner, crossed in pairs",
     pool,
     ("forge", ForgeConfig),
     width=lambda config: config.own(ForgeConfig).size,
     course=course,
-    more=lambda _, others: (trained.depth_panel(others),),
+    more=lambda _, others: (depth_panel(others),),
 )

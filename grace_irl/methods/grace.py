@@ -61,6 +61,7 @@ class FitnessConfig(Section):
     """The discriminator (docs/fitness.md)."""
 
     panel: ClassVar[str] = "Search"
+    needs: ClassVar[str] = "no task"
     short: ClassVar[bool] = True
 
     log_pi: Literal["constant", "uniform", "recorded", "cloned"] = setting(

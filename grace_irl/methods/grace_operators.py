@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import get_args
@@ -36,21 +36,31 @@ FOCUS = 5
 """Number of misclassified states that a prompt shows before most others of a trajectory if it cannot show all."""
 
 
-def initialise(briefing: Briefing, material: Material) -> Prompt:
+def initialise(
+    briefing: Briefing, material: Material, asked: str = "", others: Sequence[tuple[str, str]] = ()
+) -> Prompt:
     """Write the prompt that requests a new program. It shows random expert and negative trajectories.
 
-    The material is the input of this prompt. The operator reads only its `seed`.
+    Args:
+        briefing: data of the run, for all prompts.
+        material: input of this prompt. The operator reads only its `seed`.
+        asked: a direction for the new program; "" for none.
+        others: texts and scores of other programs.
     """
     items = _subset(briefing, np.random.default_rng(material.seed))
     shown = [shown_item(briefing, item, material) for item in items]
-    return compose(briefing, "initialise", {"trajectories": shown})
+    return compose(briefing, "initialise", {"trajectories": shown}, asked=asked, others=others)
 
 
-def mutate(briefing: Briefing, material: Material) -> Prompt:
+def mutate(briefing: Briefing, material: Material, asked: str = "", others: Sequence[tuple[str, str]] = ()) -> Prompt:
     """Write the prompt that requests a better version of a program. It shows trajectories with misclassified states.
 
-    The operator reads these attributes of the material: `seed`, `source`, `evaluation`, `rewards`, `wrong`, `debug`,
-    `overall`, `expert_only`, `incorrect_only` and `include_expert`.
+    Args:
+        briefing: data of the run, for all prompts.
+        material: input of this prompt. The operator reads its attributes `seed`, `source`, `evaluation`, `rewards`,
+            `wrong`, `debug`, `overall`, `expert_only`, `incorrect_only` and `include_expert`.
+        asked: a direction for the new version; "" for none.
+        others: texts and scores of other programs.
     """
     return compose(
         briefing,
@@ -60,6 +70,8 @@ def mutate(briefing: Briefing, material: Material) -> Prompt:
         scores=scores(material.evaluation, briefing.names),
         debugged=any(material.debug.values()),
         overall=cut(material.overall.strip(), briefing.budget.of("debug")),
+        asked=asked,
+        others=others,
     )
 
 

@@ -1,20 +1,23 @@
-"""The method `map-elites` (Mouret and Clune 2015) with the discriminator's fitness. It trains no policy.
+"""The method `map-elites` (Mouret and Clune 2015).
 
 The search keeps the fittest program of each niche. A niche is a cell of a grid over two properties of a program. The
-first is its size in bits, in bins of powers of two. The second is its monotonicity: how steadily its
-reward rises along expert trajectories.
+first is its size in bits, in bins of powers of two. The second depends on who judges programs. With demonstrations, it
+is the monotonicity: how steadily the reward rises along expert trajectories. With a task, it is the number of
+components that the reward had in training.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
 from grace_irl.config import Config
-from grace_irl.methods.grace import FitnessConfig, discriminator, operators
-from grace_irl.methods.method import Course, Method, Phase
-from grace_irl.methods.separated import SeparationAccount
+from grace_irl.methods.account import Figures
+from grace_irl.methods.either import two_forms
+from grace_irl.methods.method import Course, Panel, Phase
+from grace_irl.methods.search_panels import number
 from grace_irl.search.protocol import COUNTED, Fate, Request, Result, Search
 from grace_irl.search.ranks import Scored, merit, winners
 from grace_irl.settings import Section, setting
@@ -29,7 +32,9 @@ class MapElitesSettings(Section):
 
     programs: int = setting(400, "Programs to ask for.", flag="programs", ge=1)
     first: int = setting(20, "New programs before mutation begins.", flag="first-programs", ge=1)
-    steps: int = setting(5, "Number of niches by how steadily the reward rises.", flag="niches", ge=1, le=100)
+    steps: int = setting(
+        5, "Number of niches by how steadily the reward rises; with --task by components.", flag="niches", ge=1, le=100
+    )
 
 
 class MapElites:
@@ -94,10 +99,43 @@ class MapElites:
         return tuple(each.program.id for each in winners(self._archive.values()))
 
     def niche(self, scored: Scored) -> Niche:
-        """The niche of a program: the bit length of its size, and the bin of its monotonicity."""
+        """The niche of a program: the bit length of its size, and the bin of its monotonicity or its components."""
+        return niche_of(scored, self._settings.steps)
+
+
+def niche_of(scored: Scored, steps: int) -> Niche:
+    """The niche of a program in a grid of `steps` columns. See `MapElites.niche`."""
+    parts = scored.evaluation.evidence.get("components")
+    if parts is None:
         tau = scored.evaluation.metrics.get("monotonicity", 0.0)  # Kendall's tau of reward against time, from -1 to 1
-        steps = self._settings.steps
         return scored.program.size.bit_length(), min(int((tau + 1) / 2 * steps), steps - 1)
+    return scored.program.size.bit_length(), min(len(parts), steps) - 1 if parts else 0
+
+
+def map_panel(others: Sequence[Scored]) -> Panel:
+    """The archive as a map: the best score in each niche of the programs, by size and by the second property."""
+    by_parts = any("components" in each.evaluation.evidence for each in others)
+    steps = MapElitesSettings().steps
+    best: dict[Niche, float] = {}
+    for each in others:
+        if each.evaluation.valid:
+            niche = niche_of(each, steps)
+            best[niche] = max(best.get(niche, each.evaluation.score), each.evaluation.score)
+    rows = [
+        (
+            f"{1 << bits - 1 if bits else 0} to {(1 << bits) - 1}",
+            *(number(best.get((bits, column))) for column in range(steps)),
+        )
+        for bits in sorted({bits for bits, _ in best})
+    ]
+    if by_parts:
+        head = ("size in bits", *(f"{column + 1} component{'s' if column else ''}" for column in range(steps)))
+        told = "columns: components of the reward; the last column has all with more"
+    else:
+        head = ("size in bits", *(f"tau from {2 * column / steps - 1:.1f}" for column in range(steps)))
+        told = "columns: Kendall's tau of the reward against time along experts"
+    text = f"Best score of each niche in {steps} columns, rows: the size of the program; {told}."
+    return Panel("Map", (text, Figures(head, tuple(rows))))
 
 
 def _search(config: Config) -> Search:
@@ -123,15 +161,12 @@ def _course(config: Config) -> Course:
     )
 
 
-METHOD = Method(
-    name="map-elites",
-    summary="the fittest program of each niche of size and steadiness, on the discriminator's fitness",
-    search=_search,
-    evaluator=discriminator,
-    account=SeparationAccount(),
-    operators=operators,
-    sections={"map_elites": MapElitesSettings, "fitness": FitnessConfig},
-    reads=("stop.target_accuracy", "data."),
+METHOD = two_forms(
+    "map-elites",
+    "the fittest program of each niche",
+    _search,
+    ("map_elites", MapElitesSettings),
     width=_width,
     course=_course,
+    more=lambda _, others: (map_panel(others),),
 )

@@ -136,6 +136,8 @@ class Method:
         course: function from settings to the forecast of a run's requests. It returns None if there is no forecast.
         states: function from settings to facts about the states, for runs without demonstrations.
         resumes: function that checks whether a run in a folder may go on with these settings, or raises InputError.
+        with_task: the same method in the form for runs with a task (`--task`), where trained policies judge programs;
+            None if the method has one form. Both forms have the same name, search and sections.
         writer: function from the data and the settings to the proposer "synthesis", which works without a model; None
             for the synthesiser, which finds programs in demonstrations.
     """
@@ -156,3 +158,4 @@ class Method:
     states: Callable[[Config], Metadata] = _vectors
     resumes: Callable[[Config, Path], None] = _may_resume
     writer: Callable[[Problem, Config], Proposer] | None = None
+    with_task: Method | None = None

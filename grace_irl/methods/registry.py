@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.metadata import entry_points
 
+from grace_irl.config import Config
 from grace_irl.errors import InputError
 from grace_irl.methods import (
     eureka,
@@ -36,6 +37,28 @@ def method(name: str) -> Method:
     if name not in names():
         raise InputError(f"method {name!r} is unknown; expected one of {', '.join(names())}")
     return _brought(name)
+
+
+def method_of(config: Config) -> Method:
+    """The method of a run, in the form that judges programs as the run does: by demonstrations, or by a task."""
+    return judged_by(config.method, task_named(config))
+
+
+def judged_by(name: str, task: str) -> Method:
+    """The method with this name, in the form for runs with a task ("" for none)."""
+    found = method(name)
+    return found.with_task if task and found.with_task is not None else found
+
+
+def task_named(config: Config) -> str:
+    """The task of a run, whose trained policies judge programs; "" if it names none."""
+    return str(getattr(getattr(config, "policy", None), "task", ""))
+
+
+def needs_demonstrations(name: str) -> bool:
+    """Whether all runs of a method need demonstrations, with a task or without."""
+    found = method(name)
+    return found.needs.demonstrations and found.with_task is None
 
 
 def names() -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from grace_irl.config import Config
-from grace_irl.methods import trained
+from grace_irl.methods.either import two_forms
 from grace_irl.methods.method import Course, Phase
 from grace_irl.search.protocol import Search
 from grace_irl.settings import Section, setting
@@ -57,7 +57,7 @@ def course(config: Config) -> Course:
     return Course(phases, phases, "all programs", "all programs", -(-own.programs // first))
 
 
-METHOD = trained.policy_method(
+METHOD = two_forms(
     "revolve",
     "islands with mutation and crossover",
     islands,

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from grace_irl.config import Config
-from grace_irl.methods import trained
+from grace_irl.methods.either import two_forms
 from grace_irl.methods.method import Course, Phase, repairs_of
+from grace_irl.methods.search_panels import tree_panel
 from grace_irl.search.protocol import Search
 from grace_irl.settings import Section, setting
 
@@ -90,7 +91,7 @@ def course(config: Config) -> Course:
     return Course(phases, phases, "all programs", "all programs", 1 + -(-left // width))
 
 
-METHOD = trained.policy_method(
+METHOD = two_forms(
     "rf-agent",
     "Monte Carlo tree search with five actions",
     tree,
@@ -98,5 +99,5 @@ METHOD = trained.policy_method(
     width=lambda config: config.own(TreeConfig).first,
     course=course,
     following=following,
-    more=lambda best, others: (trained.tree_panel(best, others),),
+    more=lambda best, others: (tree_panel(best, others),),
 )

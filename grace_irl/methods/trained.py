@@ -13,6 +13,7 @@ from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Evaluation, shown
 from grace_irl.methods.account import Account, Column, Figures
 from grace_irl.methods.method import Course, Method, Needs, Panel, repairs_of
+from grace_irl.methods.search_panels import number
 from grace_irl.settings import Section, setting
 
 if TYPE_CHECKING:
@@ -34,12 +35,14 @@ class PolicyConfig(Section):
     """The task, and the policies that judge programs (docs/tasks.md)."""
 
     panel: ClassVar[str] = "Policies"
+    needs: ClassVar[str] = "a task"
     short: ClassVar[bool] = True
 
     task: str = setting(
         "",
         "Task: a TOML file, or reacher, snake, flappy-bird, acrobot, lunar-lander, doorkey.",
         unit="file",
+        needs="",
         common=True,
         details="It names an environment and a score. The code of both runs on this machine.",
     )
@@ -221,7 +224,7 @@ def panels(best: Scored | None, others: Sequence[Scored]) -> Sequence[Panel]:
     runs = evidence.get("policy", {}).get("runs", [])
     if runs:
         rows = [
-            (str(run["seed"]), f"{point['steps']:,}", _number(point["score"]), f"{point['length']:.1f}")
+            (str(run["seed"]), f"{point['steps']:,}", number(point["score"]), f"{point['length']:.1f}")
             for run in runs
             for point in run["curve"]
         ]
@@ -235,8 +238,8 @@ def panels(best: Scored | None, others: Sequence[Scored]) -> Sequence[Panel]:
         rows = [
             (
                 name,
-                " ".join(_number(value) for value in each["values"]),
-                *(_number(each[key]) for key in ("max", "mean", "min")),
+                " ".join(number(value) for value in each["values"]),
+                *(number(each[key]) for key in ("max", "mean", "min")),
             )
             for name, each in parts.items()
         ]
@@ -280,50 +283,3 @@ def policy_method(
         resumes=resumes,
         writer=writer,
     )
-
-
-def tree_panel(best: Scored | None, others: Sequence[Scored]) -> Panel:
-    """The tree of a search: each program below the one that it was made from, with its operator and score."""
-    children: dict[str, list[Scored]] = {}
-    known = {each.program.id for each in others}
-    for each in others:
-        parent = each.program.parents[0] if each.program.parents else ""
-        children.setdefault(parent if parent in known else "", []).append(each)
-    rows: list[tuple[str, ...]] = []
-
-    def add(parent: str, depth: int) -> None:
-        for each in children.get(parent, []):
-            mark = " *" if best is not None and each.program.id == best.program.id else ""
-            rows.append(
-                (f"{'· ' * depth}{each.program.id}{mark}", each.program.operator, str(each.index), _score(each))
-            )
-            add(each.program.id, depth + 1)
-
-    add("", 0)
-    text = "A program stands below the one that its request began with. The best one has a star."
-    return Panel("Tree", (text, Figures(("program", "made by", "candidate", "score"), tuple(rows))))
-
-
-def depth_panel(others: Sequence[Scored]) -> Panel:
-    """The scores of programs by depth: 0 for a new program, else 1 more than the deepest parent."""
-    depths: dict[str, int] = {}
-    scores: dict[int, list[float]] = {}
-    for each in others:
-        depths[each.program.id] = max((depths.get(parent, 0) + 1 for parent in each.program.parents), default=0)
-        if each.evaluation.valid:
-            scores.setdefault(depths[each.program.id], []).append(each.evaluation.score)
-    rows = [
-        (str(depth), str(len(found)), _number(max(found)), _number(sum(found) / len(found)))
-        for depth, found in sorted(scores.items())
-    ]
-    text = "Depth of a program: 0 for a new one, else 1 more than its deepest parent."
-    return Panel("Depth", (text, Figures(("depth", "programs", "best score", "mean score"), tuple(rows))))
-
-
-def _score(program: Scored) -> str:
-    return _number(program.evaluation.score) if program.evaluation.valid else program.evaluation.status
-
-
-def _number(value: float | None) -> str:
-    """A number with three significant digits, so that small components do not become 0."""
-    return "-" if value is None else f"{value:.3g}"

@@ -16,7 +16,7 @@ from grace_irl.config import Config
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.separation import Separation
-from grace_irl.methods.registry import method
+from grace_irl.methods.registry import method_of
 from grace_irl.methods.separated import episode_line, figures_by_episode
 from grace_irl.report import data as datas
 from grace_irl.report import plots
@@ -139,7 +139,7 @@ def _rendered(store: Store, config: Config, data: datas.Data, expansion: Expansi
     best = records.get(store.meta("best"))
     evidence = gather(valued(store, best.program.id) if best else [])
     evaluation = best.evaluation if best else None
-    separation, chosen = Separation.of(evaluation), method(config.method)
+    separation, chosen = Separation.of(evaluation), method_of(config)
     told = chosen.account
     steps, generations, audit = plots.steps(store), history(store), stored_audit(store)
     return render(

@@ -66,15 +66,15 @@ ALWAYS = ("data.demos", "data.negatives")
 """The settings among `OPTIONAL` that every method reads."""
 
 
-def is_read(key: str, method: str) -> bool:
-    """Whether a setting has an effect with a method.
+def is_read(key: str, method: str, task: str = "") -> bool:
+    """Whether a setting has an effect with a method, in runs with a task or without ("").
 
     Raises:
         InputError: an unknown method.
     """
-    from grace_irl.methods.registry import method as method_of
+    from grace_irl.methods.registry import judged_by
 
-    return key in ALWAYS or not key.startswith(OPTIONAL) or key.startswith(method_of(method).reads)
+    return key in ALWAYS or not key.startswith(OPTIONAL) or key.startswith(judged_by(method, task).reads)
 
 
 def other_method(name: str, method: str) -> str:

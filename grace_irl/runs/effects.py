@@ -17,6 +17,7 @@ from pathlib import Path
 
 from grace_irl.config import Config
 from grace_irl.errors import InputError
+from grace_irl.methods.registry import task_named
 from grace_irl.runs.config import flat, is_read, resolve
 from grace_irl.settings import declared
 
@@ -75,6 +76,13 @@ NEEDS = {
     "new answers": Need(lambda _, author: author != "replay", "no new answers", "no --replay"),
     "replay": Need(lambda _, author: author == "replay", "no recording to replay", "--replay RUN"),
     "goals": Need(lambda config, _: config.data.label not in ("all", "last"), "no goal labels", "--label goal", False),
+    "a task": Need(lambda config, _: bool(task_named(config)), "no task", "--task FILE", False),
+    "no task": Need(
+        lambda config, _: not task_named(config),
+        "a task, so that trained policies judge programs",
+        "no --task",
+        False,
+    ),
     "expansion": Need(lambda config, _: config.expand.rounds > 0, "no expansion", "--expand M", False),
 }
 
@@ -114,7 +122,7 @@ def require_effect(config: Config, given: Mapping[str, str], author: str | None 
         InputError: a setting without effect. The message names all settings with the same need.
     """
     known = declared(type(config))
-    unread = [how for key, how in given.items() if not is_read(key, config.method)]
+    unread = [how for key, how in given.items() if not is_read(key, config.method, task_named(config))]
     if unread:
         raise InputError(
             f"{', '.join(unread)}: no effect with method {config.method!r}; expected another --method, or "

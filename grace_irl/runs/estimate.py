@@ -18,7 +18,7 @@ from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.methods.method import Course, Phase
-from grace_irl.methods.registry import method
+from grace_irl.methods.registry import method_of, task_named
 from grace_irl.programs.program import Program
 from grace_irl.propose.client import ChatClient
 from grace_irl.propose.material import Workbench
@@ -148,7 +148,7 @@ def estimated(config: Config) -> Estimate:
             f"--estimate with proposer {name!r}, which asks no model: no tokens, no cost; "
             "expected --llm-url URL, --proposer llm (no server is needed) or --proposer manual"
         )
-    course = method(config.method).course(config)
+    course = method_of(config).course(config)
     if course is None:
         raise InputError(
             f"--estimate with method {config.method!r}, which gives no number of programs; "
@@ -284,7 +284,7 @@ def _total(
         asked.append(replace(phase, programs=int(min(phase.programs, left))))
         left -= asked[-1].programs
     total = sum(each.programs for each in asked)
-    given = len(programs_of(config.proposer.start_from, method(config.method).width(config)))
+    given = len(programs_of(config.proposer.start_from, method_of(config).width(config)))
     given += 0 if most else config.proposer.seed_synthesis
     # Programs from `start_from` and from the synthesiser replace requests with the operator `FIRST`. These programs
     # need no calls of the model.
@@ -318,7 +318,7 @@ def _caps(stop: StopConfig, typical: Total, most: Total) -> tuple[Cap, ...]:
 
 
 def _assumptions(config: Config, course: Course) -> tuple[str, ...]:
-    accurate = is_read("stop.target_accuracy", config.method)
+    accurate = is_read("stop.target_accuracy", config.method, task_named(config))
     sooner = "a run that reaches its target accuracy ends sooner; one that keeps improving ends later"
     lines = [
         f"typical: {course.typically}; answers of {min(ANSWER, config.model.answer_tokens)} tokens",

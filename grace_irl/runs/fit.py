@@ -18,7 +18,7 @@ from grace_irl.evaluate.columns import require_both_sides
 from grace_irl.evaluate.evaluation import Evaluator
 from grace_irl.evaluate.separation import BEST_HERE
 from grace_irl.evaluate.sizes import FEWEST
-from grace_irl.methods.registry import method
+from grace_irl.methods.registry import method_of, task_named
 from grace_irl.propose.material import Workbench
 from grace_irl.propose.protocol import Proposer
 from grace_irl.runs import acting, proposers
@@ -112,7 +112,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
         GraceError: no valid program was found, or the model's server is lost. The run is saved.
         Interrupted: Ctrl-C. The run is saved.
     """
-    method(config.method)
+    method_of(config)
     if parts.proposer is not None:
         begin = config.proposer.start_from
         named = ProposerConfig(name=type(parts.proposer).__name__, start_from=begin)
@@ -139,7 +139,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
         store = stack.enter_context(closing(Store(RunPaths(folder).database)))
         store.add_event("started", f"grace-irl {__version__}, sandbox tier {sandbox.tier}")
         note = notes_of(store, parts)
-        judges = method(config.method).needs.demonstrations
+        judges = method_of(config).needs.demonstrations
         if judges and not parts.reason and labelling.demonstrations.items:
             note(labelling.choice.line)
             if labelling.demonstrations.choice is not None:
@@ -203,7 +203,7 @@ def resume(
         reason = store.meta("label_reason") or "as the run began"
         demonstrations, choice = _loaded(config, parts.demonstrations, reason)
         labelling = labellings.resumed(demonstrations, choice, folder, store, notes_of(store, parts))
-        if parts.note is not None and parts.whole is None and method(config.method).needs.demonstrations:
+        if parts.note is not None and parts.whole is None and method_of(config).needs.demonstrations:
             parts.note(choice.line)
         problem = labelling.problem()
         if _content(trajectory_rows(problem)) != _content(store.trajectories()):
@@ -214,7 +214,7 @@ def resume(
         if labelling.silent:
             require_chat(labelling, config)
         evaluator = _checked(labelling, problem, config)
-        method(config.method).resumes(config, folder)
+        method_of(config).resumes(config, folder)
         if parts.proposer is None:
             _say_server(config, parts)
             config = proposers.checked(config, problem)
@@ -255,7 +255,7 @@ def _work(
         write_atomically(paths.reward, export_record(best, store, config))
         store.set_meta("best", best.program.id)
 
-    chosen, goals = method(config.method), store.goals()
+    chosen, goals = method_of(config), store.goals()
     opened, course = evaluator(bench), chosen.course(config)
     preference = Preference(bench) if chosen.needs.demonstrations else None
     engine = Engine(
@@ -313,6 +313,7 @@ def _work(
         cost=progress.cost,
         proposer=config.proposer.name,
         method=config.method,
+        task=task_named(config),
         label=labelling.choice,
         notes=tuple(detail for _, kind, detail in store.events() if kind == "note"),
         audit=audit,
@@ -360,7 +361,7 @@ def labelled(
         asking = proposers.asking(config, bench(labelling.problem()))
         if asking is not None:
             labelling = labellings.ask(labelling, asking, folder, store, config.search.lag or 1, again)
-    judges = method(config.method).needs.demonstrations
+    judges = method_of(config).needs.demonstrations
     return bench(labellings.settled(labelling, folder, store, note, again, judges=judges))
 
 
@@ -381,6 +382,26 @@ def notes_of(store: Store, parts: Parts) -> Callable[[str], None]:
     return note
 
 
+def require_demonstrations(config: Config) -> None:
+    """Check that a run names demonstrations if it needs them.
+
+    Raises:
+        InputError: it names none. If the method also takes a task, the message says so.
+    """
+    chosen = method_of(config)
+    if config.data.demos or config.data.negatives or not chosen.needs.demonstrations:
+        return
+    expected = "--demos PATH…, such as --demos datasets/babyai-go-to-obj"
+    if chosen.with_task is None:
+        raise InputError(f"no demonstrations; expected {expected}")
+    from grace_irl.tasks.task import shipped
+
+    raise InputError(
+        f"no demonstrations and no task; expected {expected}, or --task FILE, or --task with one of "
+        f"{', '.join(shipped())}"
+    )
+
+
 def _loaded(
     config: Config, demonstrations: Demonstrations | None, reason: str = ""
 ) -> tuple[Demonstrations, RuleChoice]:
@@ -395,15 +416,16 @@ def _loaded(
     if demonstrations is None:
         from grace_irl.demos import load
 
-        if not data.demos and not method(config.method).needs.demonstrations:
-            return Demonstrations(method(config.method).states(config), ()), RuleChoice(
+        require_demonstrations(config)
+        if not data.demos:
+            return Demonstrations(method_of(config).states(config), ()), RuleChoice(
                 "all", "there are no demonstrations"
             )
         demonstrations = load(data.demos, data.negatives, kind=data.kind)
     choice = chosen_rule(config, demonstrations)
     if reason:
         choice = replace(choice, reason=reason)
-    needed = method(config.method).needs.demonstrations
+    needed = method_of(config).needs.demonstrations
     if needed:
         require_roles_for(choice, demonstrations)
     found = split(with_rule(demonstrations, choice.rule), data.held_out if needed else 0.0, config.seed)
@@ -446,7 +468,7 @@ def require_chat(labelling: Labelling, config: Config) -> None:
 
 def _checked(labelling: Labelling, problem: Problem, config: Config) -> OpensEvaluator:
     """Check the data and the given programs before anything is written. Return a function that makes the evaluator."""
-    chosen = method(config.method)
+    chosen = method_of(config)
     programs_of(config.proposer.start_from, chosen.width(config))
     if not labelling.silent and chosen.needs.demonstrations:
         require_both_sides(problem.train)

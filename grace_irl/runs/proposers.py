@@ -13,7 +13,7 @@ from pathlib import Path
 from grace_irl.config import Config, ModelConfig, ProposerConfig
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import InputError
-from grace_irl.methods.registry import method
+from grace_irl.methods.registry import method_of
 from grace_irl.programs.export import program_of
 from grace_irl.propose.briefing import PromptBudget
 from grace_irl.propose.client import ChatClient, ChatSettings
@@ -98,14 +98,14 @@ class Kind:
 
 
 def _can_synthesise(config: Config, problem: Problem) -> Config:
-    if method(config.method).writer is not None:
+    if method_of(config).writer is not None:
         _synthesis(config, problem)
         return config
     from grace_irl.synthesis.reshaper import why_not
     from grace_irl.synthesis.synthesiser import require_words
 
     require_words(problem)
-    kind, course = why_not(problem), method(config.method).course(config)
+    kind, course = why_not(problem), method_of(config).course(config)
     versions = [each.programs for each in course.most if each.operator == "reshape"] if course else []
     if versions and kind:
         raise InputError(
@@ -117,12 +117,25 @@ def _can_synthesise(config: Config, problem: Problem) -> Config:
 
 
 def _synthesis(config: Config, problem: Problem) -> Proposer:
-    own = method(config.method).writer
+    own = method_of(config).writer
     if own is not None:
         return own(problem, config)
     from grace_irl.synthesis import Synthesiser
 
     return InThread(Synthesiser(problem, config.seed))
+
+
+def _can_draft(config: Config, problem: Problem) -> Config:
+    _drafts(config, problem)
+    return config
+
+
+def _drafts(config: Config, problem: Problem) -> Proposer:
+    from grace_irl.synthesis.drafts import drafter
+
+    if not problem.items:
+        raise InputError("--proposer drafts without demonstrations; expected --demos PATH…")
+    return InThread(drafter(problem, config.seed))
 
 
 def _has_server(config: Config, problem: Problem) -> Config:
@@ -176,7 +189,7 @@ def prompt_settings(config: Config) -> PromptSettings:
             said = error.strerror if isinstance(error, OSError) else "not UTF-8"
             raise InputError(f"{model.context}: {said}; expected a text file for --context") from None
     budget = PromptBudget(total=model.prompt_tokens, scale=model.prompt_scale)
-    return PromptSettings(budget, context, model.images, method(config.method).operators(config))
+    return PromptSettings(budget, context, model.images, method_of(config).operators(config))
 
 
 def _can_prompt(config: Config, problem: Problem) -> Config:
@@ -215,6 +228,11 @@ PROPOSERS: dict[str, Kind] = {
         _can_synthesise,
         lambda config, bench: _synthesis(config, bench.problem),
     ),
+    "drafts": Kind(
+        "parts drawn without a look at labels, to compare searches",
+        _can_draft,
+        lambda config, bench: _drafts(config, bench.problem),
+    ),
     "llm": Kind("a model behind an OpenAI-compatible server (--llm-url)", _has_server, _llm, _served),
     "manual": Kind("a person: prompt files out, answer files in", _can_prompt, _manual, _by_hand),
     "replay": Kind("the answers of a recorded run (--replay)", _has_recording, _replay),
@@ -233,7 +251,7 @@ def checked(config: Config, problem: Problem) -> Config:
             f"--max-cost {config.stop.max_cost:g} without prices: no cost would ever be counted; expected "
             "--set model.price_in=… or model.price_out=…, of a million tokens"
         )
-    own = method(config.method).writer is not None
+    own = method_of(config).writer is not None
     if config.proposer.seed_synthesis and not own:
         from grace_irl.synthesis.synthesiser import require_words
 
@@ -264,7 +282,7 @@ def as_shown(config: Config, problem: Problem) -> Problem:
 
 def unread(config: Config, problem: Problem) -> str:
     """One line for the user about the parts of states that the proposer does not read; "" if it reads everything."""
-    if kind(config.proposer.name).chat is not None or method(config.method).writer is not None:
+    if kind(config.proposer.name).chat is not None or method_of(config).writer is not None:
         return ""
     from grace_irl.synthesis.synthesiser import unread as unread_by_synthesiser
 
@@ -304,7 +322,7 @@ def proposer(config: Config, bench: Workbench, brought: Proposer | None = None) 
     made = brought or kind(config.proposer.name).make(config, bench)
     if config.proposer.name == "replay":  # a recording includes the programs that the run started from
         return made
-    given = programs_of(config.proposer.start_from, method(config.method).width(config))
+    given = programs_of(config.proposer.start_from, method_of(config).width(config))
     count = config.proposer.seed_synthesis
     if count and brought is None and config.proposer.name != "synthesis":
         made = Seeded(_synthesis(config, bench.problem), made, len(given) + count)
@@ -347,7 +365,7 @@ def settled(config: Config) -> Config:
     if validation is None:
         validation = VALIDATION if found is not None and found.chat is not None else 0.0
     samples = search.samples or (SERVED_SAMPLES if name == "llm" else 1)
-    ahead = {"llm": CALLS_AHEAD * model.concurrency * samples, "manual": method(config.method).width(config)}
+    ahead = {"llm": CALLS_AHEAD * model.concurrency * samples, "manual": method_of(config).width(config)}
     lag = search.lag or ahead.get(name, LAG)
     return config.model_copy(
         update={

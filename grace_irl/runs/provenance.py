@@ -12,7 +12,7 @@ from grace_irl.config import Config
 from grace_irl.demos.trajectory import Split
 from grace_irl.errors import GraceError
 from grace_irl.evaluate.evaluation import shown
-from grace_irl.methods.registry import method
+from grace_irl.methods.registry import method_of
 from grace_irl.programs.export import export_source, sound
 from grace_irl.programs.library import SHARED, Usage, library_source, reusable, usages
 from grace_irl.runs.config import flat
@@ -30,7 +30,7 @@ def export_record(record: Record, store: Store, config: Config) -> str:
     Raises:
         InputError: the program contains invisible characters, or does not compile.
     """
-    account = method(config.method).account
+    account = method_of(config).account
     numbers = account.calibrated(record.evaluation)
     text = export_source(
         record.program.source,
@@ -60,7 +60,7 @@ def facts(
         fields: names of the features that programs address only by index, such as "x0 z_torso, x1 angle_torso"; "" if
             the programs of this run use the names themselves.
     """
-    account = method(config.method).account
+    account = method_of(config).account
     lines = [
         *account.facts(record.evaluation, flat(config)),
         *([("label", f"{label} (which expert states are positive)")] if trajectories else []),
@@ -151,7 +151,7 @@ def library(store: Store, config: Config) -> tuple[str, int]:
             f"no function is in {SHARED} valid programs ({valid} valid programs, {len(records)} in all); "
             "there is nothing to write: let the run go on"
         )
-    account = method(config.method).account
+    account = method_of(config).account
     text = library_source(
         shared,
         {name: record.program for name, record in records.items()},

@@ -13,7 +13,7 @@ from grace_irl.atomic import write_atomically
 from grace_irl.config import Config, ProposerConfig
 from grace_irl.contents import require_own_file
 from grace_irl.errors import InputError
-from grace_irl.methods.registry import method
+from grace_irl.methods.registry import needs_demonstrations
 from grace_irl.propose.given import require_answers
 from grace_irl.propose.goals import GoalAnswer
 from grace_irl.propose.protocol import Proposal
@@ -228,7 +228,7 @@ def _read(path: Path) -> Recorded:
         config, head = validated(header["config"]), from_json(_Head, lines[0])
         named = header["format"] != OLDER[-1]
         content = sorted(head.data) if named else []
-        if named and not content and method(config.method).needs.demonstrations:
+        if named and not content and needs_demonstrations(config.method):
             raise ValueError("no data")
         for line in lines[1:]:
             reached += 1

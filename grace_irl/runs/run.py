@@ -97,6 +97,7 @@ class Run:
         generations: number of complete generations.
         proposer: the proposer's name.
         method: the method's name.
+        task: the task whose trained policies judge programs; "" without one.
         tokens: number of input and output tokens of all answers.
         cost: cost of these tokens, by the configured prices.
         rounds: the rounds of an expansion, if this is its last run; otherwise (). An expansion alternates between
@@ -118,6 +119,7 @@ class Run:
     generations: int
     proposer: str
     method: str = "grace"
+    task: str = ""
     tokens: int = 0
     cost: float = 0.0
     rounds: tuple[Round, ...] = ()

@@ -17,7 +17,7 @@ import grace_irl
 from grace_irl.cli import main
 from grace_irl.demos import save
 from grace_irl.evaluate.evaluation import Evaluation
-from grace_irl.methods.trained import depth_panel, tree_panel
+from grace_irl.methods.search_panels import depth_panel, tree_panel
 from grace_irl.programs.program import Program
 from grace_irl.rl.collect import collect
 from grace_irl.runs.run import opened
@@ -107,7 +107,7 @@ def test_killed_at_any_moment_it_ends_the_same(task: Path, tmp_path: Path) -> No
 
 def test_a_run_without_a_task_is_refused(tmp_path: Path, capsys: Capture) -> None:
     assert main(["fit", "--method", "eureka", "--out", str(tmp_path / "run")]) == 2
-    assert "expected --task FILE, or one of acrobot" in capsys.readouterr().err
+    assert "or --task FILE, or --task with one of acrobot" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
 

@@ -1,0 +1,75 @@
+"""Prompts of searches with several operators, for programs that demonstrations judge.
+
+They are GRACE's prompts (`grace_operators`) with a direction, such as "change the structure", and with the further
+programs of the request. Searches over trained policies have the same operators (`grace_irl.tasks.operators`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from grace_irl.methods.grace_operators import initialise, mutate, mutation, scores
+from grace_irl.propose.briefing import Briefing
+from grace_irl.propose.material import Material, ParentMaterial
+from grace_irl.propose.protocol import Prompt
+from grace_irl.propose.rendering import Operator, compose
+from grace_irl.propose.tokens import cut
+
+NEW: Mapping[str, str] = {
+    "plan": "Think of all single conditions that may tell positive from negative states. Choose ONE that none of the "
+    "programs above has, and write a program that tests this condition alone.",
+    "different": "Write a program of another kind than those above: it reads other things, in another way.",
+}
+"""Directions of the operators that write new programs."""
+CHANGED: Mapping[str, str] = {
+    "reflect": "Say first what the wrong states show about the program.",
+    "structure": "Change the structure of the program: add a condition or a term, drop one, or give one another form. "
+    "Keep the rest as it is.",
+    "weights": "Keep the conditions and terms of the program. Change only its numbers: weights, limits and codes.",
+    "crossover": "Combine the parts of the programs which tell positive from negative states best.",
+    "path": "The other programs came before this one, the nearest first. Say which of the changes helped, and take the "
+    "next step in that direction.",
+}
+"""Directions of the operators that change a program."""
+ALIGN = (
+    "Describe in at most three sentences what the program above does: what it reads, and when it pays. Describe the "
+    "program, not the design idea. Answer with these sentences alone."
+)
+VERIFY = (
+    "Imagine step by step how an expert does this task. Then judge how likely the program above pays for what the "
+    "expert reaches, and for nothing else: from -1 (not at all) to 1 (surely). Answer with a few sentences, and the "
+    "number in square brackets at the end, such as [0.3]."
+)
+
+
+def opinion(asked: str, briefing: Briefing, material: Material) -> Prompt:
+    """Write the prompt that asks for a text about the first parent, without its scores."""
+    return compose(
+        briefing, "opinion", {}, source=cut(material.source.strip(), briefing.budget.of("source")), asked=asked
+    )
+
+
+def _new(asked: str, briefing: Briefing, material: Material) -> Prompt:
+    return initialise(briefing, material, asked, _others(briefing, (*material.parents, *material.ancestors)))
+
+
+def _changed(asked: str, briefing: Briefing, material: Material) -> Prompt:
+    return mutate(briefing, material, asked, _others(briefing, (*material.parents[1:], *material.ancestors)))
+
+
+def _others(briefing: Briefing, programs: tuple[ParentMaterial, ...]) -> list[tuple[str, str]]:
+    """The text and the scores of further programs."""
+    most = briefing.budget.of("source") // max(len(programs), 1)
+    return [(cut(each.source.strip(), most), scores(each.evaluation, briefing.names)) for each in programs]
+
+
+OPERATORS: Mapping[str, Operator] = {
+    "initialise": Operator(initialise),
+    "mutate": Operator(mutate, debugged=mutation),
+    **{name: Operator(partial(_new, asked)) for name, asked in NEW.items()},
+    **{name: Operator(partial(_changed, asked), debugged=mutation) for name, asked in CHANGED.items()},
+    "align": Operator(partial(opinion, ALIGN)),
+    "verify": Operator(partial(opinion, VERIFY)),
+}
+"""The operators by name (`Request.operator`)."""

@@ -1,0 +1,35 @@
+"""The proposer of drafts: programs whose parts are drawn and varied without a look at labels, to compare searches."""
+
+from __future__ import annotations
+
+from grace_irl.demos.labels import Problem
+from grace_irl.errors import InputError
+from grace_irl.propose.protocol import Proposer
+from grace_irl.states.grid import GRID
+from grace_irl.states.record import RECORD
+from grace_irl.states.vector import VECTOR
+
+
+def drafter(problem: Problem, seed: int) -> Proposer:
+    """The proposer of drafts for labelled demonstrations.
+
+    Raises:
+        InputError: there are no drafts for states of this kind, or the demonstrations lack what drafts need.
+    """
+    kind = problem.metadata.state_kind
+    if kind.name == GRID.name:
+        from grace_irl.synthesis.grid.drafter import GridDrafter
+
+        return GridDrafter(problem.train)
+    if kind.name not in (VECTOR.name, RECORD.name):
+        raise InputError(f"--proposer drafts for {kind.plural}; expected grids, vectors or records")
+    from grace_irl.synthesis.vector.designer import Designer
+
+    episodes = [item.trajectory for item in problem.train]
+    rollouts = [(each.states, each.actions) for each in episodes if each.actions is not None]
+    if len(rollouts) < len(episodes):
+        raise InputError(
+            f"--proposer drafts: {len(episodes) - len(rollouts)} of {len(episodes)} trajectories have no actions; "
+            "expected actions, because drafts over numbers reward steps"
+        )
+    return Designer(rollouts, problem.metadata.fields, seed)

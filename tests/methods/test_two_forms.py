@@ -1,0 +1,132 @@
+"""Searches whose programs demonstrations judge, or, where a run names a task, trained policies."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grace_irl.cli import main
+from grace_irl.demos import save
+from grace_irl.methods.directed_operators import ALIGN, CHANGED, NEW, VERIFY
+from grace_irl.methods.registry import METHODS, judged_by, needs_demonstrations
+from tests.fakes.data import vector_set
+from tests.propose.client.server import ChatServer
+from tests.runs.test_model_runs import Model
+
+SHIPPED = Path(__file__).resolve().parents[2] / "datasets" / "babyai-go-to-obj"
+ENDLESS = ("--set", "stop.target_accuracy=none", "--set", "stop.plateau=none")
+SMALL = {
+    "random": ["--programs", "6"],
+    "eureka": ["--rounds", "3", "--round-programs", "3"],
+    "revolve": ["--programs", "10", "--islands", "2", "--island-programs", "4"],
+    "rf-agent": ["--programs", "9", "--first-programs", "4", "--actions", "1,1,1,1,1"],
+    "forge": ["--first-programs", "4", "--rounds", "2", "--pairs", "2", "--pool-programs", "3"],
+    "map-elites": ["--programs", "14", "--first-programs", "3"],
+}
+OPERATORS = {
+    "random": {"initialise"},
+    "eureka": {"initialise", "reflect"},
+    "revolve": {"initialise", "mutate", "crossover"},
+    "rf-agent": {"initialise", "structure", "weights", "crossover", "path", "different"},
+    "forge": {"plan", "crossover"},
+    "map-elites": {"initialise", "mutate"},
+}
+Capture = pytest.CaptureFixture[str]
+
+
+def done(capsys: Capture, *words: object) -> dict[str, Any]:
+    """The object that a command prints last."""
+    assert main([*map(str, words), "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
+    return found
+
+
+def asked(run: Path) -> list[tuple[str, str, str]]:
+    with closing(sqlite3.connect(run / "run.db")) as database:
+        return list(database.execute("SELECT operator, parents, seed FROM requests ORDER BY idx"))
+
+
+def test_these_methods_have_two_forms_with_the_same_settings() -> None:
+    assert {name for name, each in METHODS.items() if each.with_task is not None} == SMALL.keys()
+    for name in SMALL:
+        plain, other = METHODS[name], judged_by(name, "reacher")
+        assert (plain.name, plain.sections, plain.summary) == (other.name, other.sections, other.summary)
+        assert plain.needs.demonstrations
+        assert not other.needs.demonstrations
+        assert not needs_demonstrations(name)
+    assert judged_by("grace", "reacher") is METHODS["grace"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("author", ["synthesis", "drafts"])
+@pytest.mark.parametrize("name", SMALL)
+def test_demonstrations_judge_programs(name: str, author: str, tmp_path: Path, capsys: Capture) -> None:
+    words = ["fit", "--demos", SHIPPED, "--method", name, "--proposer", author, *SMALL[name], *ENDLESS]
+    whole = done(capsys, *words, "--out", tmp_path / "whole")
+    assert whole["train"]["auc"] >= 0.5
+    assert {operator for operator, _, _ in asked(tmp_path / "whole")} == OPERATORS[name]
+    page = (tmp_path / "whole" / "report.html").read_text()
+    found = [title for title in ("Tree", "Depth", "Map") if f">{title}<" in page]
+    assert found == {"rf-agent": ["Tree"], "forge": ["Depth"], "map-elites": ["Map"]}.get(name, [])
+    done(capsys, *words, "--out", tmp_path / "parts", "--max-calls", "5")
+    again = done(capsys, "fit", "--resume", tmp_path / "parts", "--max-calls", "100")
+    assert again["program"] == whole["program"]
+    both = asked(tmp_path / "parts"), asked(tmp_path / "whole")
+    assert all(one == other for one, other in zip(*both, strict=False))  # a writer without more programs ends a run
+    assert main(["export", str(tmp_path / "whole"), "--recording", str(tmp_path / "r.jsonl")]) == 0
+    replayed = done(capsys, "fit", "--replay", tmp_path / "r.jsonl", "--demos", SHIPPED, "--out", tmp_path / "again")
+    assert replayed["program"] == whole["program"]
+    assert asked(tmp_path / "again") == asked(tmp_path / "whole")[: len(asked(tmp_path / "again"))]
+
+
+@pytest.mark.slow
+def test_a_model_is_told_the_direction_and_the_other_programs(tmp_path: Path, capsys: Capture) -> None:
+    save(vector_set(noise=0.05), tmp_path / "set.parquet")
+    model = Model(troubles=False)
+    with ChatServer(answer=model) as server:
+        words = ["fit", "--demos", tmp_path / "set.parquet", "--llm-url", server.url, "--answer-format", "code"]
+        own = ["--method", "rf-agent", *SMALL["rf-agent"], *ENDLESS, "--out", tmp_path / "run"]
+        found = done(capsys, *words, *own)
+    assert found["calls"] == 9
+    for name in ("structure", "weights", "crossover", "path"):
+        (prompt,) = [each for each in model.prompts if CHANGED[name] in each]
+        assert "WRONG" in prompt
+        assert ("# Another program (1)" in prompt) == (name == "crossover")
+    (prompt,) = [each for each in model.prompts if NEW["different"] in each]
+    assert "# Program 1" in prompt
+    for text in (ALIGN, VERIFY):
+        opinions = [each for each in model.prompts if text in each]
+        assert len(opinions) >= 5
+        assert not any("accuracy" in each.split("# The program")[1] for each in opinions)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--demos", SHIPPED, "--train-steps", "64"], "--train-steps: no effect, since this run has no task"),
+        (["--task", "acrobot", "--log-pi", "uniform"], "--log-pi: no effect, since this run has a task"),
+        (["--task", "acrobot", "--label", "last"], "--label: no effect with method 'forge'"),
+        ([], "no demonstrations and no task; expected --demos PATH…, such as"),
+        (["--task", "acrobot", "--proposer", "drafts"], "--proposer drafts without demonstrations"),
+    ],
+)
+def test_settings_of_the_other_form_are_refused(
+    words: list[object], said: str, tmp_path: Path, capsys: Capture
+) -> None:
+    run = tmp_path / "run"
+    assert main(["fit", "--method", "forge", *map(str, words), "--out", str(run)]) == 2
+    assert said in capsys.readouterr().err
+    assert not run.exists()
+
+
+def test_drafts_over_numbers_need_actions(tmp_path: Path, capsys: Capture) -> None:
+    save(vector_set(4, 4), tmp_path / "set.parquet")
+    words = ["fit", "--method", "random", "--proposer", "drafts", "--out", str(tmp_path / "run")]
+    code = main([*words, "--demos", str(tmp_path / "set.parquet")])
+    said = capsys.readouterr().err
+    assert (code, "trajectories have no actions" in said) == (2, True)
