@@ -1,0 +1,221 @@
+"""Searches over demonstrations from drafts, which no label has taught: how many programs does each of them need?
+
+All searches get the same writer (`--proposer drafts`), the same data and the same number of programs. On levels of
+BabyAI, a program's figures are those of `near_misses.py`, on 60 fresh episodes of each sort: hit at least 0.98, early,
+false and near at most 0.02, contrast at least 0.95. A cell says how often they were met, and after how many programs
+the fittest one so far first had them. On classic control (`front_peers.py`), 12 + 12 episodes are searched, and the
+fittest program after 50, 200 and 400 programs is judged by its AUC between the states of 12 + 12 fresh episodes: the
+mean over seeds, and the range.
+
+    python benchmarks/offline_searches.py                                 # all, an hour on one core
+    python benchmarks/offline_searches.py --data GoToObj --seeds 2
+    python benchmarks/offline_searches.py --table                         # what was found so far
+
+Fresh data choose nothing. The benchmark goes on where it was stopped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from front_peers import CONTROL, EPISODES, LONGEST, LUCK
+from near_misses import Data, episodes, training
+from sklearn.metrics import roc_auc_score
+
+import grace_irl
+from grace_irl.atomic import write_atomically
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
+from grace_irl.errors import GraceError
+from grace_irl.evaluate.separation import Separation
+from grace_irl.rewards.runner import InProcessRunner
+from grace_irl.runs.record import candidate
+from grace_irl.runs.run import opened
+from grace_irl.search.ranks import Scored, merit
+
+PROGRAMS = 400
+LOOKS = (50, 200, 400)
+"""Numbers of programs after which rewards of classic control are judged."""
+SEARCHES: Mapping[str, tuple[str, Sequence[str]]] = {
+    "random": ("random", (f"random.programs={PROGRAMS}",)),
+    "evolution": ("grace", ("search.population=20", f"search.generations={PROGRAMS // 20 - 1}")),
+    "evolution, T = 0.1": (
+        "grace",
+        ("search.population=20", f"search.generations={PROGRAMS // 20 - 1}", "search.parent_temperature=0.1"),
+    ),
+    "MAP-Elites": ("map-elites", (f"map_elites.programs={PROGRAMS}",)),
+    "tree (RF-Agent)": ("rf-agent", (f"tree.programs={PROGRAMS}",)),
+    "pool (FORGE)": ("forge", (f"forge.rounds={PROGRAMS // 16 - 1}",)),
+    "islands (REvolve)": ("revolve", (f"revolve.programs={PROGRAMS}",)),
+    "greedy (Eureka)": ("eureka", (f"eureka.rounds={PROGRAMS // 16}",)),
+}
+"""Method and settings of each search."""
+LEVELS = ("GoToObj", "OpenDoorColor", "PlaceBetween")
+CONTROLLED = tuple(CONTROL)
+
+
+def best_so_far(folder: Path) -> list[tuple[int, Scored]]:
+    """The fittest program after each program that is fitter than all before it, with the number of programs by then."""
+    found: list[tuple[int, Scored]] = []
+    with opened(folder) as (store, _):
+        programs = [candidate(record) for record in store.records().values()]
+    for number, each in enumerate(sorted(programs, key=lambda one: one.index), 1):
+        if each.evaluation.valid and (not found or merit(each) > merit(found[-1][1])):
+            found.append((number, each))
+    return found
+
+
+def searched(name: str, data: Demonstrations, seed: int, folder: Path) -> list[tuple[int, Scored]]:
+    """Run a search. See `best_so_far`."""
+    method, settings = SEARCHES[name]
+    shutil.rmtree(folder, ignore_errors=True)
+    sets = (*settings, "stop.target_accuracy=none", "stop.plateau=none", "sandbox.workers=1")
+    try:
+        grace_irl.fit(data, method=method, proposer="drafts", out=folder, held_out=0.0, seed=seed, sets=sets)
+    except GraceError:
+        return []
+    return best_so_far(folder)
+
+
+def figures(one: Scored, fresh: Data) -> dict[str, float]:
+    """The figures of a program on fresh episodes of a level, at the threshold of its training data."""
+    separation = Separation.of(one.evaluation)
+    assert separation is not None
+    threshold = separation.threshold
+    paid = {}
+    with InProcessRunner(one.program.source, "reward.py") as runner:
+        for kind, some in fresh.items():
+            paid[kind] = [values > threshold for values in runner.rewards([each.trajectory for each in some])]
+    found = {
+        "hit": np.mean([each[-1] for each in paid["expert"]]),
+        "early": np.mean([each[:-1].any() for each in paid["expert"]]),
+        "false": np.mean([each.any() for each in paid["random"]]),
+    }
+    if "near" in paid:
+        found["near"] = np.mean([each.any() for each in paid["near"]])
+    if "swap" in paid:
+        found["contrast"] = np.mean([not each[-1] for each in paid["swap"]])
+    return {key: float(value) for key, value in found.items()}
+
+
+def good(found: Mapping[str, float]) -> bool:
+    """Whether all figures are as they should be."""
+    right = found["hit"] >= 0.98 and found.get("contrast", 1.0) >= 0.95
+    return right and all(found.get(key, 0.0) <= 0.02 for key in ("early", "false", "near"))
+
+
+def on_level(level: str, name: str, seed: int, data: Path, folder: Path) -> dict[str, Any]:
+    """A search on a level: when its figures are met, and those of the last program."""
+    train, fresh = episodes(level, seed, data)
+    steps = searched(name, training(train, "swaps"), seed, folder)
+    met, last = None, {"hit": 0.0, "early": 0.0, "false": 0.0}
+    for number, one in steps:
+        last = figures(one, fresh)
+        if met is None and good(last):
+            met = number
+    return {"met": met, "last": last}
+
+
+def played(name: str, seed: int, luck: float) -> Trajectory:
+    """An episode with its actions, of which this share is random."""
+    task, expert, _ = CONTROL[name]
+    environment, rng = gymnasium.make(task), np.random.default_rng(seed)
+    environment.action_space.seed(seed)
+    state, done = environment.reset(seed=seed)[0], False
+    states, actions = [state], []
+    while not done and len(states) < LONGEST:
+        actions.append(environment.action_space.sample() if rng.random() < luck else expert(state))
+        state, _, ended, cut, _ = environment.step(actions[-1])
+        states.append(state)
+        done = ended or cut
+    return Trajectory(np.array(states), np.array(actions))
+
+
+def control(name: str, first: int) -> Demonstrations:
+    """Episodes whose seeds begin at `first`. Half of the negatives are random, and the others half random."""
+    items = [Demonstration(played(name, first + n, LUCK["expert"]), "expert") for n in range(EPISODES)]
+    for n in range(EPISODES, 2 * EPISODES):
+        items.append(Demonstration(played(name, first + n, LUCK["half" if n % 2 else "random"]), "negative"))
+    return Demonstrations(Metadata("vector", CONTROL[name][2], label="all"), tuple(items))
+
+
+def on_control(name: str, search: str, seed: int, folder: Path) -> dict[str, Any]:
+    """A search on classic control: AUC on fresh episodes, and size in bits, of the fittest program so far."""
+    train, fresh = (control(name, 10_000 * (2 * seed + part)) for part in range(2))
+    steps = searched(search, train, seed, folder)
+    looks: dict[str, Any] = {}
+    for look in LOOKS:
+        best = [one for number, one in steps if number <= look]
+        if best:
+            looks[str(look)] = [judged(best[-1], fresh), best[-1].program.size]
+    return {"looks": looks}
+
+
+def judged(one: Scored, fresh: Demonstrations) -> float:
+    """The AUC of a program between the states of fresh experts and negatives."""
+    sides: dict[str, list[np.ndarray[Any, Any]]] = {"expert": [], "negative": []}
+    with InProcessRunner(one.program.source, "reward.py") as runner:
+        for each in fresh:
+            trajectory: Trajectory = each.trajectory
+            (values,) = runner.rewards([trajectory])
+            sides[each.role].append(values[~np.isnan(values)])
+    experts, negatives = (np.concatenate(found) for found in sides.values())
+    return float(roc_auc_score([1] * len(experts) + [0] * len(negatives), np.concatenate([experts, negatives])))
+
+
+def row(place: str, name: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
+    """The result of a search, or what an earlier run found."""
+    folder = options.out / place / f"{SEARCHES[name][0]}-{list(SEARCHES).index(name)}-{seed}"
+    kept = folder.with_suffix(".json")
+    if kept.exists():
+        found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
+        return found
+    if place in CONTROLLED:
+        found = on_control(place, name, seed, folder)
+    else:
+        found = on_level(place, name, seed, options.episodes, folder)
+    write_atomically(kept, json.dumps(found, indent=1))
+    shutil.rmtree(folder, ignore_errors=True)
+    return found
+
+
+def told(place: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """The cells of a table: one for levels, one for each of `LOOKS` for classic control."""
+    if place in CONTROLLED:
+        cells = []
+        for look in LOOKS:
+            known = [each["looks"][str(look)] for each in rows if str(look) in each["looks"]]
+            values = [value for value, _ in known]
+            cells.append(f"{np.mean(values):.3f} ({min(values):.3f} to {max(values):.3f})" if values else "-")
+        return " | ".join(cells)
+    met = sorted(each["met"] for each in rows if each["met"] is not None)
+    return f"{len(met)} of {len(rows)}" + (f" ({', '.join(map(str, met))})" if met else "")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", default=",".join((*LEVELS, *CONTROLLED)), help="levels and bodies, by comma")
+    parser.add_argument("--searches", default=";".join(SEARCHES), help="names of searches, by semicolon")
+    parser.add_argument("--seeds", type=int, default=5, help="seeds; each has a draw of a level's data (default 5)")
+    parser.add_argument("--episodes", type=Path, default=Path("out/near-misses/data"), help="where episodes are kept")
+    parser.add_argument("--out", type=Path, default=Path("out/offline-searches"), help="where results are kept")
+    parser.add_argument("--table", action="store_true", help="print what was found so far")
+    options = parser.parse_args()
+    for place in options.data.split(","):
+        for name in options.searches.split(";"):
+            rows = []
+            for seed in range(options.seeds):
+                kept = options.out / place / f"{SEARCHES[name][0]}-{list(SEARCHES).index(name)}-{seed}.json"
+                if kept.exists() or not options.table:
+                    rows.append(row(place, name, seed, options))
+            print(f"| {place} | {name} | {told(place, rows)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
