@@ -9,6 +9,7 @@ mean over seeds, and the range.
 
     python benchmarks/offline_searches.py                                 # all, an hour on one core
     python benchmarks/offline_searches.py --data GoToObj --seeds 2
+    python benchmarks/offline_searches.py --ablations                     # searches without one of their parts
     python benchmarks/offline_searches.py --table                         # what was found so far
 
 Fresh data choose nothing. The benchmark goes on where it was stopped.
@@ -56,6 +57,21 @@ SEARCHES: Mapping[str, tuple[str, Sequence[str]]] = {
     "greedy (Eureka)": ("eureka", (f"eureka.rounds={PROGRAMS // 16}",)),
 }
 """Method and settings of each search."""
+_TREE, _POOL = f"tree.programs={PROGRAMS}", f"forge.rounds={PROGRAMS // 16 - 1}"
+ABLATIONS: Mapping[str, tuple[str, Sequence[str]]] = {
+    "tree, depth-first": ("rf-agent", (_TREE, "tree.rule=depth-first")),
+    "tree, breadth-first": ("rf-agent", (_TREE, "tree.rule=breadth-first")),
+    "tree, greedy": ("rf-agent", (_TREE, "tree.rule=greedy")),
+    "tree without structure": ("rf-agent", (_TREE, 'tree.actions="0,2,2,1,1"')),
+    "tree without weights": ("rf-agent", (_TREE, 'tree.actions="2,0,2,1,1"')),
+    "tree without crossover": ("rf-agent", (_TREE, 'tree.actions="2,2,0,1,1"')),
+    "tree without path": ("rf-agent", (_TREE, 'tree.actions="2,2,2,0,1"')),
+    "tree without different": ("rf-agent", (_TREE, 'tree.actions="2,2,2,1,0"')),
+    "pool without planner": ("forge", (_POOL, "forge.planner=false")),
+    "pool, pairs at random": ("forge", (_POOL, "forge.choice=uniform")),
+}
+"""The same for searches without one of their parts."""
+ALL = {**SEARCHES, **ABLATIONS}
 LEVELS = ("GoToObj", "OpenDoorColor", "PlaceBetween")
 CONTROLLED = tuple(CONTROL)
 
@@ -73,7 +89,7 @@ def best_so_far(folder: Path) -> list[tuple[int, Scored]]:
 
 def searched(name: str, data: Demonstrations, seed: int, folder: Path) -> list[tuple[int, Scored]]:
     """Run a search. See `best_so_far`."""
-    method, settings = SEARCHES[name]
+    method, settings = ALL[name]
     shutil.rmtree(folder, ignore_errors=True)
     sets = (*settings, "stop.target_accuracy=none", "stop.plateau=none", "sandbox.workers=1")
     try:
@@ -171,7 +187,7 @@ def judged(one: Scored, fresh: Demonstrations) -> float:
 
 def row(place: str, name: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     """The result of a search, or what an earlier run found."""
-    folder = options.out / place / f"{SEARCHES[name][0]}-{list(SEARCHES).index(name)}-{seed}"
+    folder = options.out / place / f"{ALL[name][0]}-{list(ALL).index(name)}-{seed}"
     kept = folder.with_suffix(".json")
     if kept.exists():
         found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
@@ -201,17 +217,18 @@ def told(place: str, rows: Sequence[Mapping[str, Any]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", default=",".join((*LEVELS, *CONTROLLED)), help="levels and bodies, by comma")
-    parser.add_argument("--searches", default=";".join(SEARCHES), help="names of searches, by semicolon")
+    parser.add_argument("--searches", default="", help="names of searches, by semicolon (default: all of a kind)")
+    parser.add_argument("--ablations", action="store_true", help="searches without one of their parts")
     parser.add_argument("--seeds", type=int, default=5, help="seeds; each has a draw of a level's data (default 5)")
     parser.add_argument("--episodes", type=Path, default=Path("out/near-misses/data"), help="where episodes are kept")
     parser.add_argument("--out", type=Path, default=Path("out/offline-searches"), help="where results are kept")
     parser.add_argument("--table", action="store_true", help="print what was found so far")
     options = parser.parse_args()
     for place in options.data.split(","):
-        for name in options.searches.split(";"):
+        for name in options.searches.split(";") if options.searches else ABLATIONS if options.ablations else SEARCHES:
             rows = []
             for seed in range(options.seeds):
-                kept = options.out / place / f"{SEARCHES[name][0]}-{list(SEARCHES).index(name)}-{seed}.json"
+                kept = options.out / place / f"{ALL[name][0]}-{list(ALL).index(name)}-{seed}.json"
                 if kept.exists() or not options.table:
                     rows.append(row(place, name, seed, options))
             print(f"| {place} | {name} | {told(place, rows)} |", flush=True)

@@ -93,6 +93,7 @@ class FitSettings(TypedDict, total=False):
     actions: str
     exploration: float
     eta: float
+    tree_rule: Literal["uct", "depth-first", "breadth-first", "greedy"]
     thoughts: bool
     virtual_loss: bool
     pairs: int

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from grace_irl.config import Config
 from grace_irl.methods.either import two_forms
@@ -36,6 +36,9 @@ class TreeConfig(Section):
     )
     exploration: float = setting(0.4, "Lambda at the start, which falls to 0.", flag="exploration", ge=0)
     eta: float = setting(0.7, "Rate at which a node takes over the value of its best child.", flag="eta", ge=0, le=1)
+    rule: Literal["uct", "depth-first", "breadth-first", "greedy"] = setting(
+        "uct", "Choice of the node to expand: uct, depth-first, breadth-first or greedy.", flag="tree-rule"
+    )
     thoughts: bool = setting(
         True, "Ask for a description and an opinion of each program that runs.", flag="thoughts", needs="prompts"
     )
@@ -57,6 +60,7 @@ def tree(config: Config) -> Search:
         exploration=own.exploration,
         eta=own.eta,
         virtual_loss=own.virtual_loss,
+        rule=own.rule,
     )
     found: Search = TreeSearch(settings, config.seed)
     return found
