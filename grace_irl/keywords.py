@@ -83,6 +83,7 @@ class FitSettings(TypedDict, total=False):
     checkpoint: Literal["best", "last"]
     trainings: int
     train_limit: float
+    recorded_scores: bool
     rounds: int
     round_programs: int
     keep_overall: bool

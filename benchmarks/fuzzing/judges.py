@@ -193,6 +193,9 @@ def recording(path: Path) -> None:
     for index in range(2):
         if (answer := found.proposal(index)) is not None:
             _typed(answer)
+    for each in (*found.trainings.trainings, *found.trainings.failures):
+        _typed(each)
+        each.require_sound()
 
 
 def reward(path: Path) -> None:

@@ -105,7 +105,7 @@ def _recording() -> str:
     from grace_irl.config import Config
     from grace_irl.propose.goals import GoalAnswer
     from grace_irl.propose.protocol import Proposal
-    from grace_irl.runs.recording import write_recording
+    from grace_irl.runs.recording import WITH_TRAININGS, write_recording
     from grace_irl.runs.store import Store
     from grace_irl.search.protocol import Request, Result
 
@@ -122,7 +122,22 @@ def _recording() -> str:
                 store.add_proposal(index, Proposal(SOURCE, prompt="p", raw="r", tokens_in=5, seconds=0.5))
                 store.add_told(Result(request, failure="none"), [], 0, 1.0)
             write_recording(store, Config(), path)
-        return path.read_text()
+        header, *lines = path.read_text().splitlines()
+        about = json.loads(header) | {"format": WITH_TRAININGS, "task": {"env": "0" * 16}}
+        return "\n".join([json.dumps(about), *lines, *_training_lines()]) + "\n"
+
+
+def _training_lines() -> list[str]:
+    """A finished training and a failure, as in the recording of a run whose programs are judged by policies."""
+    from dataclasses import asdict
+
+    from grace_irl.rl.curve import Point
+    from grace_irl.tasks.recorded import RecordedFailure, RecordedTraining
+
+    curve = (Point(64, 2, 9.5, 0.5, None, 9.5, {"forward": 1.0}, 3.0, 0.5, 9.5, {"up": 0.9}),)
+    training = RecordedTraining("a" * 16, "full-0", 5, 64, curve)
+    failure = RecordedFailure("b" * 16, "timeout", "its training took too long")
+    return [json.dumps({"training": asdict(training)}), json.dumps({"failed": asdict(failure)})]
 
 
 def round_(rng: Draw, folder: Path) -> Path:

@@ -34,7 +34,7 @@ def export(
         typer.Option(
             "--recording",
             metavar="FILE.jsonl",
-            help="Not a program, but every answer of the run, for fit --replay FILE.jsonl.",
+            help="Not a program, but every answer and training of the run, for fit --replay FILE.jsonl.",
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
@@ -111,8 +111,10 @@ def _recording(run: Path, path: Path, *, as_json: bool) -> None:
     from grace_irl.runs.recording import write_recording
 
     with opened(run) as (store, config):
-        count = write_recording(store, config, path)
+        found = write_recording(store, config, path)
     if as_json:
-        print_json({"run": str(run), "recording_path": str(path), "answers": count})
+        about = {"run": str(run), "recording_path": str(path)}
+        print_json({**about, "answers": found.answers, "trainings": found.trainings})
     else:
-        say(f"recording: {path} ({count} answers)")
+        trained = f", {found.trainings} trainings" if found.trainings else ""
+        say(f"recording: {path} ({found.answers} answers{trained})")

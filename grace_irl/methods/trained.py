@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -25,10 +24,13 @@ if TYPE_CHECKING:
     from grace_irl.propose.rendering import Operator
     from grace_irl.search.protocol import Search
     from grace_irl.search.ranks import Scored
+    from grace_irl.tasks.policy_evaluator import PolicySettings
+    from grace_irl.tasks.recorded import Plan
     from grace_irl.tasks.task import Task
 
 TASK_FILE = "task.json"
 """File in the folder of a run with the content of its task."""
+RECORDED = "The scores were taken from a recording, and not trained here."
 
 
 class PolicyConfig(Section):
@@ -49,7 +51,7 @@ class PolicyConfig(Section):
     train_steps: int = setting(
         0, "Environment steps of a training.", shown="those of the task", unit="steps", common=True, ge=0
     )
-    train_seeds: int = setting(1, "Trainings of each program, with different seeds.", unit="trainings", ge=1)
+    train_seeds: int = setting(1, "Trainings of each program, with different seeds.", unit="trainings", ge=1, le=1000)
     checkpoint: Literal["best", "last"] = setting(
         "best",
         "Evaluation that gives the score: the best or the last one of a training.",
@@ -59,6 +61,13 @@ class PolicyConfig(Section):
         None, "Maximum number of trainings at once.", shown="one for each core", unit="trainings", ge=1
     )
     train_limit: float = setting(3600.0, "Maximum wall time of a training.", unit="seconds", gt=0)
+    recorded_scores: bool = setting(
+        False,
+        "Take the learning curves of the recording, and train nothing.",
+        needs="replay",
+        details="The curves are the word of whoever made the recording. They must belong to the same task, programs, "
+        "seeds, steps and evaluations. Programs still have their dry runs.",
+    )
 
 
 def task_of(config: Config) -> Task:
@@ -89,20 +98,11 @@ def policy_evaluator(problem: Problem, config: Config) -> Callable[[Workbench], 
         InputError: the task or its environment cannot be used, or demonstrations have states of another kind.
     """
     from grace_irl.atomic import write_atomically
-    from grace_irl.tasks.policy_evaluator import PolicyEvaluator, PolicySettings, random_episodes
+    from grace_irl.tasks.policy_evaluator import PolicyEvaluator, random_episodes
 
-    own, task = config.own(PolicyConfig), task_of(config)
+    task, settings = task_of(config), _settings(config)
     task.scorer()
     _ = task.settings
-    settings = PolicySettings(
-        seed=config.seed,
-        seeds=own.train_seeds,
-        checkpoint=own.checkpoint,
-        steps=own.train_steps,
-        workers=own.trainings or os.cpu_count() or 1,
-        limit=own.train_limit,
-        allow_weak=config.sandbox.allow_weak,
-    )
     episodes = random_episodes(task, seed=config.seed)
     theirs, ours = ([each.trajectory for each in problem.items[:1]], episodes[:1])
     if theirs and _form(theirs[0]) != _form(ours[0]):
@@ -113,11 +113,37 @@ def policy_evaluator(problem: Problem, config: Config) -> Callable[[Workbench], 
 
     def opened(bench: Workbench) -> Evaluator:
         if not (bench.folder / TASK_FILE).exists():
-            write_atomically(bench.folder / TASK_FILE, _content(task))
+            write_atomically(bench.folder / TASK_FILE, task.content)
         bench.note(task.destination)
         return PolicyEvaluator(task, bench, settings, episodes)
 
     return opened
+
+
+def _settings(config: Config) -> PolicySettings:
+    from grace_irl.tasks.policy_evaluator import PolicySettings
+
+    own = config.own(PolicyConfig)
+    return PolicySettings(
+        seed=config.seed,
+        seeds=own.train_seeds,
+        checkpoint=own.checkpoint,
+        steps=own.train_steps,
+        workers=own.trainings or os.cpu_count() or 1,
+        limit=own.train_limit,
+        allow_weak=config.sandbox.allow_weak,
+    )
+
+
+def plan_of(config: Config) -> Plan:
+    """The trainings of each program in a run.
+
+    Raises:
+        InputError: the task or its environment cannot be used.
+    """
+    from grace_irl.tasks.policy_evaluator import plan
+
+    return plan(task_of(config), _settings(config))
 
 
 def _form(trajectory: Trajectory) -> str:
@@ -134,18 +160,11 @@ def resumes(config: Config, folder: Path) -> None:
         InputError: the task has changed.
     """
     path, task = folder / TASK_FILE, task_of(config)
-    if path.exists() and path.read_text(encoding="utf-8") != _content(task):
+    if path.exists() and path.read_text(encoding="utf-8") != task.content:
         raise InputError(
             f"{folder}: task {task.name} is not as it was when the run began; expected the same file and code, "
             "unchanged: begin a new run"
         )
-
-
-def _content(task: Task) -> str:
-    """A task as JSON, with digests of the Python files that it names."""
-    from dataclasses import asdict
-
-    return json.dumps({**asdict(task), "code": [*task.code.values()]}, indent=1, sort_keys=True) + "\n"
 
 
 def writer(problem: Problem, config: Config) -> Proposer:
@@ -198,21 +217,42 @@ class PolicyAccount(Account):
     def verdict(self, evaluation: Evaluation) -> str:
         """See `Account`."""
         known: Mapping[str, Any] = evaluation.evidence.get("policy", {})
+        remarks = "".join(f" {remark}" for remark in self.remarks(evaluation))
         if not known.get("runs"):
-            return "No policy was trained in full."
+            return f"No policy was trained in full.{remarks}"
         which = "best evaluation" if known.get("checkpoint") == "best" else "last evaluation"
         count = len(known["runs"])
         return (
             f"A policy that was trained on the reward scores {shown(evaluation.score)} on task {known['task']} "
             f"({which}, {'one training' if count == 1 else f'mean of {count} trainings'} in the search)."
+            f"{remarks}"
         )
+
+    def remarks(self, evaluation: Evaluation) -> list[str]:
+        """See `Account`."""
+        return [RECORDED] if _recorded(evaluation) else []
+
+    def cautions(self, evaluation: Evaluation) -> list[str]:
+        """See `Account`."""
+        return self.remarks(evaluation)
 
     def facts(self, evaluation: Evaluation, settings: Mapping[str, object]) -> list[tuple[str, str]]:
         """See `Account`."""
         return [
             ("task", str(settings.get("policy.task", ""))),
             ("score", f"{shown(evaluation.score)} ({settings.get('policy.checkpoint')} evaluation of its training)"),
+            *([("trained", f"not here: scores of recording {_recording(settings)}")] if _recorded(evaluation) else []),
         ]
+
+
+def _recorded(evaluation: Evaluation) -> bool:
+    """Whether the learning curves of a program were taken from a recording."""
+    return bool(evaluation.evidence.get("policy", {}).get("recorded"))
+
+
+def _recording(settings: Mapping[str, object]) -> str:
+    """The name of the recording, without its folder."""
+    return Path(str(settings.get("proposer.recording", ""))).name
 
 
 def panels(best: Scored | None, others: Sequence[Scored]) -> Sequence[Panel]:
@@ -231,7 +271,7 @@ def panels(best: Scored | None, others: Sequence[Scored]) -> Sequence[Panel]:
         text = (
             "Score of the policy along its training. If it falls after a rise, the reward pays for something else than "
             "the task."
-        )
+        ) + (f" {RECORDED}" if _recorded(best.evaluation) else "")
         found.append(Panel("Training", (text, Figures(("seed", "steps", "score", "length"), tuple(rows)))))
     parts = evidence.get("components", {})
     if parts:

@@ -56,6 +56,17 @@ def from_json(text: str) -> tuple[Point, ...]:
     return toml.from_json(tuple[Point, ...], text)
 
 
+def evaluated_at(steps: int, evaluations: int, rollout: int) -> tuple[int, ...]:
+    """Environment steps of the evaluations of PPO: evenly spaced, each at the end of a rollout.
+
+    Args:
+        steps: environment steps of the training, which are rounded up to whole rollouts.
+        evaluations: number of evaluations.
+        rollout: environment steps of a rollout.
+    """
+    return tuple(-(-steps * (part + 1) // (evaluations * rollout)) * rollout for part in range(evaluations))
+
+
 class Watching:
     """A callback that calls a `Watch` at `problem.watches` evenly spaced numbers of steps.
 

@@ -23,7 +23,7 @@ from grace_irl.atomic import write_atomically
 from grace_irl.contents import require_no_links
 from grace_irl.errors import InputError
 from grace_irl.rl.checkpoint import read_weights
-from grace_irl.rl.curve import Point, from_json, to_json
+from grace_irl.rl.curve import Point, evaluated_at, from_json, to_json
 from grace_irl.rl.evaluation import Performance, Rollout
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
 from grace_irl.rl.learning import ProgramPay, learning_venv, make_learner, normalised, one_thread, true_pay
@@ -133,8 +133,8 @@ def train(
         if saved is not None:
             curve = list(saved.restore(learner, venv))
         seconds = curve[-1].seconds if curve else 0.0
-        for part in range(len(curve), evaluations):
-            until = -(-steps * (part + 1) // (evaluations * settings.rollout)) * settings.rollout
+        ends = evaluated_at(steps, evaluations, settings.rollout)
+        for part, until in enumerate(ends[len(curve) :], len(curve)):
             begun = time.monotonic()
             paid, terms = _learn(learner, venv, until, seed, part)
             seconds += time.monotonic() - begun

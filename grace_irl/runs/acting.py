@@ -1,5 +1,7 @@
 """Authorisation of acting settings: those that run code on this machine, read files, or send prompts to a server.
 
+Taking somebody's scores (`policy.recorded_scores`) counts as one, too.
+
 The user gives such settings with the command: as flags, `--set`, `GRACE_IRL_*` variables, or arguments in Python. A
 folder from somebody else must not choose them (docs/security.md). So acting settings in a run's folder are valid in two
 cases only. This user made the folder on this machine (`kept`), or the run is part of a trusted expansion or comparison.
@@ -34,7 +36,7 @@ PATHS = (*DATA, "data.goals", "proposer.start_from", "proposer.recording")
 NAMED = (
     *DATA,
     *("proposer.start_from", "proposer.recording", "model.url", "model.context", "expand.env"),
-    *("policy.task", "sandbox.wall_s", "sandbox.cpu_s", "sandbox.memory_mb"),
+    *("policy.task", "policy.recorded_scores", "sandbox.wall_s", "sandbox.cpu_s", "sandbox.memory_mb"),
 )
 """Acting settings that affect the result of a run. To resume somebody else's run, the user must give them again."""
 
@@ -42,7 +44,10 @@ DROPPED = ("data.goals", "expand.trust", "sandbox.allow_weak", "sandbox.workers"
 """Acting settings that do not affect the result. In somebody else's run they have their defaults, unless the user sets
 them."""
 
-WORDS_ONLY = ("model.url", "model.context", "policy.task", "expand.env", "expand.trust", "sandbox.allow_weak")
+WORDS_ONLY = (
+    *("model.url", "model.context", "policy.task", "policy.recorded_scores"),
+    *("expand.env", "expand.trust", "sandbox.allow_weak"),
+)
 """Settings that a file (`--config`) may contain only if the command itself gives them, too."""
 
 
@@ -161,7 +166,7 @@ def shareable(config: Config) -> Config:
     }
     policy = getattr(config, "policy", None)
     if policy is not None:
-        plain["policy"] = policy.model_copy(update={"task": ""})
+        plain["policy"] = policy.model_copy(update={"task": "", "recorded_scores": False})
     return config.model_copy(update={"data": data, "expand": expand, **plain})
 
 

@@ -36,7 +36,7 @@ from grace_irl.runs.preference import Preference
 from grace_irl.runs.proposers import programs_of
 from grace_irl.runs.provenance import export_record
 from grace_irl.runs.record import Record, TrajectoryRow, trajectory_rows
-from grace_irl.runs.recording import require_recorded_data
+from grace_irl.runs.recording import require_recorded_data, with_recorded_scores
 from grace_irl.runs.run import Best, Interrupted, Run
 from grace_irl.runs.schema import FORMAT
 from grace_irl.runs.store import Store
@@ -472,7 +472,7 @@ def _checked(labelling: Labelling, problem: Problem, config: Config) -> OpensEva
     programs_of(config.proposer.start_from, chosen.width(config))
     if not labelling.silent and chosen.needs.demonstrations:
         require_both_sides(problem.train)
-    return chosen.evaluator(problem, config)
+    return with_recorded_scores(chosen.evaluator(problem, config), config)
 
 
 def _content(rows: list[TrajectoryRow]) -> list[TrajectoryRow]:

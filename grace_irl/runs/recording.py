@@ -1,9 +1,12 @@
-"""Recordings: files with the answers of a run's proposer. With one, others can replay the run without the model."""
+"""Recordings: files with the answers of a run's proposer. With one, others can replay the run without the model.
+
+A recording also holds the trainings of a run whose programs are judged by trained policies.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -13,9 +16,12 @@ from grace_irl.atomic import write_atomically
 from grace_irl.config import Config, ProposerConfig
 from grace_irl.contents import require_own_file
 from grace_irl.errors import InputError
+from grace_irl.evaluate.evaluation import Evaluator
 from grace_irl.methods.registry import needs_demonstrations
+from grace_irl.methods.trained import plan_of
 from grace_irl.propose.given import require_answers
 from grace_irl.propose.goals import GoalAnswer
+from grace_irl.propose.material import Workbench
 from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.acting import shareable
 from grace_irl.runs.config import resolve, validated
@@ -24,9 +30,13 @@ from grace_irl.runs.labelling import with_label
 from grace_irl.runs.record import TrajectoryRow
 from grace_irl.runs.run import is_own
 from grace_irl.runs.store import Store
+from grace_irl.runs.trainings import policies_of, trainings_of
+from grace_irl.tasks.recorded import RecordedFailure, RecordedTraining, RecordedTrainings, TakesRecorded
 from grace_irl.toml import from_json
 
 FORMAT = "grace-irl recording 3"
+WITH_TRAININGS = "grace-irl recording 4"
+"""Format 4 has lines about trainings. A recording without trainings is written in format 3."""
 OLDER = ("grace-irl recording 2", "grace-irl recording 1")  # format 1 lists no trajectories
 _MOST = 2**53
 """Largest valid token count, index or attempt."""
@@ -44,10 +54,12 @@ class _Head:
     Attributes:
         calls: number of the run's requests that have a result: a score, or a failure.
         data: the trajectories of the run; [] in format 1.
+        task: digests of the parts of the run's task (`digests_of`); {} before format 4, and without trainings.
     """
 
     calls: int
     data: Content = field(default_factory=list)
+    task: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -70,13 +82,41 @@ class _Goals:
     goals: GoalAnswer
 
 
+@dataclass(frozen=True)
+class _Trained:
+    """A line of a recording with a finished training."""
+
+    training: RecordedTraining
+
+
+@dataclass(frozen=True)
+class _Failed:
+    """A line of a recording with a program that failed, if the method trains policies."""
+
+    failed: RecordedFailure
+
+
+@dataclass(frozen=True)
+class Written:
+    """Numbers of entries in a recording that was written.
+
+    Attributes:
+        answers: number of answers, without those about goal states.
+        trainings: number of finished trainings.
+    """
+
+    answers: int
+    trainings: int
+
+
 class Recorded:
     """The content of a recording.
 
     The file has JSON lines: a header with settings and trajectories, then answers about goal states, then answers with
-    programs.
+    programs, then trainings and failures of these programs.
 
     Attributes:
+        trainings: the trainings of the run; none before format 4.
         config: the settings in the header, without those that run code, read files or contact a server (`shareable`).
         calls: number of the run's requests that have a result: a score, or a failure.
         content: the trajectories of the run; [] in a recording of format 1, which does not list them.
@@ -89,7 +129,9 @@ class Recorded:
         calls: int,
         goals: Sequence[GoalAnswer],
         content: Content,
+        trainings: RecordedTrainings = RecordedTrainings(),
     ) -> None:
+        self.trainings = trainings
         self.config = config
         self.calls = calls
         self.content = content
@@ -184,27 +226,78 @@ def content_of(rows: Sequence[TrajectoryRow]) -> Content:
     return sorted((row.digest, row.role, row.task, row.split) for row in rows)
 
 
-def write_recording(store: Store, config: Config, path: Path) -> int:
-    """Write the answers of a run into a recording. Return their number, not counting answers about goal states.
+def recorded_trainings(path: Path) -> RecordedTrainings:
+    """The trainings of a recorded run.
+
+    Args:
+        path: the folder of a run, or a recording.
+
+    Raises:
+        InputError: a path that is neither a run nor a recording, or damaged trainings.
+    """
+    with closing(opened_recording(path)) as found:
+        if isinstance(found, Recorded):
+            return found.trainings
+        require_own_file(RunPaths(path).config)
+        return trainings_of(found, resolve(RunPaths(path).config))
+
+
+def with_recorded_scores(opens: Callable[[Workbench], Evaluator], config: Config) -> Callable[[Workbench], Evaluator]:
+    """Have the evaluator of a replay take the recorded trainings, if the user asks for that (`--recorded-scores`).
+
+    Args:
+        opens: function that makes the evaluator.
+        config: the configuration of the run.
+
+    Raises:
+        InputError: the trainings are not those that the run would do itself.
+    """
+    policies = policies_of(config)
+    if policies is None or not policies.recorded_scores:
+        return opens
+    if config.proposer.name != "replay" or not config.proposer.recording:
+        raise InputError("--recorded-scores without a recording; expected --replay with a run or an exported recording")
+    path = Path(config.proposer.recording)
+    recorded = recorded_trainings(path)
+    recorded.require(plan_of(config))
+
+    def opened(bench: Workbench) -> Evaluator:
+        evaluator = opens(bench)
+        if not isinstance(evaluator, TakesRecorded):
+            raise InputError(f"--recorded-scores: method {config.method!r} cannot take them; expected no such flag")
+        evaluator.take(recorded)
+        bench.note(f"scores are taken from the recording {path}, and not trained here (--recorded-scores)")
+        return evaluator
+
+    return opened
+
+
+def write_recording(store: Store, config: Config, path: Path) -> Written:
+    """Write the answers and trainings of a run into a recording. Return their numbers.
 
     An answer is left out if its request has no result yet.
 
     Raises:
-        InputError: the run has no answer yet.
+        InputError: the run has no answer yet, or a training is damaged.
     """
     require_answers(store, str(path))
+    trained = trainings_of(store, config)
     told = store.told()
     about = content_of(store.trajectories())
     settings = shareable(with_label(config, store.meta("label"))).model_dump(mode="json")
     header = {"format": FORMAT, "calls": len(told), "config": settings, "data": about}
+    if trained.trainings or trained.failures:
+        header |= {"format": WITH_TRAININGS, "task": trained.task}
     lines = [json.dumps(header), *(json.dumps({"goals": asdict(answer)}) for answer in store.goals())]
     count = 0
     for index, attempt, proposal in store.proposals():
         if index in told:
             lines.append(json.dumps({"index": index, "attempt": attempt} | _without_defaults(proposal)))
             count += 1
+    lines += (json.dumps({"training": asdict(each)}) for each in trained.trainings)
+    lines += (json.dumps({"failed": asdict(each)}) for each in trained.failures)
     write_atomically(path, "\n".join(lines) + "\n")
-    return count
+    return Written(count, len(trained.trainings))
 
 
 def _without_defaults(proposal: Proposal) -> dict[str, Any]:
@@ -220,10 +313,11 @@ def _read(path: Path) -> Recorded:
     except UnicodeDecodeError:
         raise InputError(f"{path}: not UTF-8 text; expected a recording made by grace-irl export --recording") from None
     answers, goals = {}, []
+    trainings, failures = dict[tuple[str, str], RecordedTraining](), dict[str, RecordedFailure]()
     reached = 1
     try:
         header = json.loads(lines[0])
-        if header.get("format") not in (FORMAT, *OLDER):
+        if header.get("format") not in (WITH_TRAININGS, FORMAT, *OLDER):
             raise ValueError(f"format {header.get('format')!r}")
         config, head = validated(header["config"]), from_json(_Head, lines[0])
         named = header["format"] != OLDER[-1]
@@ -239,6 +333,18 @@ def _read(path: Path) -> Recorded:
                 if max(map(abs, (said.attempt, said.tokens_in, said.tokens_out))) > _MOST:
                     raise ValueError("a number that no run has")
                 continue
+            if header["format"] == WITH_TRAININGS and "training" in entry:
+                training = from_json(_Trained, line).training
+                training.require_sound()
+                if trainings.setdefault((training.program, training.name), training) is not training:
+                    raise ValueError("a training that an earlier line holds")
+                continue
+            if header["format"] == WITH_TRAININGS and "failed" in entry:
+                failure = from_json(_Failed, line).failed
+                failure.require_sound()
+                if failures.setdefault(failure.program, failure) is not failure:
+                    raise ValueError("a failure that an earlier line holds")
+                continue
             place, answer = from_json(_Place, line), from_json(Proposal, line)
             if header["format"] in OLDER:  # older formats have only the text of the failure
                 answer = replace(answer, exhausted=answer.failure.lower().startswith("exhausted"))
@@ -250,4 +356,5 @@ def _read(path: Path) -> Recorded:
         raise InputError(
             f"{path}, line {reached}: not a recording ({reason}); expected one made by grace-irl export --recording"
         ) from None
-    return Recorded(config, answers, head.calls, goals, content)
+    trained = RecordedTrainings(str(path), head.task, tuple(trainings.values()), tuple(failures.values()))
+    return Recorded(config, answers, head.calls, goals, content, trained)

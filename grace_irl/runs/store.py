@@ -141,6 +141,11 @@ class Store:
                 with self._columns.reading(table):
                     raise ValueError(f"a {column} that is not in {other!r}")
 
+    @property
+    def folder(self) -> Path:
+        """The folder of the run."""
+        return self._path.parent
+
     def close(self) -> None:
         """Close the file."""
         with self._lock:

@@ -6,6 +6,7 @@ training, a policy must reach its floor. Then policies are trained in full, one 
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import time
@@ -25,11 +26,12 @@ from grace_irl.programs.program import Program
 from grace_irl.propose.material import Workbench
 from grace_irl.rewards.runner import SandboxedRunner
 from grace_irl.rl.collect import rollout
-from grace_irl.rl.curve import Point, from_json
+from grace_irl.rl.curve import Point, evaluated_at, from_json
 from grace_irl.rl.policies import make_policy
 from grace_irl.sandbox.session import Begin
+from grace_irl.tasks.recorded import FULL, SHORT, Plan, Planned, RecordedTrainings, digests_of, names
 from grace_irl.tasks.task import Task
-from grace_irl.tasks.training import LATE, REWARD, job, result_of
+from grace_irl.tasks.training import LATE, REWARD, TRAININGS, evaluations_of, job, result_of, seeds_of
 from grace_irl.work.executor import JobError, JobFuture
 from grace_irl.work.local import LocalExecutor
 
@@ -41,8 +43,6 @@ ONLINE_STEPS = 50
 """Number of steps of such an episode on which a program also runs as it does in training, with its components."""
 DRY_STATES = 200
 """Maximum number of states of such an episode."""
-TRAININGS = "trainings"
-"""Folder of all trainings in the folder of a run: one for each program, in it one for each seed."""
 VALUES = 10
 """Number of values along a training that are kept of each component of a reward."""
 
@@ -117,8 +117,12 @@ class PolicyEvaluator:
         self._episodes = tuple(episodes)
         self._dry = RewardSource(episodes, bench.sandbox, bench.rewards, bench.limits)
         self._executor = LocalExecutor(settings.workers, name="train")
-        sequence = np.random.SeedSequence((settings.seed, 1))
-        self._seeds = [int(each >> 1) for each in sequence.generate_state(settings.seeds)]
+        self._seeds = seeds_of(settings.seed, settings.seeds)
+        self._recorded: RecordedTrainings | None = None
+
+    def take(self, recorded: RecordedTrainings) -> None:
+        """See `TakesRecorded`. Programs still have their dry runs."""
+        self._recorded = recorded
 
     def close(self) -> None:
         """End running trainings, and remove the episodes from the sandbox."""
@@ -146,6 +150,8 @@ class PolicyEvaluator:
             return Evaluation(outcome.status, outcome.message, outcome.traceback)
         if problem := self._fails_online(program):
             return Evaluation("runtime", problem)
+        if self._recorded is not None and (failure := self._recorded.failure(program.id)) is not None:
+            return replace(failure, seconds=time.monotonic() - started)
         try:
             found = self._trained(program)
         except TimeoutError:
@@ -178,14 +184,14 @@ class PolicyEvaluator:
         task, settings = self._task, self._settings
         short: list[Point] = []
         if task.short_steps:
-            short = self._train(program, "short", [self._seeds[0]], task.short_steps, 1)[0]
+            short = self._train(program, SHORT, [self._seeds[0]], task.short_steps, 1)[0]
             reached = _scores(short)[-1]
             if reached < task.floor:
                 message = f"score {reached:.4g} in the short training, below {task.floor:g}"
-                told = {"policy": {"task": task.name, "short": list(map(asdict, short)), "runs": []}}
-                return Evaluation("ok", message, score=reached, metrics=_counts([short]), evidence=told)
+                told = {"task": task.name, "short": list(map(asdict, short)), "runs": [], **self._origin}
+                return Evaluation("ok", message, score=reached, metrics=_counts([short]), evidence={"policy": told})
         steps = settings.steps or task.steps
-        runs = self._train(program, "full", self._seeds, steps, task.evaluations)
+        runs = self._train(program, FULL, self._seeds, steps, task.evaluations)
         scored = [_scores(curve) for curve in runs]
         best, last = float(np.mean([max(each) for each in scored])), float(np.mean([each[-1] for each in scored]))
         places = [int(np.argmax(each)) if settings.checkpoint == "best" else len(each) - 1 for each in scored]
@@ -208,6 +214,7 @@ class PolicyEvaluator:
                     {"seed": seed, "curve": list(map(asdict, curve))}
                     for seed, curve in zip(self._seeds, runs, strict=True)
                 ],
+                **self._origin,
             },
             "components": components(runs),
         }
@@ -215,10 +222,17 @@ class PolicyEvaluator:
             "ok", score=best if settings.checkpoint == "best" else last, metrics=metrics, evidence=evidence
         )
 
+    @property
+    def _origin(self) -> dict[str, Any]:
+        """Entry of the evidence that says that curves were taken from a recording; {} if they were trained."""
+        return {} if self._recorded is None else {"recorded": True}
+
     def _train(
         self, program: Program, kind: str, seeds: Sequence[int], steps: int, evaluations: int
     ) -> list[list[Point]]:
         """The learning curves of trainings, one for each seed. Finished trainings are read from the run's folder."""
+        if self._recorded is not None:
+            return [list(self._recorded.curve(program.id, f"{kind}-{number}")) for number in range(len(seeds))]
         place = self._folder / program.id
         folders = [place / f"{kind}-{number}" for number in range(len(seeds))]
         futures: dict[Path, JobFuture] = {}
@@ -245,6 +259,21 @@ class PolicyEvaluator:
         finally:
             for future in futures.values():
                 future.cancel()
+
+
+def plan(task: Task, settings: PolicySettings) -> Plan:
+    """The trainings of each program.
+
+    Raises:
+        InputError: the environment cannot be made, or the task has an unknown setting of PPO.
+    """
+    seeds, trainings = seeds_of(settings.seed, settings.seeds), {}
+    for name, place in names(settings.seeds, short=bool(task.short_steps)):
+        brief = name.startswith(SHORT)
+        steps = task.short_steps if brief else settings.steps or task.steps
+        count = evaluations_of(task, steps, 1 if brief else task.evaluations)
+        trainings[name] = Planned(seeds[place], steps, evaluated_at(steps, count, task.settings.rollout))
+    return Plan(task.name, digests_of(json.loads(task.content)), task.episodes, trainings)
 
 
 def components(runs: Sequence[Sequence[Point]]) -> dict[str, dict[str, Any]]:

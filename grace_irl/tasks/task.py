@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import reprlib
 from collections.abc import Callable, Mapping
@@ -160,6 +161,11 @@ class Task:
         """SHA-256 of the Python files that the task names, by path."""
         paths = {name.rpartition(":")[0] for name in (self.env, self.score) if ".py:" in name}
         return {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in sorted(paths)}
+
+    @property
+    def content(self) -> str:
+        """The task as JSON, with digests of the Python files that it names."""
+        return json.dumps({**asdict(self), "code": [*self.code.values()]}, indent=1, sort_keys=True) + "\n"
 
     @property
     def destination(self) -> str:

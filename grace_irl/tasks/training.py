@@ -9,12 +9,16 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from grace_irl.atomic import write_atomically
 from grace_irl.errors import InputError
 from grace_irl.rl.curve import Point, from_json, to_json
 from grace_irl.tasks.task import Task
 from grace_irl.work.executor import Job, Tell
 
+TRAININGS = "trainings"
+"""Folder of all trainings in the folder of a run: one for each program, in it one for each seed."""
 RESULT = "result.json"
 """File with the learning curve of a finished training, in its folder."""
 REWARD = "reward.py"
@@ -58,12 +62,27 @@ def job(
             "native": not source,
             "seed": seed,
             "steps": steps,
-            "evaluations": max(1, min(evaluations, -(-steps // task.settings.rollout))),
+            "evaluations": evaluations_of(task, steps, evaluations),
             "limit": limit,
             "allow_weak": allow_weak,
         },
         log=folder / "log.txt",
     )
+
+
+def evaluations_of(task: Task, steps: int, evaluations: int) -> int:
+    """The number of evaluations of a training: at most as many as rollouts of PPO."""
+    return max(1, min(evaluations, -(-steps // task.settings.rollout)))
+
+
+def seeds_of(seed: int, count: int) -> list[int]:
+    """The seeds of the trainings of a run, the same ones for every program.
+
+    Args:
+        seed: seed of the run.
+        count: number of full trainings of a program.
+    """
+    return [int(each >> 1) for each in np.random.SeedSequence((seed, 1)).generate_state(count)]
 
 
 def result_of(folder: Path) -> tuple[Point, ...] | None:

@@ -17,7 +17,9 @@ from grace_irl.cli import main
 from grace_irl.compare.folder import Favourite, JobResult, TrainingOutcome, read_curve, read_result, write_result
 from grace_irl.errors import InputError
 from grace_irl.programs.export import export_source, program_of
+from grace_irl.rl.curve import Point
 from grace_irl.runs.expand.round import Round
+from grace_irl.runs.recording import WITH_TRAININGS, recorded_trainings
 from tests.hostile_files.test_nearly_right import DEEP, SHIPPED, refused
 from tests.runs.test_damage import full
 
@@ -79,6 +81,98 @@ def test_recordings(
     said = refused(capsys, "fit", "--demos", SHIPPED, "--replay", path, "--out", tmp_path / "run")
     assert f"line {line + 1}: not a recording" in said
     assert not (tmp_path / "run").exists()
+
+
+POINT = asdict(Point(64, 2, 9.5, 0.5, None, 9.5, {"forward": 1.0}, 3.0, 0.5, 9.5, {"up": 0.9}))
+TRAINING = {"program": "a" * 16, "name": "full-0", "seed": 5, "steps": 64, "curve": [POINT]}
+FAILURE = {"program": "b" * 16, "status": "timeout", "message": "it took too long"}
+
+
+def with_trainings(recording: list[str], path: Path, *lines: str) -> Path:
+    """A recording of format 4, with these lines at its end."""
+    head = json.dumps(json.loads(recording[0]) | {"format": WITH_TRAININGS, "task": {"env": "0" * 16}})
+    path.write_text("\n".join([head, *recording[1:], *lines]) + "\n")
+    return path
+
+
+def test_a_recording_with_trainings_is_read(recording: list[str], tmp_path: Path) -> None:
+    lines = json.dumps({"training": TRAINING}), json.dumps({"failed": FAILURE})
+    found = recorded_trainings(with_trainings(recording, tmp_path / "a.jsonl", *lines))
+    assert [asdict(each) for each in found.trainings] == [TRAINING | {"curve": (POINT,)}]
+    assert [asdict(each) for each in found.failures] == [FAILURE]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        *((json.dumps({"training": TRAINING | change}), said) for change, said in [
+            ({"program": "../../../etc/passwd"}, "no id of a program"),
+            ({"program": "a" * 16 + "\n"}, "no id of a program"),
+            ({"program": 3}, "training.program"),
+            ({"name": "full-0/../.."}, "without a name"),
+            ({"name": None}, "training.name"),
+            ({"seed": "5"}, "training.seed"),
+            ({"seed": 2**70}, "a number that no training has"),
+            ({"seed": -1}, "a number that no training has"),
+            ({"steps": 64.5}, "training.steps"),
+            ({"steps": True}, "training.steps"),
+            ({"curve": []}, "without an evaluation"),
+            ({"curve": {}}, "training.curve"),
+            ({"curve": [3]}, "training.curve.0"),
+            ({"curve": None}, "training.curve"),
+        ]),
+        *((json.dumps({"training": TRAINING | {"curve": [POINT | change]}}), said) for change, said in [
+            ({"score": None}, "without a score"),
+            ({"score": "9"}, "curve.0.score"),
+            ({"score": float("nan")}, "not finite"),
+            ({"score": float("-inf")}, "not finite"),
+            ({"score": 1e300}, "too large"),
+            ({"mean": 1e101}, "too large"),
+            ({"length": float("nan")}, "not finite"),
+            ({"success": float("nan")}, "not finite"),
+            ({"paid": float("inf")}, "not finite"),
+            ({"terms": {"up": float("nan")}}, "not finite"),
+            ({"terms": {"up": "0"}}, "curve.0.terms.up"),
+            ({"terms": {"\ud800": 0.5}}, "surrogates not allowed"),
+            ({"components": [1]}, "curve.0.components"),
+            ({"steps": 2**70}, "a number that no training has"),
+            ({"episodes": -3}, "a number that no training has"),
+        ]),
+        *((json.dumps({"failed": FAILURE | change}), said) for change, said in [
+            ({"status": "ok"}, "without a status"),
+            ({"status": "fine"}, "without a status"),
+            ({"status": []}, "failed.status"),
+            ({"message": "x" * 3000}, "more than 2000 characters"),
+            ({"program": ""}, "no id of a program"),
+        ]),
+        (json.dumps({"training": {"program": "a" * 16}}), "training.name"),
+        (json.dumps({"failed": {}}), "failed.program"),
+        ('{"training": ' + DEEP + "}", "not a recording"),
+        ('{"training": 1' + "0" * 10_000 + "}", "not a recording"),
+        (json.dumps({"training": TRAINING})[:-9], "not a recording"),
+        (json.dumps({"training": TRAINING}) + "\n" + json.dumps({"training": TRAINING}), "an earlier line holds"),
+        (json.dumps({"failed": FAILURE}) + "\n" + json.dumps({"failed": FAILURE}), "an earlier line holds"),
+    ],
+)  # fmt: skip
+def test_trainings_of_recordings(
+    line: str, said: str, recording: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = with_trainings(recording, tmp_path / "a.jsonl", line)
+    told = refused(capsys, "fit", "--demos", SHIPPED, "--replay", path, "--out", tmp_path / "run")
+    assert said in told
+    assert f"line {len(recording) + line.count(chr(10)) + 1}: not a recording" in told
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("task", [3, [], {"env": 3}, None])
+def test_a_recording_whose_task_is_something_else(
+    task: object, recording: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = with_trainings(recording, tmp_path / "a.jsonl")
+    head, *lines = path.read_text().splitlines()
+    path.write_text("\n".join([json.dumps(json.loads(head) | {"task": task}), *lines]) + "\n")
+    told = refused(capsys, "fit", "--demos", SHIPPED, "--replay", path, "--out", tmp_path / "run")
+    assert "line 1: not a recording (task" in told
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,263 @@
+"""Recorded trainings: learning curves of another run, which a replay may take in place of training its policies.
+
+A recording may come from somebody else, so its curves are claims. They count only if the user asks for them
+(`--recorded-scores`), and only if they belong to the trainings that the run would do itself (`Plan`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, Protocol, get_args, runtime_checkable
+
+from grace_irl.errors import InputError
+from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.rl.curve import Point
+from grace_irl.sandbox.protocol import Status
+
+SHORT, FULL = "short", "full"
+"""Kinds of trainings. A training is named by its kind and the place of its seed, such as "full-0"."""
+MOST = 2**53
+"""Largest valid seed or number of steps or episodes."""
+LARGEST = 1e100
+"""Largest valid size of a number that a score is made of, so that means of such numbers are finite."""
+LONGEST = 2_000
+"""Maximum length of the message of a failure, in characters."""
+_PROGRAM = re.compile(r"[0-9a-f]{16}")
+_NAME = re.compile(rf"({SHORT}|{FULL})-[0-9]{{1,9}}")
+_CODE = ("env", "score")  # parts of a task that may name a Python file
+
+
+@dataclass(frozen=True)
+class RecordedTraining:
+    """A finished training.
+
+    Attributes:
+        program: id of the program.
+        name: kind and number, such as "full-0".
+        seed: seed of the training.
+        steps: environment steps before they are rounded up to whole rollouts.
+        curve: the learning curve.
+    """
+
+    program: str
+    name: str
+    seed: int
+    steps: int
+    curve: tuple[Point, ...]
+
+    def require_sound(self) -> None:
+        """Check what types do not say.
+
+        Raises:
+            ValueError: a name or number that no training has.
+        """
+        _require_program(self.program)
+        if not _NAME.fullmatch(self.name):
+            raise ValueError("a training without a name such as full-0")
+        if not self.curve:
+            raise ValueError("a training without an evaluation")
+        counts = [self.seed, self.steps, *(count for each in self.curve for count in (each.steps, each.episodes))]
+        if not all(0 <= count <= MOST for count in counts):
+            raise ValueError("a number that no training has")
+        for point in self.curve:
+            if point.score is None:
+                raise ValueError("an evaluation without a score")
+            sizes = [point.score, point.mean, point.deviation, point.length, point.seconds, point.success or 0.0]
+            others = [point.paid or 0.0, *point.components.values(), *point.terms.values()]
+            if not all(abs(size) <= LARGEST for size in sizes) or not all(map(math.isfinite, others)):
+                raise ValueError("an evaluation with a number that is not finite, or too large")
+
+
+@dataclass(frozen=True)
+class RecordedFailure:
+    """A program that failed in the recorded run, in its dry run or in a training.
+
+    Attributes:
+        program: id of the program.
+        status: the kind of failure (`Evaluation.status`).
+        message: one line about it.
+    """
+
+    program: str
+    status: str
+    message: str
+
+    def require_sound(self) -> None:
+        """Check what types do not say.
+
+        Raises:
+            ValueError: no id of a program, no status of a failure, or a message without end.
+        """
+        _require_program(self.program)
+        if self.status == "ok" or self.status not in get_args(Status):
+            raise ValueError("a failure without a status of one")
+        if len(self.message) > LONGEST:
+            raise ValueError(f"a message of more than {LONGEST} characters")
+
+
+def _require_program(program: str) -> None:
+    if not _PROGRAM.fullmatch(program):
+        raise ValueError("no id of a program")
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A training of each program in a run.
+
+    Attributes:
+        seed: seed of the training.
+        steps: environment steps before they are rounded up to whole rollouts.
+        evaluated_at: environment steps of each evaluation.
+    """
+
+    seed: int
+    steps: int
+    evaluated_at: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The trainings of each program in a run.
+
+    Attributes:
+        task: name of the task.
+        digests: digests of the parts of the task (`digests_of`).
+        episodes: episodes of each evaluation.
+        trainings: the trainings by name. Whether the full ones follow a short one is decided by its score.
+    """
+
+    task: str
+    digests: Mapping[str, str]
+    episodes: int
+    trainings: Mapping[str, Planned]
+
+
+def digests_of(content: Mapping[str, Any]) -> dict[str, str]:
+    """A digest of each part of a task, from its content (`Task.content`). Folders of Python files do not enter."""
+    found = {}
+    for key, value in content.items():
+        if key in _CODE and isinstance(value, str) and ".py:" in value:
+            value = value.rpartition("/")[2]
+        found[key] = hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+    return found
+
+
+@dataclass(frozen=True)
+class RecordedTrainings:
+    """All trainings of a recorded run.
+
+    Attributes:
+        source: the recording or the folder of the run, for messages.
+        task: digests of the parts of its task.
+        trainings: the finished trainings.
+        failures: the programs that failed.
+    """
+
+    source: str = ""
+    task: Mapping[str, str] = field(default_factory=dict)
+    trainings: Sequence[RecordedTraining] = ()
+    failures: Sequence[RecordedFailure] = ()
+
+    def __len__(self) -> int:
+        return len(self.trainings)
+
+    def require(self, plan: Plan) -> None:
+        """Check that all trainings are those that a run would do itself.
+
+        Raises:
+            InputError: there are none, or one differs. The message says in what.
+        """
+        if not self.trainings and not self.failures:
+            self._refuse(
+                "no trainings in it",
+                "a recording that grace-irl export made of a run that trained its policies, or that run's folder",
+            )
+        if other := sorted({key for key, _ in self.task.items() ^ plan.digests.items()}):
+            self._refuse(
+                f"its trainings are of another task than {plan.task} here: different in {', '.join(other)[:200]}",
+                "the same task and the same code (--task)",
+            )
+        for each in self.trainings:
+            if each.name in plan.trainings:
+                self._require_planned(each, plan.trainings[each.name], plan.episodes)
+        known = {(each.program, each.name) for each in self.trainings}
+        failed = {each.program for each in self.failures}
+        full = {program for program, name in known if name.startswith(FULL)} - failed
+        for program in sorted(full):
+            for name in plan.trainings:
+                if (program, name) not in known:
+                    self._refuse(
+                        f"no training {name} of program {program} in it",
+                        "no more trainings than were recorded (--train-seeds)",
+                    )
+
+    def _require_planned(self, found: RecordedTraining, planned: Planned, episodes: int) -> None:
+        which = f"training {found.name} of program {found.program}"
+        if found.seed != planned.seed:
+            self._refuse(f"{which} has seed {found.seed}, and {planned.seed} in this run", "the recorded run's --seed")
+        if found.steps != planned.steps:
+            self._refuse(
+                f"{which} has {found.steps} steps, and {planned.steps} in this run", "the same --train-steps and task"
+            )
+        if (points := tuple(each.steps for each in found.curve)) != planned.evaluated_at:
+            self._refuse(
+                f"{which} has {len(points)} evaluations, at steps {_shown(points)}, and {len(planned.evaluated_at)} at "
+                f"{_shown(planned.evaluated_at)} in this run",
+                "the same evaluations",
+            )
+        if any(each.episodes != episodes for each in found.curve):
+            self._refuse(f"{which} has not {episodes} episodes in each evaluation, as in this run", "the same number")
+
+    def curve(self, program: str, name: str) -> tuple[Point, ...]:
+        """The learning curve of a training.
+
+        Raises:
+            InputError: it was not recorded.
+        """
+        for each in self.trainings:
+            if (each.program, each.name) == (program, name):
+                return each.curve
+        return self._refuse(f"no training {name} of program {program} in it", "one for each program that runs here")
+
+    def failure(self, program: str) -> Evaluation | None:
+        """The evaluation of a program that failed; None for another one."""
+        found = next((each for each in self.failures if each.program == program), None)
+        return None if found is None else Evaluation(found.status, found.message)
+
+    def _refuse(self, problem: str, expected: str) -> NoReturn:
+        error = InputError(
+            f"{self.source}: {problem}; expected {expected} for --recorded-scores, or a new run without this flag, "
+            "which trains"
+        )
+        error.says_how_to_go_on = True  # a resumed run would find the same
+        raise error
+
+
+@runtime_checkable
+class TakesRecorded(Protocol):
+    """An evaluator that can take recorded trainings in place of its own."""
+
+    def take(self, recorded: RecordedTrainings) -> None:
+        """Train no policy from now on, and take the curves from these trainings, which fit (`require`)."""
+        ...
+
+
+def _shown(steps: Sequence[int]) -> str:
+    return ", ".join(map(str, steps[:4])) + (", …" if len(steps) > 4 else "")
+
+
+def names(seeds: int, *, short: bool) -> Iterator[tuple[str, int]]:
+    """The trainings of a program, in order, each with the place of its seed.
+
+    Args:
+        seeds: number of seeds of full trainings.
+        short: whether the task has a short training.
+    """
+    if short:
+        yield f"{SHORT}-0", 0
+    yield from ((f"{FULL}-{number}", number) for number in range(seeds))
