@@ -123,7 +123,8 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
     folder = out or default_folder(config.data.demos[0] if config.data.demos else "")
     require_absent(folder)
     labelling = new_labelling(config, parts.demonstrations, parts.reason)
-    config = with_label(config, labelling.rule)
+    if method_of(config).needs.demonstrations:
+        config = with_label(config, labelling.rule)
     if labelling.silent:
         require_chat(labelling, config)
     problem = labelling.problem()

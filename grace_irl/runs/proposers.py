@@ -356,13 +356,14 @@ def settled(config: Config) -> Config:
     """The configuration with values for `proposer.name`, `search.samples`, `search.lag` and `data.validation`.
 
     Values that the user gave stay unchanged. `search.samples` is the number of programs per call, and `search.lag` the
-    number of requests in flight. `data.validation` is positive if the proposer reads prompts.
+    number of requests in flight. `data.validation` is positive if the proposer reads prompts. It has no value
+    if the run needs no demonstrations.
     """
     data, proposer, search, model = config.data, config.proposer, config.search, config.model
     name = author_of(config)
     found = PROPOSERS.get(name)  # None for a caller's own proposer
     validation = data.validation
-    if validation is None:
+    if validation is None and method_of(config).needs.demonstrations:
         validation = VALIDATION if found is not None and found.chat is not None else 0.0
     samples = search.samples or (SERVED_SAMPLES if name == "llm" else 1)
     ahead = {"llm": CALLS_AHEAD * model.concurrency * samples, "manual": method_of(config).width(config)}

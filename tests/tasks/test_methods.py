@@ -301,3 +301,13 @@ def test_records_are_states_of_a_task(task: Path, tmp_path: Path) -> None:
     source = (folder / "reward.py").read_text()
     assert 'state["place"]' in source or 'state["tilt"]' in source
     assert len(stored(folder)[0]) >= 2
+
+
+@pytest.mark.slow
+def test_a_run_is_begun_again_from_its_settings(task: Path, tmp_path: Path, capsys: Capture) -> None:
+    first, again = tmp_path / "first", tmp_path / "again"
+    assert main(["fit", "--method", "random", "--task", str(task), "--programs", "2", "--out", str(first)]) == 0
+    assert "set aside" not in capsys.readouterr().err
+    config = str(first / "config.toml")
+    assert main(["fit", "--config", config, "--task", str(task), "--out", str(again)]) == 0
+    assert stored(again) == stored(first)
