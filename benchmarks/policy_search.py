@@ -2,9 +2,11 @@
 
     python benchmarks/policy_search.py references --task reacher        # rewards by hand, five seeds each
     python benchmarks/policy_search.py search --task reacher --seeds 3  # every search, 32 programs each
+    python benchmarks/policy_search.py recorded --task reacher          # the programs of a large model, 24 each
     python benchmarks/policy_search.py table --task reacher
 
-The writer is the same for all searches: the one without a model. A winner is trained again with five seeds that its
+The writer is the same for all searches: the one without a model. Recorded runs of a large model are replayed with their
+recorded scores. A winner is trained again with five seeds that its
 search did not use, so the table has the score of the search and the fresh score side by side. Everything is kept under
 `--out`: a stopped run goes on where it was.
 """
@@ -14,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -28,6 +31,7 @@ from grace_irl.tasks.training import job, result_of
 from grace_irl.work import LocalExecutor
 
 PROGRAMS = 32
+RECORDINGS = Path(__file__).resolve().parent.parent / "tests" / "recordings" / "large_model_policies"
 FRESH = tuple(range(9001, 9006))
 """Seeds of fresh trainings."""
 SEARCHES: Mapping[str, Sequence[str]] = {
@@ -41,6 +45,7 @@ SEARCHES: Mapping[str, Sequence[str]] = {
         "policy_evolution.generations=3",
         "policy_evolution.parent_temperature=0.1",
     ),
+    "map-elites": (f"map_elites.programs={PROGRAMS}", "map_elites.first=8", "search.lag=8"),
 }
 """Settings of each search, for rounds of eight programs and `PROGRAMS` in all."""
 REACHED = "float(np.hypot(next_state[8], next_state[9]))"
@@ -64,7 +69,7 @@ REFERENCES: Mapping[str, Mapping[str, str]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("verb", choices=("references", "search", "table"))
+    parser.add_argument("verb", choices=("references", "search", "recorded", "table"))
     parser.add_argument("--task", default="reacher", help="name or file of the task (default reacher)")
     parser.add_argument("--seeds", type=int, default=3, help="search seeds (default 3)")
     parser.add_argument("--methods", default=",".join(SEARCHES), help="searches, by comma (default all)")
@@ -83,6 +88,10 @@ def main() -> None:
             for name in names:
                 found = searched(task, options.task, name, seed, place / f"{name}-{seed}", options.workers)
                 print(f"{name}, seed {seed}: search {found[0]:.3f}, fresh {told(found[1])}", flush=True)
+    elif options.verb == "recorded":
+        for path in sorted(RECORDINGS.glob(f"*-{task.name}.jsonl")):
+            found = replayed(task, options.task, path, place / f"recorded-{path.stem}", options.workers)
+            print(f"{path.stem}: search {found[0]:.3f}, fresh {told(found[1])}", flush=True)
     else:
         print(table(task, place, names))
 
@@ -131,6 +140,18 @@ def searched(task: Task, named: str, name: str, seed: int, folder: Path, workers
     return float(json.loads(done.read_text())["score"]), scores
 
 
+def replayed(task: Task, named: str, path: Path, folder: Path, workers: int) -> tuple[float, list[float]]:
+    """Replay a recording with its scores. Return the score of its winner in the search, and its fresh scores."""
+    done = folder / "done.json"
+    if not done.exists():
+        shutil.rmtree(folder / "run", ignore_errors=True)
+        sets = (f"policy.task={named}", "policy.recorded_scores=true")
+        run = grace_irl.fit(replay=path, out=folder / "run", workers=workers, sets=sets)
+        done.write_text(json.dumps({"score": run.best.fitness, "programs": run.programs, "source": run.best.source}))
+    found = json.loads(done.read_text())
+    return float(found["score"]), fresh(task, found["source"], folder, workers)
+
+
 def told(scores: Sequence[float]) -> str:
     """Mean and 95 % interval of the mean over trainings, by Student's t; then all scores."""
     values = np.array(scores)
@@ -149,9 +170,10 @@ def table(task: Task, place: Path, names: Sequence[str]) -> str:
         scores = [best(curve) for curve in map(result_of, folders) if curve]
         if scores:
             rows.append(_row(name, [], [scores]))
-    for name in names:
+    recorded = sorted({folder.name for folder in place.glob("recorded-*")})
+    for name in (*names, *recorded):
         searches, fresh_scores = [], []
-        for folder in sorted(place.glob(f"{name}-[0-9]*")):
+        for folder in sorted(place.glob(name if name in recorded else f"{name}-[0-9]*")):
             curves = [result_of(folder / f"fresh-{seed}") for seed in FRESH]
             if (folder / "done.json").exists() and all(curves):
                 searches.append(float(json.loads((folder / "done.json").read_text())["score"]))
