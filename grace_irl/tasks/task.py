@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import reprlib
 from collections.abc import Callable, Mapping
@@ -160,6 +161,12 @@ class Task:
         """SHA-256 of the Python files that the task names, by path."""
         paths = {name.rpartition(":")[0] for name in (self.env, self.score) if ".py:" in name}
         return {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in sorted(paths)}
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 (16 hex digits) of the task's content and of the Python files that it names."""
+        told = {**asdict(self), "code": [*self.code.values()]}
+        return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
     def destination(self) -> str:
