@@ -265,7 +265,7 @@ def _played(run: Run) -> int:
 
 
 def used_by(folder: Path, seconds: float | None) -> Used:
-    """What a search has used, read from its folder: a run, or the runs of an expansion.
+    """Count the resources that a search has used, from its folder: a run, or the runs of an expansion.
 
     Args:
         folder: folder of the run or of the expansion.
@@ -282,8 +282,8 @@ def used_by(folder: Path, seconds: float | None) -> Used:
                 # The first answer of a call holds its prompt, its tokens and its time.
                 calls += bool(answer.prompt and (answer.tokens_in or answer.seconds))
                 tokens_in, tokens_out = tokens_in + answer.tokens_in, tokens_out + answer.tokens_out
-    trained: dict[str, int] = {}
-    for curve in (folder / TRAININGS).glob(f"*/*/{CURVE}"):
-        program = curve.parent.parent.name
-        trained[program] = trained.get(program, 0) + sum(int(each["steps"]) for each in read_curve(curve)[-1:])
-    return Used(asked, len(trained), calls, tokens_in, tokens_out, sum(trained.values()), seconds)
+    trainings = folder / TRAININGS
+    trained = sum(each.is_dir() for each in trainings.iterdir()) if trainings.is_dir() else 0
+    curves = [read_curve(path) for path in trainings.glob(f"*/*/{CURVE}")]
+    steps = sum(int(curve[-1]["steps"]) for curve in curves if curve)
+    return Used(asked, trained, calls, tokens_in, tokens_out, steps, seconds)

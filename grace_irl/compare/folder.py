@@ -178,14 +178,17 @@ class TrainingOutcome:
 
 @dataclass(frozen=True)
 class Used:
-    """What a method used to find its reward, before the training of its policy. All is 0 for methods without a search.
+    """Resources that a method used to find its reward, before the training of its policy.
+
+    All numbers are 0 for methods without a search.
 
     Attributes:
         asked: number of programs that the search asked for.
         trained: number of different programs on which the search trained policies, drafts and failures among them.
         calls: calls of a model, or of a person.
         tokens_in, tokens_out: input and output tokens of these calls, as the server counted them.
-        steps: environment steps of the search: the trainings of its programs, or the episodes that an expansion plays.
+        steps: environment steps of the search: the trainings of its programs, each up to its last evaluation, or the
+            episodes that an expansion plays.
         seconds: wall seconds of the search; None if it alternates with the training.
     """
 

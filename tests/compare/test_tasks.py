@@ -18,7 +18,7 @@ pytest.importorskip("grace_irl_baselines", reason="baselines/ is not installed: 
 from grace_irl.cli import main
 from grace_irl.compare.comparison import resume
 from grace_irl.compare.contest import Contest
-from grace_irl.compare.fitted import Fitted
+from grace_irl.compare.fitted import Fitted, used_by
 from grace_irl.compare.folder import ComparisonFolder, JobResult
 from grace_irl.compare.settings import Settings, comparison_of, read_settings, told_apart
 from grace_irl.compare.standings import Oracle, standings
@@ -26,7 +26,7 @@ from grace_irl.compare.table import rows_of, used_of
 from grace_irl.errors import InputError
 from grace_irl.methods.eureka import EurekaConfig
 from grace_irl.rewards.file import load_reward
-from grace_irl.rl.curve import from_json
+from grace_irl.rl.curve import Point, from_json, to_json
 from grace_irl.runs.config import resolve
 from tests.compare.test_comparison import HEAVY, ROOT, rows
 from tests.compare.test_standings import chosen, ended
@@ -350,6 +350,18 @@ def test_scores_of_a_task_stand_beside_the_return() -> None:
     told = dict(zip(head, row, strict=True))
     assert told["score, last policy"].startswith("0.100 ± 0.100")
     assert told["score, favourite"] == "-"
+
+
+def test_trainings_that_failed_are_counted_as_far_as_they_came(tmp_path: Path) -> None:
+    for program, steps in (("fails-at-once", ()), ("fails-later", (64,)), ("whole", (64, 128))):
+        for seed in (0, 1):
+            place = tmp_path / "trainings" / program / f"full-{seed}"
+            place.mkdir(parents=True)
+            if steps:
+                points = [Point(each, 1, 0.0, 0.0, None, 1.0, {}) for each in steps]
+                (place / "curve.json").write_text(to_json(points))
+    found = used_by(tmp_path, 2.0)
+    assert (found.trained, found.steps, found.asked, found.seconds) == (3, 2 * (64 + 128), 0, 2.0)
 
 
 def test_what_an_earlier_version_used_is_unknown() -> None:
