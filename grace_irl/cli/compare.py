@@ -14,7 +14,7 @@ import typer
 
 from grace_irl.cli.options import AsJson, ConfigFile, Given, HelpAll, MaxMemory, Sets, mirrored
 from grace_irl.compare.settings import Comparison
-from grace_irl.config import Config, DataConfig
+from grace_irl.config import METHOD, Config, DataConfig
 from grace_irl.errors import InputError
 from grace_irl.settings import Setting, declared
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from grace_irl.compare.comparison import Compared
 
 BEGUN_WITH = "expected none of them: a comparison goes on with the settings that it began with"
-AGAIN = ("env", "transfer", "methods", "seeds")  # settings allowed with --resume
+AGAIN = ("env", "task", "transfer", "methods", "seeds")  # settings allowed with --resume
 FIT = (
     *("data.demos", "data.negatives", "data.kind", "data.label", "data.goals", "data.held_out", "data.swaps"),
     "data.field_names",
@@ -78,8 +78,9 @@ def compare(
     """
     from grace_irl.cli.progress import ComparisonProgress
     from grace_irl.compare.comparison import resume, start
-    from grace_irl.compare.settings import Settings, comparison_of, require_effect_on_grace
+    from grace_irl.compare.settings import Settings, comparison_of, key_of, require_effect_on_searches, told_apart
     from grace_irl.runs.acting import worded
+    from grace_irl.runs.config import method_named
     from grace_irl.runs.effects import words
 
     own = {key.removeprefix("compare."): value for key, value in given.items() if key.startswith("compare.")}
@@ -104,6 +105,7 @@ def compare(
                     seeds=again.seeds if own["seeds"] is not None else None,
                     transfer=again.transfer,
                     env=again.env if own["env"] is not None else None,
+                    task=again.task if own["task"] is not None else None,
                     sets=sets,
                     flags=flags,
                     workers=workers,
@@ -111,13 +113,18 @@ def compare(
                     note=progress.note,
                 )
             else:
+                searched = [each.partition("=")[2].strip(" \"'") for each in sets if key_of(each) == "method"]
+                searched = searched[-1:] or [method_named(config) if config else ""]
+                sets, more = told_apart(comparison_of(own).methods, sets, searched[0] or METHOD)
                 fit = worded(config, sets, flags, Config(data=DataConfig(held_out=0.0)))
-                if not fit.data.demos:
+                if not fit.data.demos and not own["task"]:
                     raise InputError(
-                        "no demonstrations; expected --demos PATH…, such as --demos datasets/babyai-go-to-obj"
+                        "no demonstrations; expected --demos PATH…, such as --demos datasets/babyai-go-to-obj, or "
+                        "--task for methods that need none"
                     )
-                settings = Settings(comparison_of(own), fit)
-                require_effect_on_grace(settings, words(fit, config, sets, flags))
+                settings = Settings(comparison_of({**own, "searches": more}), fit)
+                said = words(fit, config, sets, flags) | {key_of(each): f"--set {key_of(each)}" for each in more}
+                require_effect_on_searches(settings, said)
                 compared = start(settings, folder, workers, progress, progress.note)
         except KeyboardInterrupt:
             progress.close()
@@ -130,7 +137,7 @@ def compare(
 def _print(compared: Compared, *, as_json: bool) -> None:
     from grace_irl.cli.console import console, plain_table, print_json, say
     from grace_irl.compare.folder import ComparisonFolder
-    from grace_irl.compare.table import KEY, differences_of, rows_of
+    from grace_irl.compare.table import KEY, USE, differences_of, rows_of, used_of
 
     out, place = console(), ComparisonFolder(compared.folder)
     if not as_json or out.is_terminal:
@@ -144,6 +151,12 @@ def _print(compared: Compared, *, as_json: bool) -> None:
                     out.print(table)
         if compared.standings:
             say(KEY)
+            head, rows = used_of(compared.results, list(dict.fromkeys(each.method for each in compared.standings)))
+            used = plain_table(*head, title="what each method used")
+            for row in rows:
+                used.add_row(*row)
+            out.print(used)
+            say(USE)
         for note in compared.notes:
             say(f"note: {note}")
         say(f"table: {place.table}")

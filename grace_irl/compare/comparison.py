@@ -6,7 +6,7 @@ A job is one method with one seed.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,14 +14,16 @@ from pathlib import Path
 from grace_irl.atomic import write_atomically
 from grace_irl.compare.contest import Contest, require_cleanable
 from grace_irl.compare.folder import ComparisonFolder, JobFolder, JobResult, read_curve, read_result, write_result
-from grace_irl.compare.grace import Grace
 from grace_irl.compare.settings import (
+    OURS,
     Settings,
     authorised_settings,
     comparison_of,
     digest_of,
+    key_of,
     located,
     read_settings,
+    told_apart,
 )
 from grace_irl.compare.standings import Oracle, Standing, standings
 from grace_irl.compare.table import Line, csv_text, markdown, plot
@@ -91,6 +93,7 @@ def start(
     require_absent(out)
     contest = Contest.of(settings, new=True)
     began = {"data": digest_of(contest.demonstrations), "label_reason": contest.choice.reason}
+    began["task_digest"] = contest.task.digest if contest.task else ""
     comparison = settings.comparison.model_copy(update=began)
     settings = located(Settings(comparison, contest.settings.fit))
     contest = replace(contest, settings=settings)
@@ -101,10 +104,11 @@ def start(
     if comparison.reward:
         contest = replace(contest, settings=(settings := _with_own_reward(settings, out)))
     settings.write(out)
-    note(contest.choice.line)
+    if contest.demonstrations.items:
+        note(contest.choice.line)
     if contest.demonstrations.choice is not None:
         note(contest.demonstrations.choice.line)
-    _say_server(contest, note)
+    _say_where(contest, note)
     return _work(out, contest.cleaned(out, note, checked), warned, workers, listener)
 
 
@@ -115,6 +119,7 @@ def resume(
     seeds: int | None = None,
     transfer: tuple[str, ...] = (),
     env: str | None = None,
+    task: str | None = None,
     sets: tuple[str, ...] = (),
     flags: Mapping[str, object] | None = None,
     workers: int | None = None,
@@ -131,41 +136,56 @@ def resume(
         methods, seeds: new methods and new number of seeds; None: unchanged.
         transfer: further environments for training on the recovered rewards. A recovered reward program is read from
             its file. A reward network is trained again, because loading its file could run code.
-        env: the environment of the comparison, if it must be named again.
-        sets: other settings that must be named again, as texts such as "data.demos=DIR".
+        env, task: the environment and the task of the comparison, if they must be named again.
+        sets: other settings that must be named again, as texts such as "data.demos=DIR", and settings of the searches
+            of new methods.
         flags: other settings that must be named again, as values by key.
         workers, listener, note: as for `start`.
 
     Raises:
-        InputError: the folder holds no comparison or contains links, another process works on it, demonstrations or
-            settings changed, or settings must be named again.
+        InputError: the folder holds no comparison or contains links, another process works on it, demonstrations, task
+            or settings changed, or settings must be named again.
         KeyboardInterrupt: as in `start`.
     """
     require_no_links(folder)
     found = read_settings(folder)
-    again = located(Settings(comparison_of({"env": env, "transfer": transfer}), found.fit)).comparison
-    named = None if env is None else again.env
-    settings = located(authorised_settings(folder, found, named, again.transfer, sets, flags or {}))
-    _require_same(found, settings, spoken(sets, flags))
-    changed = {key: value for key, value in (("methods", methods), ("seeds", seeds)) if value is not None}
+    again = located(Settings(comparison_of({"env": env, "task": task, "transfer": transfer}), found.fit)).comparison
+    named = {"env": None if env is None else again.env, "task": None if task is None else again.task}
+    compared = tuple(dict.fromkeys((*found.comparison.methods, *(methods or ()))))
+    shared, own = told_apart(compared, sets, found.fit.method)
+    settings = authorised_settings(folder, found, named, again.transfer, shared, flags or {})
+    settings = located(settings)
+    _require_same(found, settings, spoken(shared, flags))
+    changed: dict[str, object] = {"methods": methods, "seeds": seeds}
+    changed = {key: value for key, value in changed.items() if value is not None}
     changed["transfer"] = tuple(dict.fromkeys((*settings.comparison.transfer, *again.transfer)))
+    changed["searches"] = tuple({key_of(each): each for each in (*found.comparison.searches, *own)}.values())
     comparison = comparison_of({**settings.comparison.model_dump(), **changed})
     settings = Settings(comparison, settings.fit)
+    _require_same_searches(found, settings, {*map(key_of, own)})
     contest = Contest.of(settings)
     if digest_of(contest.demonstrations) != comparison.data:
         raise InputError(
             f"{folder}: the demonstrations are not those that the comparison began with; expected the same files, "
             "unchanged: begin a new comparison"
         )
+    if (contest.task.digest if contest.task else "") != comparison.task_digest:
+        raise InputError(
+            f"{folder}: task {comparison.task!r} is not the one that the comparison began with; expected the same file "
+            "and code, unchanged: begin a new comparison"
+        )
     warned = _checked(contest)
     contest.settings.write(folder)
-    _say_server(contest, note)
+    _say_where(contest, note)
     return _work(folder, contest.cleaned(folder, note), warned, workers, listener)
 
 
-def _say_server(contest: Contest, note: Callable[[str], None]) -> None:
-    if Grace.name in contest.settings.comparison.methods and (said := destination(settled(contest.settings.fit))):
-        note(said)
+def _say_where(contest: Contest, note: Callable[[str], None]) -> None:
+    """Show the user which code of a task runs, and which server gets prompts and the key."""
+    servers = [destination(settled(config)) for config in contest.settings.searches.values()]
+    for line in (contest.task.destination if contest.task else "", *dict.fromkeys(servers)):
+        if line:
+            note(line)
 
 
 def _require_same(found: Settings, settings: Settings, words: Mapping[str, object]) -> None:
@@ -182,6 +202,19 @@ def _require_same(found: Settings, settings: Settings, words: Mapping[str, objec
     other = next((key for key, value in words.items() if key not in MAY_CHANGE and value != kept[key]), None)
     if other is not None:
         raise InputError(f"{other} = {words[other]!r} on --resume, and it began with {kept[other]!r}; {SAME}")
+
+
+def _require_same_searches(found: Settings, settings: Settings, keys: Collection[str]) -> None:
+    """Refuse changes of the settings `keys`, which only other searches than that of `grace` have.
+
+    Raises:
+        InputError: such a setting of a search that was compared before has changed.
+    """
+    for name, config in found.searches.items():
+        before, after = flat(config), flat(settings.search(name))
+        for key in keys:
+            if key in before and before[key] != after[key]:
+                raise InputError(f"{key} = {after[key]!r} on --resume, and it began with {before[key]!r}; {SAME}")
 
 
 def _with_own_reward(settings: Settings, out: Path) -> Settings:
@@ -219,7 +252,7 @@ def _written(
     found = standings(results, contest.settings.comparison.methods, oracle)
     notes = (*warned, *_notes(results, found))
     write_atomically(place.csv, csv_text(results))
-    write_atomically(place.table, markdown(contest.settings, found, notes))
+    write_atomically(place.table, markdown(contest.settings, found, notes, results))
     for environment in dict.fromkeys(each.environment for each in found):
         lines = [
             Line(each.method, [read_curve(place.job(each.method, seed).curve(environment)) for seed in each.seeds])
@@ -256,19 +289,37 @@ def _checked(contest: Contest) -> tuple[str, ...]:
         ) from None
     comparison, contest = contest.settings.comparison, contest.drawn(0)
     problem = contest.problem(0)
+    labels = [contest.judge(problem).environment]
     methods: list[PolicyMethod] = []
     for name in comparison.methods:
         methods.append(contest.method(name, Path("fit")))
-        methods[-1].check(problem)
-    labels = [contest.label(problem)]
+        _check(methods[-1], problem, contest)
     for environment in comparison.transfer:
         labels.append(_require_playable(contest, environment))
     if len(set(labels)) < len(labels):
         raise InputError(f"--transfer-env: {', '.join(labels)}; expected different environments")
-    line, searches = told(contest.demonstrations, comparison.env), contest.settings.fit.method
-    other = searches != METHOD and Grace.name in comparison.methods
-    own = [f"{Grace.name} searches by method {searches!r}"] if other else []
+    line = "" if contest.task else told(contest.demonstrations, comparison.env)
+    searches = contest.settings.fit.method
+    other = searches != METHOD and OURS in comparison.methods
+    own = [f"{OURS} searches by method {searches!r}"] if other else []
     return (*([line] if line else []), *own, *length_warnings(problem, tuple(methods)))
+
+
+def _check(method: PolicyMethod, problem: PolicyProblem, contest: Contest) -> None:
+    """Check that a method can learn from a problem, and that the search of a method of `fit` can begin.
+
+    Raises:
+        InputError: it cannot.
+    """
+    try:
+        method.check(problem)
+    except InputError as error:
+        if contest.demonstrations.items:
+            raise
+        raise InputError(
+            f"method {method.name!r} needs demonstrations; expected --demos PATH…, or only methods without, "
+            f"such as ppo-true, eureka and random ({error})"
+        ) from None
 
 
 def _require_playable(contest: Contest, environment: str) -> str:

@@ -8,30 +8,36 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grace_irl.compare.fitted import Fitted
 from grace_irl.compare.folder import ComparisonFolder
-from grace_irl.compare.grace import Grace
-from grace_irl.compare.settings import Settings, tuned
-from grace_irl.compare.standings import ORACLE
-from grace_irl.config import Config, ExpandConfig, SandboxConfig
+from grace_irl.compare.settings import ORACLE, OURS, Settings, is_search, require_task_alone, tuned
+from grace_irl.config import Config, SandboxConfig
 from grace_irl.demos import load
 from grace_irl.demos.label_rule import RuleChoice, choose_rule, earlier_rule, with_rule
 from grace_irl.demos.split import draw, split
-from grace_irl.demos.trajectory import Demonstrations, Metadata
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata
 from grace_irl.errors import InputError
+from grace_irl.methods.registry import names
 from grace_irl.rl.environments import is_adapter
-from grace_irl.rl.method import PolicyMethod, PolicyProblem, load_method, offered
+from grace_irl.rl.method import Policy, PolicyMethod, PolicyProblem, load_method, offered
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs import proposers
+from grace_irl.runs.config import flat, with_settings
 from grace_irl.runs.fit import Parts, labelled, new_labelling, notes_of, opened_sandbox, require_chat
 from grace_irl.runs.folder import RunLock, RunPaths, create
 from grace_irl.runs.labelling import Labelling, marked, with_label
 from grace_irl.runs.store import Store
 
 if TYPE_CHECKING:
+    from grace_irl.rl.curve import Point
+    from grace_irl.rl.evaluation import Rollout
+    from grace_irl.rl.hyperparameters import Hyperparameters
     from grace_irl.rl.observed import EnvironmentFactory
+    from grace_irl.tasks.task import Task
 
 
 def require_cleanable(config: Config, demonstrations: Demonstrations) -> Config:
@@ -92,6 +98,32 @@ def _checked(config: Config, labelling: Labelling) -> Config:
 
 
 @dataclass(frozen=True)
+class Judge:
+    """The evaluation of policies in one environment, the same for all methods.
+
+    Attributes:
+        problem: the learning problem, which provides the environments.
+        environment: name of the environment in tables.
+        deterministic: whether policies take their most probable action, instead of a random draw.
+        score: function that scores an episode by the task; None without a task.
+    """
+
+    problem: PolicyProblem
+    environment: str
+    deterministic: bool
+    score: Callable[[Rollout], float] | None = None
+
+    def point(self, policy: Policy, steps: int, episodes: int, seed: int) -> Point:
+        """The results of a policy that was trained for some environment steps, over several episodes."""
+        from grace_irl.rl.evaluation import evaluate
+
+        found = evaluate(
+            policy, self.problem.make_env, episodes, seed, deterministic=self.deterministic, score=self.score
+        )
+        return found.point(steps)
+
+
+@dataclass(frozen=True)
 class Contest:
     """The settings of a comparison, and the demonstrations that they name, with a label rule.
 
@@ -121,16 +153,30 @@ class Contest:
         Raises:
             InputError: the demonstrations cannot be read.
         """
+        require_task_alone(settings)
         fit = settings.fit
         if workers is not None and fit.sandbox.workers is None:
             sandbox: SandboxConfig = fit.sandbox.model_copy(update={"workers": workers})
             settings = Settings(settings.comparison, fit.model_copy(update={"sandbox": sandbox}))
+        if not fit.data.demos and settings.comparison.task:
+            _require_no_data(settings)
+            metadata = _task_of(settings).metadata
+            return cls(settings, Demonstrations(metadata, ()), RuleChoice("all", "there are no demonstrations"))
         demonstrations = load(fit.data.demos, fit.data.negatives, kind=fit.data.kind)
         asked = fit.data.label or (earlier_rule(demonstrations) if not new else "")
         choice = choose_rule(demonstrations, asked)
         choice = replace(choice, reason=settings.comparison.label_reason or choice.reason)
         settings = Settings(settings.comparison, with_label(settings.fit, choice.rule))
         return cls(settings, with_rule(demonstrations, choice.rule), choice)
+
+    @cached_property
+    def task(self) -> Task | None:
+        """The task of the comparison; None without one.
+
+        Raises:
+            InputError: the task cannot be read.
+        """
+        return _task_of(self.settings) if self.settings.comparison.task else None
 
     @property
     def labels(self) -> Config:
@@ -142,7 +188,7 @@ class Contest:
     def needs_goals(self) -> bool:
         """Whether the label rule is "goal" and a method learns from the demonstrations."""
         comparison = self.settings.comparison
-        idle = {ORACLE, *((Grace.name,) if comparison.reward else ())}
+        idle = {ORACLE, *((OURS,) if comparison.reward else ())}
         return self.demonstrations.metadata.label == "goal" and not set(comparison.methods) <= idle
 
     def cleaned(self, folder: Path, note: Callable[[str], None], checked: Config | None = None) -> Contest:
@@ -193,8 +239,9 @@ class Contest:
         comparison, data = self.settings.comparison, self.settings.fit.data
         return make_problem(
             split(self.demonstrations, data.held_out, seed),
-            self._make(environment or comparison.env),
+            self._make(environment),
             comparison.steps,
+            settings=None if self.task is None or environment else self.task.settings,
             horizon=comparison.horizon,
             watches=comparison.looks,
             keeps=self.settings.keeps(),
@@ -202,55 +249,74 @@ class Contest:
         )
 
     def _make(self, environment: str) -> EnvironmentFactory:
-        from grace_irl.rl.matching import environment_for
+        from grace_irl.rl.matching import environment_for, require_alike
 
-        return environment_for(self.demonstrations, environment)
+        shown = self._shown
+        if self.task is None or environment:
+            return environment_for(shown, environment or self.settings.comparison.env)
+        if self.demonstrations.items:
+            require_alike(f"task {self.task.name}", self.task.make, shown.metadata, shown.items[0].trajectory)
+        return self.task.make
+
+    @property
+    def _shown(self) -> Demonstrations:
+        """Trajectories with states of the comparison's environment: the demonstrations, else a random episode."""
+        if self.demonstrations.items or self.task is None:
+            return self.demonstrations
+        from grace_irl.tasks.policy_evaluator import random_episodes
+
+        return Demonstrations(self.task.metadata, (Demonstration(random_episodes(self.task, 1)[0], "negative"),))
 
     def method(self, name: str, folder: Path, note: Callable[[str], None] | None = None) -> PolicyMethod:
         """A method by its name.
 
         Args:
-            name: `grace`, or the name of an installed method (`offered()`).
-            folder: folder of `grace`'s search.
+            name: the name of a method of `fit`, or of an installed method (`offered()`).
+            folder: folder of the search.
             note: function that is called with each line about the search.
 
         Raises:
             InputError: the method is unknown, its settings are invalid, or a package is missing.
         """
         settings = tuned(self.settings.comparison, name)
-        if name == Grace.name and settings:
-            raise InputError(
-                f"--tune {Grace.name}.{next(iter(settings))}; expected --set or --config for how it searches"
-            )
-        if name != Grace.name:
+        if not is_search(name):
             if name not in offered():
                 raise InputError(
-                    f"method {name!r}; expected one of {', '.join((Grace.name, *offered()))} (GAIL, AIRL, BC and PPO "
+                    f"method {name!r}; expected one of {', '.join((*names(), *offered()))} (GAIL, AIRL, BC and PPO "
                     "on the true reward come with grace-irl-baselines: docs/compare.md)"
                 )
             return load_method(name, **settings)
-        comparison, fit = self.settings.comparison, self.settings.fit
-        expand: ExpandConfig = fit.expand.model_copy(update={"steps": comparison.steps, "env": comparison.env})
-        data = fit.data.model_copy(update={"goals": ""})  # The goal states are already marked.
-        return Grace(
-            fit.model_copy(update={"expand": expand, "data": data}),
-            folder,
-            self.demonstrations,
-            Path(comparison.reward) if comparison.reward else None,
-            note,
-        )
+        if settings:
+            raise InputError(f"--tune {name}.{next(iter(settings))}; expected --set or --config for how it searches")
+        comparison, config = self.settings.comparison, self.settings.search(name)
+        changes: dict[str, object] = {"data.goals": ""}  # The goal states are already marked.
+        if config.expand.rounds:
+            changes |= {"expand.steps": comparison.steps, "expand.env": comparison.env}
+        if flat(config).get("policy.trainings", 0) is None:
+            changes["policy.trainings"] = config.sandbox.workers
+        own = Path(comparison.reward) if name == OURS and comparison.reward else None
+        return Fitted(name, with_settings(config, changes), folder, self.demonstrations, own, note)
 
     def label(self, problem: PolicyProblem, environment: str = "") -> str:
         """The name of a problem's environment in tables: its id, or `file.py:function` if the user wrote it."""
-        asked = environment or self.settings.comparison.env
+        own = self.settings.comparison.env if self.task is None else self.task.env
+        asked = environment or own
         return Path(asked).name if is_adapter(asked) else str(_metadata(problem).environment)
 
-    def deterministic(self, problem: PolicyProblem) -> bool:
-        """Whether policies take their most probable action in evaluations, instead of a random draw."""
+    def judge(self, problem: PolicyProblem, environment: str = "") -> Judge:
+        """The evaluation of policies in a problem's environment.
+
+        Args:
+            problem: the problem.
+            environment: the environment of the problem; "" for the one in the settings.
+        """
         from grace_irl.rl.hyperparameters import hyperparameters
 
-        metadata = _metadata(problem)
-        return hyperparameters(metadata.environment, metadata.kind).deterministic
+        metadata, task = _metadata(problem), None if environment else self.task
+        settings: Hyperparameters
+        settings = hyperparameters(metadata.environment, metadata.kind) if task is None else task.settings
+        score = None if task is None else task.scorer()
+        return Judge(problem, self.label(problem, environment), settings.deterministic, score)
 
     def interface(self, problem: PolicyProblem) -> str:
         """The inputs that a reward network has in this problem, as text: observation shape and action space."""
@@ -262,3 +328,22 @@ def _metadata(problem: PolicyProblem) -> Metadata:
     with closing(problem.make_env()) as environment:
         found: Metadata = environment.get_wrapper_attr("view").metadata
     return found
+
+
+def _require_no_data(settings: Settings) -> None:
+    """Refuse settings of demonstrations in a comparison without any.
+
+    Raises:
+        InputError: such a setting is given.
+    """
+    data = settings.fit.data
+    given = {"--draw-demos": settings.comparison.draw_demos, "--negatives": data.negatives, "--goals": data.goals}
+    named = [flag for flag, value in given.items() if value]
+    if named:
+        raise InputError(f"{' and '.join(named)} without demonstrations; expected --demos PATH… as well")
+
+
+def _task_of(settings: Settings) -> Task:
+    from grace_irl.tasks.task import read_task
+
+    return read_task(settings.comparison.task)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.compare.grace import ProgramReward
+from grace_irl.compare.fitted import ProgramReward
 from grace_irl.errors import InputError
 from grace_irl.evaluate.epic import Reward, Transitions, epic_distance
 from grace_irl.rl.matching import split_id

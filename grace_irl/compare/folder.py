@@ -48,8 +48,8 @@ class JobFolder:
     Attributes:
         result: result of the job so far.
         log: output of the job's process.
-        fit: folder in which method `grace` recovers its reward. It holds a run, or an expansion, which alternates runs
-            with trainings of a policy.
+        fit: folder in which a method of `fit` searches for its reward. It holds a run, or an expansion, which
+            alternates runs with trainings of a policy.
         program: file of the recovered reward if it is a program.
         net: file of the recovered reward if it is a neural network.
     """
@@ -103,7 +103,7 @@ class _Look:
     success: float | None = None
 
 
-PLAYED = ("mean", "deviation", "success", "length", "components")
+PLAYED = ("mean", "deviation", "success", "length", "components", "score")
 """Results of an evaluation: fields that `TrainingOutcome`, `Favourite` and `grace_irl.rl.curve.Point` share."""
 
 
@@ -118,8 +118,8 @@ class Favourite:
         paid: mean return of each candidate under the reward of the training, in order of training; () if no copies were
             kept, or if the candidates cannot be compared under that reward.
         choosing: number of environment steps in the episodes that compare the candidates. These are not training steps.
-        mean, deviation, success, length, components: results of the favourite, as in `TrainingOutcome`. The favourite
-            and the last policy are evaluated with equal seeds.
+        mean, deviation, success, length, components, score: results of the favourite, as in `TrainingOutcome`. The
+            favourite and the last policy are evaluated with equal seeds.
     """
 
     trained: int
@@ -130,6 +130,7 @@ class Favourite:
     success: float | None
     length: float
     components: dict[str, float] = field(default_factory=dict)
+    score: float | None = None
 
 
 @dataclass(frozen=True)
@@ -151,6 +152,8 @@ class TrainingOutcome:
         epic: EPIC distance between the recovered reward and the true one; None if either is missing.
         favourite: the favourite, which may be the last policy. None if the choice failed, or if an earlier version of
             grace-irl ran the job.
+        score: mean score of the episodes by the task of the comparison; None without a task, and in the environments of
+            transfers.
     """
 
     environment: str
@@ -165,11 +168,37 @@ class TrainingOutcome:
     seconds: float | None = None
     epic: float | None = None
     favourite: Favourite | None = None
+    score: float | None = None
 
     @property
     def rate(self) -> float | None:
         """Environment steps of training per second; None if unknown."""
         return self.steps / self.seconds if self.seconds and self.steps else None
+
+
+@dataclass(frozen=True)
+class Used:
+    """Resources that a method used to find its reward, before the training of its policy.
+
+    All numbers are 0 for methods without a search.
+
+    Attributes:
+        asked: number of programs that the search asked for.
+        trained: number of different programs on which the search trained policies, drafts and failures among them.
+        calls: calls of a model, or of a person.
+        tokens_in, tokens_out: input and output tokens of these calls, as the server counted them.
+        steps: environment steps of the search: the trainings of its programs, each up to its last evaluation, or the
+            episodes that an expansion plays.
+        seconds: wall seconds of the search; None if it alternates with the training.
+    """
+
+    asked: int = 0
+    trained: int = 0
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    steps: int = 0
+    seconds: float | None = 0.0
 
 
 @dataclass(frozen=True)
@@ -188,6 +217,7 @@ class JobResult:
             (`grace_irl.rewards.scale`); "" if no program was recovered.
         data: digest of the job's demonstrations (`grace_irl.compare.settings.digest_of`). All methods with one seed
             have equal digests.
+        used: what the search used; None if the job failed, or if an earlier version of grace-irl ran it.
     """
 
     method: str
@@ -198,6 +228,7 @@ class JobResult:
     carried: tuple[str, ...] = ()
     form: Form | Literal[""] = ""
     data: str = ""
+    used: Used | None = None
 
     def ended(self, transfer: Iterable[str]) -> bool:
         """Whether the job is complete, including training in these transfer environments."""

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grace_irl.atomic import write_atomically
-from grace_irl.compare.contest import Contest
+from grace_irl.compare.contest import Contest, Judge
+from grace_irl.compare.fitted import FittedPolicy, ProgramReward, Recovered
 from grace_irl.compare.folder import (
     PLAYED,
     ComparisonFolder,
@@ -18,12 +19,11 @@ from grace_irl.compare.folder import (
     JobFolder,
     JobResult,
     TrainingOutcome,
+    Used,
     read_result,
     write_result,
 )
-from grace_irl.compare.grace import GraceTrained, ProgramReward, Recovered
-from grace_irl.compare.settings import digest_of, read_settings
-from grace_irl.compare.standings import ORACLE
+from grace_irl.compare.settings import ORACLE, digest_of, read_settings
 from grace_irl.errors import GraceError, InputError
 from grace_irl.rl.method import Kept, Policy, PolicyMethod, PolicyProblem, Trained, TransitionReward, Watch
 from grace_irl.runs.folder import RunLock
@@ -42,19 +42,17 @@ class Looks:
     """Evaluations of a policy during training, written to a file as a learning curve. Implements `Watch`.
 
     Args:
-        problem: the learning problem. Its environments are used.
+        judge: the evaluation.
         path: file of the learning curve.
         episodes: number of episodes of each evaluation.
         seed: seed of the job.
-        deterministic: whether to use the most probable action in each state.
 
     Attributes:
         seconds: wall seconds of all evaluations so far.
     """
 
-    def __init__(self, problem: PolicyProblem, path: Path, episodes: int, seed: int, *, deterministic: bool) -> None:
-        self._problem, self._path, self._episodes = problem, path, episodes
-        self._seed, self._deterministic = seed, deterministic
+    def __init__(self, judge: Judge, path: Path, episodes: int, seed: int) -> None:
+        self._judge, self._path, self._episodes, self._seed = judge, path, episodes, seed
         self._points: list[Point] = []
         self.seconds = 0.0
         write_atomically(path, "[]")  # replaces the curve of an earlier attempt
@@ -62,12 +60,10 @@ class Looks:
     def __call__(self, steps: int, policy: Policy) -> None:
         """See `Watch`."""
         from grace_irl.rl.curve import to_json
-        from grace_irl.rl.evaluation import evaluate
 
         begun = time.monotonic()
         number = self._seed + (len(self._points) + 2) * EVALUATION  # differs from the seed of the last evaluation
-        found = evaluate(policy, self._problem.make_env, self._episodes, number, deterministic=self._deterministic)
-        self._points.append(found.point(steps))
+        self._points.append(self._judge.point(policy, steps, self._episodes, number))
         write_atomically(self._path, to_json(self._points))
         self.seconds += time.monotonic() - begun
 
@@ -182,14 +178,16 @@ class _Job:
 
     def _learnt(self, method: PolicyMethod, problem: PolicyProblem) -> tuple[Recovered, JobResult]:
         """Train and evaluate in the comparison's own environment."""
-        trained, outcome = self._measured(problem, lambda watch: method.train(problem, self.seed, watch))
+        judge = self.contest.judge(problem)
+        trained, outcome = self._measured(judge, lambda watch: method.train(problem, self.seed, watch))
         recovered = Recovered(trained.reward, trained.paid)
-        outcome, unchosen = self._with_favourite(problem, trained, recovered, outcome)
+        outcome, unchosen = self._with_favourite(judge, trained, recovered, outcome)
         outcome, notes = self._with_reward(problem, trained.reward, outcome)
         form = trained.reward.form if isinstance(trained.reward, ProgramReward) else ""
         data = digest_of(self.contest.demonstrations)
+        used = trained.used if isinstance(trained, FittedPolicy) else Used()
         notes = [*trained.notes, *unchosen, *notes]
-        result = JobResult(self.name, self.seed, (outcome,), tuple(notes), form=form, data=data)
+        result = JobResult(self.name, self.seed, (outcome,), tuple(notes), form=form, data=data, used=used)
         write_result(self.place.result, result)
         return recovered, result
 
@@ -202,28 +200,28 @@ class _Job:
         result = replace(result, carried=(*result.carried, environment))
         if isinstance(learn, str):
             return replace(result, notes=(*result.notes, f"not carried to {environment}: {learn}"))
-        trained, outcome = self._measured(there, learn, environment)
-        outcome, notes = self._with_favourite(there, trained, recovered, outcome)
+        judge = self.contest.judge(there, environment)
+        trained, outcome = self._measured(judge, learn, carried=True)
+        outcome, notes = self._with_favourite(judge, trained, recovered, outcome)
         return replace(result, outcomes=(*result.outcomes, outcome), notes=(*result.notes, *notes))
 
     def _measured(
-        self, problem: PolicyProblem, learn: Callable[[Watch], Trained], carried_to: str = ""
+        self, judge: Judge, learn: Callable[[Watch], Trained], *, carried: bool = False
     ) -> tuple[Trained, TrainingOutcome]:
         """Train with a learning curve, and evaluate at the end."""
-        environment = self.contest.label(problem, carried_to)
-        episodes, deterministic = self.contest.settings.comparison.look_episodes, self.contest.deterministic(problem)
-        looks = Looks(problem, self.place.curve(environment), episodes, self.seed, deterministic=deterministic)
+        environment, episodes = judge.environment, self.contest.settings.comparison.look_episodes
+        looks = Looks(judge, self.place.curve(environment), episodes, self.seed)
         begun = time.monotonic()
         trained = learn(looks)
         seconds: float | None = time.monotonic() - begun - looks.seconds
-        if isinstance(trained, GraceTrained):
+        if isinstance(trained, FittedPolicy):
             search = trained.search_seconds
             seconds = None if search is None or seconds is None else seconds - search
         self._keep(trained.policy, self.place.policy(environment))
-        found = self._evaluated(problem, trained.policy, trained.steps)
+        found = self._evaluated(judge, trained.policy, trained.steps)
         outcome = TrainingOutcome(
             environment,
-            bool(carried_to),
+            carried,
             found.episodes,
             **{name: getattr(found, name) for name in PLAYED},
             steps=trained.steps,
@@ -231,22 +229,12 @@ class _Job:
         )
         return trained, outcome
 
-    def _evaluated(self, problem: PolicyProblem, policy: Policy, steps: int) -> Point:
-        """Evaluate a policy on the episodes of the last evaluation.
-
-        Args:
-            problem: the learning problem.
-            policy: the policy.
-            steps: number of environment steps for which the policy was trained.
-        """
-        from grace_irl.rl.evaluation import evaluate
-
-        episodes, deterministic = self.contest.settings.comparison.episodes, self.contest.deterministic(problem)
-        number = self.seed + EVALUATION
-        return evaluate(policy, problem.make_env, episodes, number, deterministic=deterministic).point(steps)
+    def _evaluated(self, judge: Judge, policy: Policy, steps: int) -> Point:
+        """Evaluate a policy on the episodes of the last evaluation."""
+        return judge.point(policy, steps, self.contest.settings.comparison.episodes, self.seed + EVALUATION)
 
     def _with_favourite(
-        self, problem: PolicyProblem, trained: Trained, recovered: Recovered, outcome: TrainingOutcome
+        self, judge: Judge, trained: Trained, recovered: Recovered, outcome: TrainingOutcome
     ) -> tuple[TrainingOutcome, list[str]]:
         """The outcome with the favourite of the training, and notes on a failed choice."""
         from grace_irl.rl.choice import Chosen, choose
@@ -255,9 +243,9 @@ class _Job:
         chosen = Chosen(last, (), 0)
         if signal is not None and trained.kept:
             episodes, number = self.contest.settings.comparison.choice_episodes, self.seed + CHOICE
-            deterministic = self.contest.deterministic(problem)
+            kept, deterministic = (*trained.kept, last), judge.deterministic
             try:
-                chosen = choose((*trained.kept, last), problem, signal, episodes, number, deterministic=deterministic)
+                chosen = choose(kept, judge.problem, signal, episodes, number, deterministic=deterministic)
             except GraceError as error:
                 return outcome, [f"{outcome.environment}: no favourite: {error}"]
         place = self.place.favourite(outcome.environment)
@@ -266,7 +254,7 @@ class _Job:
             of = {name: getattr(outcome, name) for name in PLAYED}
         else:
             self._keep(chosen.policy.policy, place)
-            found = self._evaluated(problem, chosen.policy.policy, chosen.policy.steps)
+            found = self._evaluated(judge, chosen.policy.policy, chosen.policy.steps)
             of = {name: getattr(found, name) for name in PLAYED}
         return replace(outcome, favourite=Favourite(chosen.policy.steps, chosen.paid, chosen.steps, **of)), []
 

@@ -1,6 +1,8 @@
 """Settings of a comparison of methods, and their files in its folder.
 
 `compare.toml` holds the settings of the comparison itself. `fit.toml` holds those of the demonstrations and of `grace`.
+The searches of other methods share with `grace` what they have in common, such as the model. Settings that only they
+have are texts in `compare.toml`.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import reprlib
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -16,12 +18,23 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import ValidationError
 
 from grace_irl.atomic import write_atomically
-from grace_irl.config import MOST_STEPS, Config
+from grace_irl.config import METHOD, MOST_STEPS, Config, ExpandConfig
 from grace_irl.errors import InputError
 from grace_irl.runs import acting
 from grace_irl.runs.acting import authorised, plain_acting, runs_code
+from grace_irl.runs.config import (
+    config_of,
+    flat,
+    is_read,
+    located_path,
+    other_method,
+    parsed,
+    resolve,
+    settings_of,
+    to_toml,
+    with_settings,
+)
 from grace_irl.runs.config import located as located_run
-from grace_irl.runs.config import located_path, parsed, resolve, to_toml
 from grace_irl.runs.effects import require_effect
 from grace_irl.settings import Section, declared, problem_of, setting
 from grace_irl.toml import read_toml
@@ -29,6 +42,10 @@ from grace_irl.toml import read_toml
 if TYPE_CHECKING:
     from grace_irl.demos.trajectory import Demonstrations
 
+OURS = METHOD
+"""The method of this package, which is compared with all others."""
+ORACLE = "ppo-true"
+"""PPO on the true reward."""
 ALL = ("grace", "gail", "airl", "bc", "ppo-true")
 KEEP = 5
 """Default number of policies that a training keeps, if the comparison has no rounds of expansion. A round trains a
@@ -48,7 +65,7 @@ class Comparison(Section):
         unit="names",
         shown=",".join(ALL),
         common=True,
-        details="`grace`, and methods that installed distributions offer.",
+        details="`grace` and the other methods of `fit`, and methods that installed distributions offer.",
     )
     seeds: int = setting(5, "Runs of each method, from seed 0.", unit="runs", common=True, ge=1)
     steps: int = setting(
@@ -60,6 +77,15 @@ class Comparison(Section):
         unit="id",
         shown="the demonstrations' own",
         common=True,
+    )
+    task: str = setting(
+        "",
+        "Task: policies learn in its environment, and its score is measured, too (docs/tasks.md).",
+        unit="file",
+        shown="none",
+        common=True,
+        details="A TOML file, or a name such as reacher. The code of its environment and score runs on this machine. "
+        "Demonstrations are optional with it.",
     )
     horizon: int = setting(0, "Length of all episodes (docs/compare.md); 0: they end as they do.", unit="steps", ge=0)
     transfer: tuple[str, ...] = setting(
@@ -103,6 +129,13 @@ class Comparison(Section):
     )
     data: str = setting("", "Digest of the demonstrations that the comparison began with.", flag="")
     label_reason: str = setting("", "Reason for the label rule that it began with.", flag="")
+    task_digest: str = setting("", "Digest of the task that it began with.", flag="")
+    searches: tuple[str, ...] = setting(
+        (),
+        "Settings that only other searches than that of grace have, such as eureka.rounds=2.",
+        flag="",
+        unit="key=value",
+    )
 
 
 @dataclass(frozen=True)
@@ -112,10 +145,37 @@ class Settings:
     Attributes:
         comparison: settings of the comparison itself.
         fit: settings of the demonstrations, and those of `grace` for its search, form of reward, sandbox and expansion.
+            Other searches take from it what they have in common with it, such as the model.
     """
 
     comparison: Comparison
     fit: Config
+
+    @property
+    def searches(self) -> dict[str, Config]:
+        """The settings of all compared methods of `fit`, by name (`search`)."""
+        return {name: self.search(name) for name in self.comparison.methods if is_search(name)}
+
+    def search(self, name: str) -> Config:
+        """The settings of the search of one method.
+
+        Args:
+            name: `grace`, or the name of another method of `fit`.
+
+        Raises:
+            InputError: a setting of this method has an invalid value.
+        """
+        found = self.fit if name == OURS else self._other(name)
+        return with_settings(found, {TASK: self.comparison.task}) if TASK in flat(found) else found
+
+    def _other(self, name: str) -> Config:
+        """The settings of another search than that of `grace`. Only `grace` is expanded, unless the method is, too."""
+        known, fit = settings_of(name), self.fit
+        if not is_read("expand.rounds", name):
+            fit = fit.model_copy(update={"expand": ExpandConfig(trust=fit.expand.trust)})
+        shared = {key: value for key, value in flat(fit).items() if key in known} | {"method": name}
+        sets = [each for each in self.comparison.searches if key_of(each) in known and key_of(each) not in flat(fit)]
+        return resolve(sets=sets, base=with_settings(config_of(name)(), shared))
 
     def write(self, folder: Path) -> None:
         """Write both files. `compare.toml` is written last, so that it exists only in a complete folder.
@@ -162,6 +222,7 @@ class Settings:
     def acting(self) -> dict[str, object]:
         """The acting settings, such as code to run or a path to read, as JSON values (`grace_irl.runs.acting`)."""
         named = {"env": self.comparison.env, "transfer": [*filter(runs_code, self.comparison.transfer)]}
+        named["task"] = self.comparison.task
         own = {key: value for key, value in named.items() if value and (key != "env" or runs_code(str(value)))}
         return plain_acting(self.fit) | {f"compare.{key}": value for key, value in own.items()}
 
@@ -184,38 +245,101 @@ def comparison_of(values: dict[str, object]) -> Comparison:
     return found
 
 
-OVERRULED = {"expand.env": "--env", "expand.steps": "--steps", "seed": "--seeds"}
+TASK = "policy.task"
+OVERRULED = {"expand.env": "--env", "expand.steps": "--steps", "seed": "--seeds", TASK: "--task"}
 """Settings of a search that a comparison sets itself, with the flag of `compare` that replaces each of them."""
+OF_TRAINING = ("expand.form", "expand.trust")
+"""Settings of a search that affect every training on a reward that it found, even without expansion."""
+OF_SEARCH = ("search.", "fitness.", "stop.", "proposer.start_from")
+"""Settings of `grace` that have no effect if a reward file takes the place of its search."""
 
 
-def require_effect_on_grace(settings: Settings, given: Mapping[str, str]) -> None:
-    """Refuse settings of the search that have no effect on this comparison.
+def key_of(text: str) -> str:
+    """The key in a text such as "eureka.rounds=2"."""
+    return text.partition("=")[0].strip()
 
-    In a comparison without `grace`, only the settings in `OVERRULED` are refused, because `--resume --methods` may add
-    `grace` later.
+
+def is_search(name: str) -> bool:
+    """Whether a compared method is one of `fit`."""
+    from grace_irl.methods.registry import names
+
+    return name in names()
+
+
+def told_apart(
+    methods: Iterable[str], sets: Iterable[str], fit: str = METHOD
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Divide settings such as "eureka.rounds=2" into those of `fit.toml`, and those that only other searches have.
+
+    Args:
+        methods: names of the compared methods.
+        sets: the settings, as texts.
+        fit: name of the method with which `grace` searches.
+
+    Raises:
+        InputError: only methods that are not compared have a setting.
+    """
+    methods, known = tuple(methods), settings_of(fit)
+    found: tuple[list[str], list[str]] = ([], [])
+    others = {key for name in methods if is_search(name) for key in settings_of(name)}
+    for text in sets:
+        key = key_of(text)
+        if key not in known and key not in others and (other := other_method(key, fit)):
+            raise InputError(
+                f"--set {key}: no effect with the methods {', '.join(methods)}; expected {other} among --methods, or "
+                "this setting left out"
+            )
+        found[key in others and key not in known].append(text)
+    return tuple(found[0]), tuple(found[1])
+
+
+def require_effect_on_searches(settings: Settings, given: Mapping[str, str]) -> None:
+    """Refuse settings of searches that have no effect on this comparison.
+
+    In a comparison without a method of `fit`, only the settings in `OVERRULED` are refused, because `--resume
+    --methods` may add one later.
 
     Args:
         settings: settings of the comparison.
-        given: settings of the search that the user gave. Each setting's key maps to the flag, variable or `--set` key
+        given: settings of searches that the user gave. Each setting's key maps to the flag, variable or `--set` key
             that gave it (`grace_irl.runs.effects.words`).
 
     Raises:
         InputError: a given setting has no effect.
     """
-    comparison, fit = settings.comparison, settings.fit
     for key, flag in OVERRULED.items():
         if key in given:
             raise InputError(f"{given[key]} has no effect in a comparison; expected {flag}")
-    if "grace" not in comparison.methods:
-        return
-    searches = ("search.", "fitness.", "stop.", "proposer.start_from")
-    idle = [how for key, how in given.items() if key.startswith(searches)]
-    if idle and comparison.reward:
-        raise InputError(
-            f"{', '.join(idle)}: no effect, since --reward takes the place of the search; expected one of both"
-        )
-    always = ("expand.form", "expand.trust")  # they affect every training on a recovered reward, even without expansion
-    require_effect(fit, {key: how for key, how in given.items() if key not in always})
+    searches = settings.searches
+    imitators = set(settings.comparison.methods) - {ORACLE, *searches}
+    read = ("data.",) if imitators and OURS not in searches else ()
+    left = {key: how for key, how in given.items() if key not in OF_TRAINING and not key.startswith(read)}
+    idle = {
+        key: how
+        for key, how in left.items()
+        if searches and all(_refusal(settings, name, {key: how}) is not None for name in searches)
+    }
+    if idle:
+        raise next(error for name in searches if (error := _refusal(settings, name, idle)) is not None)
+
+
+def _refusal(settings: Settings, name: str, given: Mapping[str, str]) -> InputError | None:
+    """The error about given settings that have no effect on one search; None if all have one."""
+    config = settings.search(name)
+    if name == OURS and settings.comparison.reward:
+        idle = [how for key, how in given.items() if key.startswith(OF_SEARCH)]
+        if idle:
+            return InputError(
+                f"{', '.join(idle)}: no effect, since --reward takes the place of the search; expected one of both"
+            )
+    foreign = [how for key, how in given.items() if key not in flat(config)]
+    if foreign:
+        return InputError(f"{', '.join(foreign)}: no effect with the methods {', '.join(settings.comparison.methods)}")
+    try:
+        require_effect(config, given)
+    except InputError as error:
+        return error
+    return None
 
 
 def tuned(comparison: Comparison, method: str) -> dict[str, Any]:
@@ -255,7 +379,7 @@ def read_settings(folder: Path) -> Settings:
 def authorised_settings(
     folder: Path,
     settings: Settings,
-    env: str | None,
+    named: Mapping[str, str | None],
     transfer: tuple[str, ...],
     sets: tuple[str, ...],
     flags: Mapping[str, object],
@@ -268,7 +392,8 @@ def authorised_settings(
     Args:
         folder: folder of the comparison.
         settings: settings in the folder.
-        env, transfer: environments in the user's command.
+        named: environment and task in the user's command, by the keys "env" and "task"; None: not named.
+        transfer: further environments in the command.
         sets: other settings in the user's command, as texts such as "data.demos=DIR".
         flags: other settings in the user's command, as values by key.
 
@@ -281,16 +406,17 @@ def authorised_settings(
         token = ""
     kept = acting.kept(token, folder / "token") or {}
     comparison = settings.comparison
-    if env is not None:
-        comparison = comparison.model_copy(update={"env": env})
+    comparison = comparison.model_copy(update={key: value for key, value in named.items() if value is not None})
     known = kept.get("compare.transfer")
     missing = [
         f"--transfer-env {shlex.quote(name)}"
         for name in comparison.transfer
         if runs_code(name) and name not in transfer and not (isinstance(known, list) and name in known)
     ]
-    if env is None and runs_code(comparison.env) and kept.get("compare.env") != comparison.env:
+    if named["env"] is None and runs_code(comparison.env) and kept.get("compare.env") != comparison.env:
         missing.insert(0, f"--env {shlex.quote(comparison.env)}")
+    if named["task"] is None and comparison.task and kept.get("compare.task") != comparison.task:
+        missing.insert(0, f"--task {shlex.quote(comparison.task)}")
     if missing:
         raise InputError(
             f"{folder}: this user did not make it on this machine, or not with these settings, so its settings "
@@ -309,6 +435,7 @@ def located(settings: Settings) -> Settings:
         "env": _function(comparison.env),
         "transfer": tuple(map(_function, comparison.transfer)),
         "reward": located_path(comparison.reward),
+        "task": located_path(comparison.task) if comparison.task.endswith(".toml") else comparison.task,
     }
     return Settings(comparison.model_copy(update=places), located_run(settings.fit))
 
@@ -317,6 +444,22 @@ def _function(name: str) -> str:
     """Make the path in `file.py:function` absolute."""
     where, colon, function = name.rpartition(":")
     return f"{located_path(where)}:{function}" if colon and where.endswith(".py") else name
+
+
+def require_task_alone(settings: Settings) -> None:
+    """Refuse settings that contradict the task: it names the environment, and scores episodes as they end there.
+
+    Raises:
+        InputError: such a setting is given.
+    """
+    comparison = settings.comparison
+    given = {"--env": comparison.env, "--horizon": comparison.horizon, "--expand": settings.fit.expand.rounds}
+    named = [flag for flag, value in given.items() if value]
+    if comparison.task and named:
+        raise InputError(
+            f"{' and '.join(named)} with --task; expected --task alone: policies learn in its environment, with its "
+            "settings, and its score is of episodes as they end there"
+        )
 
 
 def digest_of(demonstrations: Demonstrations) -> str:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from grace_irl.compare.folder import Favourite, JobResult, TrainingOutcome
+from grace_irl.compare.settings import ORACLE, OURS
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError
 from grace_irl.rl.matching import split_id
@@ -150,9 +151,6 @@ def _student(values: Floats, confidence: float, within: Interval) -> Interval:
     return max(float(low), least), min(float(high), largest)
 
 
-ORACLE = "ppo-true"
-OURS = "grace"
-
 Played = TrainingOutcome | Favourite
 Runs = Mapping[int, Played]
 """Evaluations of one method in one environment, by seed."""
@@ -172,6 +170,7 @@ class Scores:
             `grace`, or if there are no such seeds.
         length: mean steps of an episode.
         components: mean of each component of the environment's reward, by name.
+        task: summary of the task's scores; None without a task.
     """
 
     success: SeedSummary | None
@@ -181,6 +180,7 @@ class Scores:
     ahead: SeedSummary | None
     length: float
     components: dict[str, float]
+    task: SeedSummary | None = None
 
     @property
     def score(self) -> SeedSummary:
@@ -312,6 +312,7 @@ class _Table:
         best = chosen.get(ORACLE, {})
         quoted = bool(best) and not self._doubt(chosen)
         ours = chosen.get(OURS, {}) if method != OURS else {}
+        scored = [each.score for each in runs.values() if each.score is not None]
         ahead = [self._score(ours[seed]) - self._score(each) for seed, each in runs.items() if seed in ours]
         return Scores(
             _success(runs) if self._success else None,
@@ -321,6 +322,7 @@ class _Table:
             summarise(ahead, within=(-1.0, 1.0) if self._success else ANYWHERE) if ahead else None,
             float(np.mean([each.length for each in runs.values()])),
             {name: float(np.mean([each.components.get(name, 0.0) for each in runs.values()])) for name in names},
+            summarise(scored) if len(scored) == len(runs) else None,
         )
 
     def _note(self) -> str:

@@ -11,24 +11,29 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from grace_irl.compare.folder import Favourite, JobResult, TrainingOutcome
+from grace_irl.compare.folder import Favourite, JobResult, TrainingOutcome, Used
 from grace_irl.compare.settings import Settings
 from grace_irl.compare.standings import CONFIDENCE, Scores, SeedSummary, Standing
 from grace_irl.svg import COLOURS, Frame, points, text
 from grace_irl.text import line
 
-PLAYED = ("success", "return", "return_deviation", "length")
-MEASURED = ("seconds", "steps_per_second")
+PLAYED = ("success", "return", "return_deviation", "length", "score")
+USED = ("programs_asked", "programs_trained", "model_calls", "tokens_in", "tokens_out", "search_steps")
+"""Columns of the CSV file with what the search of a method used."""
+MEASURED = ("seconds", "steps_per_second", "search_seconds")
 """Columns of the CSV file with measured times. They differ even between runs with the same seed."""
 
 KEY = (
     f"mean ± standard deviation over seeds [{CONFIDENCE:.0%} interval of the mean over seeds, Student t; '-': one seed "
     "or equal ones]; a / b: of the last policies / of the favourites (docs/compare.md)"
 )
+
+USE = "Means over the runs. A search trains policies on its programs; 0 for methods without a search"
 
 Row = list[str]
 
@@ -40,9 +45,11 @@ def csv_text(results: Sequence[JobResult]) -> str:
     chosen = [f"favourite_{name}" for name in ("steps", *PLAYED)]
     text = io.StringIO()
     out = csv.writer(text, lineterminator="\n")
-    out.writerow([*head, *map(line, names), "steps", *chosen, "choosing_steps", "data", "epic", *MEASURED, "failure"])
+    columns = [*map(line, names), "steps", *chosen, "choosing_steps", *USED, "data", "epic", *MEASURED, "failure"]
+    out.writerow([*head, *columns])
     for result in sorted(results, key=lambda each: (each.method, each.seed)):
         for each in result.outcomes:
+            used = None if each.transfer else result.used
             out.writerow(
                 [
                     *(result.method, result.seed, line(each.environment), int(each.transfer), each.episodes),
@@ -50,17 +57,25 @@ def csv_text(results: Sequence[JobResult]) -> str:
                     *(_plain(each.components.get(name)) for name in names),
                     each.steps,
                     *_favourite(each.favourite),
-                    *(line(result.data), _plain(each.epic), _plain(each.seconds), _plain(each.rate), ""),
+                    *_used(used),
+                    *(line(result.data), _plain(each.epic), _plain(each.seconds), _plain(each.rate)),
+                    *(_plain(used.seconds if used else None), ""),
                 ]
             )
         if result.failure:
-            empty = [""] * (len(head) - 2 + len(names) + len(chosen) + 4 + len(MEASURED))
+            empty = [""] * (len(head) - 2 + len(columns) - 1)
             out.writerow([result.method, result.seed, *empty, line(result.failure)])
     return text.getvalue()
 
 
 def _played(one: TrainingOutcome | Favourite) -> list[str]:
-    return [_plain(one.success), _plain(one.mean), _plain(one.deviation), _plain(one.length)]
+    return [*map(_plain, (one.success, one.mean, one.deviation, one.length, one.score))]
+
+
+def _used(one: Used | None) -> list[str]:
+    if one is None:
+        return [""] * len(USED)
+    return [*map(str, (one.asked, one.trained, one.calls, one.tokens_in, one.tokens_out, one.steps))]
 
 
 def _favourite(one: Favourite | None) -> list[str]:
@@ -69,8 +84,10 @@ def _favourite(one: Favourite | None) -> list[str]:
     return [str(one.trained), *_played(one), str(one.choosing)]
 
 
-def markdown(settings: Settings, found: Sequence[Standing], notes: Sequence[str]) -> str:
-    """The Markdown tables of each environment, and the notes."""
+def markdown(
+    settings: Settings, found: Sequence[Standing], notes: Sequence[str], results: Sequence[JobResult] = ()
+) -> str:
+    """The Markdown tables of each environment, what the methods used according to the results, and the notes."""
     comparison, fit = settings.comparison, settings.fit
     form = f"episodes of {comparison.horizon} steps" if comparison.horizon else "episodes as the environment ends them"
     expansion = f"; grace expands in {fit.expand.rounds} rounds" if fit.expand.rounds else ""
@@ -79,11 +96,17 @@ def markdown(settings: Settings, found: Sequence[Standing], notes: Sequence[str]
         if (count := comparison.draw_demos)
         else "all seeds have the same demonstrations"
     )
+    draws = draws if fit.data.demos else "no demonstrations"
+    task = f"; task {Path(comparison.task).stem}" if comparison.task else ""
     lines = [
-        f"Environment steps of each run: {comparison.steps:,}; seeds: {comparison.seeds}; {draws}; episodes of "
+        f"Environment steps of each run: {comparison.steps:,}{task}; seeds: {comparison.seeds}; {draws}; episodes of "
         f"evaluation: {comparison.episodes}; {form}{expansion}.",
         "",
-        *([f"Label rule {fit.data.label}: {_said(comparison.label_reason)}.", ""] if comparison.label_reason else []),
+        *(
+            [f"Label rule {fit.data.label}: {_said(comparison.label_reason)}.", ""]
+            if comparison.label_reason and fit.data.label
+            else []
+        ),
         f"Cells: {_said(KEY)}. Each run keeps {len(settings.keeps()) + 1} policies; the favourite is the one whose "
         f"{comparison.choice_episodes} episodes the training's own signal pays most: the recovered reward, or for "
         "ppo-true the true one. Steps to choose are no steps of training.",
@@ -99,6 +122,10 @@ def markdown(settings: Settings, found: Sequence[Standing], notes: Sequence[str]
         head, rows = differences_of(part)
         if rows:
             lines += [_line(head), _line(["---"] * len(head)), *map(_line, rows), ""]
+    head, rows = used_of(results, comparison.methods)
+    if rows:
+        lines += ["## What each method used", "", f"{USE}.", "", _line(head), _line(["---"] * len(head))]
+        lines += [*map(_line, rows), ""]
     if notes:
         lines += ["Notes:", "", *(f"- {_said(note)}" for note in notes), ""]
     return "\n".join(lines)
@@ -110,7 +137,9 @@ def rows_of(part: Sequence[Standing]) -> tuple[Row, list[Row]]:
     what = "success" if success else "return"
     names = sorted({name for each in part if each.last for name in each.last.components})
     middle = any(one.score.iqm is not None for each in part for one in (each.last, each.favourite) if one)
+    scored = any(one.task is not None for each in part for one in (each.last, each.favourite) if one)
     head = ["method", "runs", f"{what}, last policy", f"{what}, favourite"]
+    head += ["score, last policy", "score, favourite"] if scored else []
     head += [f"IQM of {what}"] if middle else []
     head += ["return"] if success else []
     head += ["of ppo-true's success"] if success else []
@@ -120,6 +149,7 @@ def rows_of(part: Sequence[Standing]) -> tuple[Row, list[Row]]:
     for each in part:
         runs = f"{len(each.seeds)} ({each.failed} failed)" if each.failed else str(len(each.seeds))
         row = [each.method, runs, "failed" if each.last is None else _scored(each.last), _scored(each.favourite)]
+        row += [_interval(one.task if one else None) for one in (each.last, each.favourite)] if scored else []
         row += [_pair(each, lambda one: one.score.iqm)] if middle else []
         row += [_pair(each, lambda one: one.returns.mean)] if success else []
         row += [_pair(each, lambda one: one.of_success)] if success else []
@@ -129,6 +159,33 @@ def rows_of(part: Sequence[Standing]) -> tuple[Row, list[Row]]:
         row += [_number(each.epic), _whole(each.rate), _whole(each.choosing)]
         rows.append(row)
     return head, rows
+
+
+def used_of(results: Sequence[JobResult], methods: Sequence[str]) -> tuple[Row, list[Row]]:
+    """Head and rows of the table of what each method used, as text; no rows before a run has ended."""
+    head = ["method", "runs", "programs asked", "programs trained", "model calls", "tokens in", "tokens out"]
+    head += ["steps of the search", "steps of the training", "steps in all", "seconds of the search"]
+    head += ["seconds of the training"]
+    rows = []
+    for method in methods:
+        runs = [each for each in results if each.method == method and each.outcomes]
+        if not runs:
+            continue
+        used = [each.used for each in runs if each.used is not None]
+        trained = [next(one for one in each.outcomes if not one.transfer) for each in runs]
+        search, training = _mean([each.steps for each in used]), _mean([each.steps for each in trained])
+        numbers = [[each.asked, each.trained, each.calls, each.tokens_in, each.tokens_out] for each in used]
+        cells = [_mean(column) for column in zip(*numbers, strict=True)] or [None] * 5
+        cells += [search, training, None if search is None or training is None else search + training]
+        cells += [_mean([each.seconds for each in used]), _mean([each.seconds for each in trained])]
+        rows.append([method, str(len(runs)), *map(_whole, cells)])
+    return head, rows
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """The mean of the values; None if there are none, or if one is unknown."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known and len(known) == len(values) else None
 
 
 def differences_of(part: Sequence[Standing]) -> tuple[Row, list[Row]]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from grace_irl.errors import InputError
 from grace_irl.rl.curve import Point
 from grace_irl.rl.environments import quiet
 from grace_irl.rl.method import Policy
+
+if TYPE_CHECKING:
+    from grace_irl.rl.observed import Observed
 
 SUCCESS = ("is_success", "success")
 """Keys in the `info` of a step that state whether the episode reached the goal. Stable-Baselines3 uses the first, the
@@ -83,6 +86,50 @@ def numbers_of(info: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
+class Recorder:
+    """The states, actions and sums of one episode so far. The episode starts with the last reset of the environment.
+
+    Args:
+        environment: the environment that plays the episode.
+        source: name of the episode, for its trajectory.
+    """
+
+    def __init__(self, environment: Observed, source: str) -> None:
+        self._environment, self._source = environment, source
+        self._states: list[Any] = [environment.state]
+        self._actions: list[Any] = []
+        self._rewards: list[float] = []
+        self._log_probs: list[float] = []
+        self._sums = EpisodeSums()
+
+    def add(self, action: Any, reward: float, info: Mapping[str, Any], log_prob: float | None = None) -> None:
+        """Add one step, after the environment has made it. Either all steps have a log-probability, or none."""
+        self._states.append(self._environment.state)
+        self._actions.append(action)
+        self._rewards.append(reward)
+        if log_prob is not None:
+            self._log_probs.append(log_prob)
+        self._sums.add(reward, info)
+        self._final = info
+
+    def rollout(self, *, terminated: bool, truncated: bool) -> Rollout:
+        """The episode, which has ended."""
+        kind = self._environment.view.metadata.state_kind
+        trajectory = Trajectory(
+            kind.online(self._states),
+            np.stack(self._actions),
+            self._environment.instruction,
+            kind=kind.name,
+            rewards=np.array(self._rewards),
+            log_probs=np.array(self._log_probs) if self._log_probs else None,
+            terminated=bool(terminated),
+            truncated=bool(truncated),
+            source=self._source,
+        )
+        sums = self._sums
+        return Rollout(trajectory, sums.total, sums.success, sums.components, numbers_of(self._final))
+
+
 @dataclass(frozen=True, eq=False)
 class Performance:
     """Results of one policy's episodes.
@@ -94,12 +141,14 @@ class Performance:
         successes: whether each episode reached the goal, `(episodes,)`; None if the environment has no goal.
         components: arrays `(episodes,)` by key in `info`: the sum of this reward component over each episode. Hopper-v5
             has `reward_forward`, `reward_survive` and `reward_ctrl`.
+        scores: score of each episode by a task's score, `(episodes,)`; None without one.
     """
 
     returns: NDArray[np.float64]
     lengths: NDArray[np.int64]
     successes: NDArray[np.bool_] | None = None
     components: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    scores: NDArray[np.float64] | None = None
 
     @classmethod
     def of(cls, episodes: Sequence[Rollout | EpisodeSums]) -> Performance:
@@ -123,6 +172,7 @@ class Performance:
             None if self.successes is None else float(self.successes.mean()),
             float(self.lengths.mean()),
             {name: float(sums.mean()) for name, sums in sorted(self.components.items())},
+            score=None if self.scores is None else float(self.scores.mean()),
         )
 
 
@@ -134,6 +184,7 @@ def evaluate(
     *,
     deterministic: bool = False,
     at_once: int = 20,
+    score: Callable[[Rollout], float] | None = None,
 ) -> Performance:
     """Evaluate a policy over several episodes.
 
@@ -141,7 +192,7 @@ def evaluate(
     the same ones. The policy and torch's random state stay unchanged, so an evaluation does not affect training.
 
     `grace_irl.rl.rollouts.play` uses the same initial states for the same seed, but returns whole trajectories.
-    `evaluate` keeps only sums. It accepts every policy with `predict`, including recurrent ones.
+    `evaluate` keeps only sums and scores. It accepts every policy with `predict`, including recurrent ones.
 
     Args:
         policy: the policy.
@@ -150,9 +201,10 @@ def evaluate(
         seed: seed of the environments and of the policy's drawn actions.
         deterministic: whether to use the most probable action in each state instead of drawing one.
         at_once: number of environments open at the same time.
+        score: function that scores an episode, for `Performance.scores`. The environments must be `Observed`.
 
     Raises:
-        InputError: `episodes` is below 1.
+        InputError: `episodes` is below 1, or the score fails.
     """
     if episodes < 1:
         raise InputError(f"{episodes} evaluation episodes; expected at least 1")
@@ -160,20 +212,33 @@ def evaluate(
 
     seeds: list[int] = np.random.default_rng(seed).integers(2**31 - 1, size=episodes).tolist()
     records: list[EpisodeSums] = []
+    scores: list[float] = []
+    recorded = None if score is None else lambda rollout: scores.append(score(rollout))
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         for first in range(0, episodes, at_once):
-            records += _play(policy, make_env, seeds[first : first + at_once], deterministic)
-    return Performance.of(records)
+            records += _play(policy, make_env, seeds[first : first + at_once], deterministic, recorded)
+    found = Performance.of(records)
+    return found if score is None else replace(found, scores=np.array(scores))
 
 
-def _play(policy: Policy, make_env: Callable[[], Any], seeds: list[int], deterministic: bool) -> list[EpisodeSums]:
-    """Play one episode per seed, in parallel. An environment makes no further step after its episode has ended."""
+def _play(
+    policy: Policy,
+    make_env: Callable[[], Any],
+    seeds: list[int],
+    deterministic: bool,
+    recorded: Callable[[Rollout], None] | None,
+) -> list[EpisodeSums]:
+    """Play one episode per seed, in parallel. An environment makes no further step after its episode has ended.
+
+    If `recorded` is given, it is called with each whole episode.
+    """
     with ExitStack() as stack:
         environments = [stack.enter_context(closing(make_env())) for _ in seeds]
         records = [EpisodeSums() for _ in seeds]
         with quiet():
             observations = [each.reset(seed=seed)[0] for each, seed in zip(environments, seeds, strict=True)]
+        tapes = [Recorder(each, f"seed {seed}") for each, seed in zip(environments, seeds, strict=True) if recorded]
         running = list(range(len(environments)))
         memory: Any = None
         starts = np.ones(len(running), bool)
@@ -183,9 +248,13 @@ def _play(policy: Policy, make_env: Callable[[], Any], seeds: list[int], determi
             for number, action in zip(running, actions, strict=True):
                 observation, reward, terminated, truncated, info = environments[number].step(action)
                 records[number].add(float(reward), info)
+                if recorded:
+                    tapes[number].add(action, float(reward), info)
                 if not (terminated or truncated):
                     going.append(number)
                     observations.append(observation)
+                elif recorded:
+                    recorded(tapes[number].rollout(terminated=terminated, truncated=truncated))
             if memory is not None and len(going) < len(running):
                 kept = [running.index(number) for number in going]
                 memory = tuple(part[:, kept] for part in memory)

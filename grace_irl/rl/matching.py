@@ -7,7 +7,7 @@ that produce as many components as the recorded states have.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
@@ -158,19 +158,26 @@ def environment_for(demonstrations: Demonstrations, name: str = "", *, max_steps
     options: dict[str, Any] = {}
     if metadata.state_kind.named_fields and not is_adapter(chosen):
         chosen, options = layout(chosen, first.states.shape[1])
-    _check(chosen, options, max_steps, metadata, first)
-    return EnvironmentSpec(chosen, max_steps, options, metadata.kind)
+    found = EnvironmentSpec(chosen, max_steps, options, metadata.kind)
+    require_alike(chosen, found, metadata, first)
+    return found
 
 
-def _check(
-    chosen: str, options: Mapping[str, Any], max_steps: int | None, metadata: Metadata, first: Trajectory
+def require_alike(
+    chosen: str, make_one: Callable[[], tuple[Any, StateView]], metadata: Metadata, first: Trajectory
 ) -> None:
     """Make one environment, and check that its view and states agree with the demonstrations.
+
+    Args:
+        chosen: name of the environment.
+        make_one: factory of the environment and its view.
+        metadata: facts about the demonstrations.
+        first: one of them.
 
     Raises:
         InputError: they differ.
     """
-    environment, view = make(chosen, max_steps=max_steps, options=options, kind=metadata.kind)
+    environment, view = make_one()
     kind, found = first.state_kind, view.metadata
     with closing(environment), quiet():
         observation, _ = environment.reset(seed=0)

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from grace_irl.demos.trajectory import Demonstration, Demonstrations, Role, Trajectory
-from grace_irl.rl.evaluation import EpisodeSums, Rollout, numbers_of
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Role
+from grace_irl.rl.evaluation import Recorder, Rollout
 from grace_irl.rl.observed import EnvironmentFactory, Observed, observed
 from grace_irl.rl.trained import TrainedPolicy
 
@@ -26,37 +26,15 @@ class Lane:
 
     def begin(self, number: int, seed: int) -> None:
         """Start an episode. `number` is its index among all episodes of `play`."""
-        self.number, self._seed = number, seed
+        self.number = number
         self.observation, _ = self.environment.reset(seed=seed)
-        self._states = [self.environment.state]
-        self._actions: list[Any] = []
-        self._rewards: list[float] = []
-        self._log_probs: list[float] = []
-        self._told = EpisodeSums()
+        self._tape = Recorder(self.environment, f"{self.environment.view.metadata.environment} seed {seed}")
 
     def step(self, action: Any, log_prob: float) -> Rollout | None:
         """Make one step. Return the episode if it has ended, else None."""
         self.observation, reward, terminated, truncated, info = self.environment.step(action)
-        self._states.append(self.environment.state)
-        self._actions.append(action)
-        self._rewards.append(reward)
-        self._log_probs.append(log_prob)
-        self._told.add(reward, info)
-        if not (terminated or truncated):
-            return None
-        kind = self.environment.view.metadata.state_kind
-        trajectory = Trajectory(
-            kind.online(self._states),
-            np.stack(self._actions),
-            self.environment.instruction,
-            kind=kind.name,
-            rewards=np.array(self._rewards),
-            log_probs=np.array(self._log_probs),
-            terminated=bool(terminated),
-            truncated=bool(truncated),
-            source=f"{self.environment.view.metadata.environment} seed {self._seed}",
-        )
-        return Rollout(trajectory, self._told.total, self._told.success, self._told.components, numbers_of(info))
+        self._tape.add(action, reward, info, log_prob)
+        return self._tape.rollout(terminated=terminated, truncated=truncated) if terminated or truncated else None
 
 
 def play(

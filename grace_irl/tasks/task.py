@@ -168,6 +168,11 @@ class Task:
         return json.dumps({**asdict(self), "code": [*self.code.values()]}, indent=1, sort_keys=True) + "\n"
 
     @property
+    def digest(self) -> str:
+        """SHA-256 (16 hex digits) of the task's content and of the Python files that it names."""
+        return hashlib.sha256(self.content.encode()).hexdigest()[:16]
+
+    @property
     def destination(self) -> str:
         """One line for the user: the code that the task names."""
         return f"task {self.name}: environment {self.env}, score {self.score}" + (

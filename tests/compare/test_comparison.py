@@ -26,6 +26,7 @@ from grace_irl.compare.settings import Settings, comparison_of, located, read_se
 from grace_irl.compare.standings import Standing
 from grace_irl.compare.table import MEASURED
 from grace_irl.errors import InputError
+from grace_irl.methods.registry import METHODS
 from grace_irl.rewards.file import load_reward
 from grace_irl.runs.config import resolve
 from tests.compare.rewards import ENDS, FAILS, UPRIGHT
@@ -256,7 +257,7 @@ def test_ctrl_c_says_how_to_go_on(cart_pole: Path, tmp_path: Path) -> None:
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"methods": ("grace", "sqil")}, "method 'sqil'; expected one of grace, airl, bc, gail, ppo-true"),
+    ({"methods": ("grace", "sqil")}, f"method 'sqil'; expected one of {', '.join(METHODS)}, airl, bc, gail, ppo-true"),
     ({"methods": ("bc", "bc")}, "--methods 'bc,bc'; expected different methods"),
     ({"methods": ()}, "--methods ''; expected different methods"),
     ({"methods": ("bc",), "tuned": ("bc.x=1",)}, "method 'bc': setting 'x'"),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from grace_irl.compare.distance import distance, true_reward
-from grace_irl.compare.grace import ProgramReward
+from grace_irl.compare.fitted import ProgramReward
 from grace_irl.demos.trajectory import Demonstration, Demonstrations
 from grace_irl.errors import GraceError
 from grace_irl.rl.collect import collect

@@ -12,7 +12,7 @@ pytest.importorskip("minigrid", reason="the extra rl is not installed: pip insta
 from grace_irl.cli import main
 from grace_irl.compare.comparison import _checked
 from grace_irl.compare.contest import Contest
-from grace_irl.compare.grace import ProgramReward
+from grace_irl.compare.fitted import ProgramReward
 from grace_irl.compare.settings import Settings, comparison_of
 from grace_irl.methods.registry import METHODS
 from grace_irl.runs.config import resolve

@@ -14,8 +14,9 @@ import gymnasium
 import torch
 
 from grace_irl.errors import InputError
-from grace_irl.rl.evaluation import EpisodeSums, Performance, evaluate
-from tests.rl.cart_pole import problem
+from grace_irl.rl.evaluation import EpisodeSums, Performance, Rollout, evaluate
+from grace_irl.rl.observed import observed
+from tests.rl.cart_pole import make, problem
 
 
 class Door(gymnasium.Env[Any, Any]):
@@ -144,3 +145,32 @@ def test_success_is_the_last_that_the_environment_says_under_either_name() -> No
         for info in infos:
             sums.add(0.0, info)
         assert sums.success is expected
+
+
+def test_a_score_sees_whole_episodes_and_changes_none() -> None:
+    class Pushes(Waits):
+        """Pushes the cart under the pole."""
+
+        def predict(
+            self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = False
+        ) -> Any:
+            return (observation[:, 2] + observation[:, 3] > 0).astype(int), None
+
+    seen: list[Rollout] = []
+
+    def score(episode: Rollout) -> float:
+        seen.append(episode)
+        return float(episode.trajectory.actions.sum())  # type: ignore[union-attr]
+
+    found = evaluate(Pushes(), lambda: observed(make), 5, 3, at_once=2, score=score)
+    plain = evaluate(Pushes(), lambda: observed(make), 5, 3, at_once=2)
+    assert (found.returns.tolist(), found.lengths.tolist()) == (plain.returns.tolist(), plain.lengths.tolist())
+    assert plain.scores is None
+    assert found.point(0).score == np.mean([score(each) for each in seen[:5]])
+    assert sorted(each.length for each in seen[:5]) == sorted(found.lengths.tolist())
+    for each in seen[:5]:
+        states, actions = each.trajectory.states, each.trajectory.actions
+        assert actions is not None
+        assert ((states[:-1, 2] + states[:-1, 3] > 0) == actions).all()
+        assert each.trajectory.terminated == (each.length < 500)
+        assert each.total == each.length

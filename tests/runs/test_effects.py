@@ -10,7 +10,7 @@ import pytest
 
 import grace_irl
 from grace_irl.cli import main
-from grace_irl.compare.settings import Settings, comparison_of, require_effect_on_grace
+from grace_irl.compare.settings import Settings, comparison_of, require_effect_on_searches
 from grace_irl.config import Config
 from grace_irl.demos import save
 from grace_irl.errors import InputError
@@ -155,10 +155,10 @@ def test_comparisons(comparison: dict[str, object], fit: dict[str, object], said
     config = resolve(flags=fit, base=Config())
     settings, given = Settings(comparison_of(comparison), config), words(config, None, (), fit)
     if not said:
-        require_effect_on_grace(settings, given)
+        require_effect_on_searches(settings, given)
         return
     with pytest.raises(InputError) as caught:
-        require_effect_on_grace(settings, given)
+        require_effect_on_searches(settings, given)
     assert said in str(caught.value)
 
 

@@ -1,6 +1,6 @@
-"""GRACE as a method of a comparison: it recovers a reward from demonstrations and trains the problem's learner on it.
+"""The methods of `fit` in a comparison: each searches for a reward, and trains the problem's learner on it.
 
-The recovered reward also selects the favourite among the policies kept during training (`grace_irl.rl.choice`).
+The reward also selects the favourite among the policies kept during training (`grace_irl.rl.choice`).
 """
 
 from __future__ import annotations
@@ -8,27 +8,32 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.compare.standings import ORACLE
+from grace_irl.compare.folder import Used, read_curve
+from grace_irl.compare.settings import ORACLE
 from grace_irl.config import Config
 from grace_irl.demos.label_rule import RuleChoice, require_roles_for
+from grace_irl.demos.labels import Problem
 from grace_irl.demos.trajectory import Demonstrations, LabelRule, Trajectory
 from grace_irl.errors import InputError
+from grace_irl.methods.registry import method_of
 from grace_irl.programs.check import read
 from grace_irl.rewards.file import RewardFile, load_reward, read_reward
 from grace_irl.rl.method import Kept, Paid, PolicyProblem, Trained, TransitionReward, Watch, unwatched
 from grace_irl.runs import fit as fits
+from grace_irl.runs.config import flat
+from grace_irl.runs.effects import author_of
 from grace_irl.runs.expand import expansion
 from grace_irl.runs.expand.expanding import place_of
 from grace_irl.runs.expand.learner import form_of
 from grace_irl.runs.expand.round import episodes
-from grace_irl.runs.run import Run
+from grace_irl.runs.run import Run, opened
 
 REASON = "as the comparison has it"
 """Reason for the label rule, as each search of a comparison records it. The rule selects positive expert states."""
@@ -41,7 +46,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ProgramReward:
-    """The reward file that `grace` recovered. Implements `TransitionReward`, for environments without instructions.
+    """The reward file that a search found. Implements `TransitionReward`, for environments without instructions.
 
     Attributes:
         path: the reward file.
@@ -119,52 +124,63 @@ class Recovered:
 
 
 @dataclass(frozen=True)
-class GraceTrained(Trained):
-    """GRACE's result: a reward and its policies.
+class FittedPolicy(Trained):
+    """The result of a method of `fit`: a reward and its policies.
 
     Attributes:
-        search_seconds: wall seconds of the search before training; None if search and training alternate.
+        used: what the search used.
+        search_seconds: wall seconds of the search in this process, before training; None if search and training
+            alternate.
     """
 
+    used: Used = field(default_factory=Used)
     search_seconds: float | None = 0.0
 
 
 @dataclass(frozen=True)
-class Grace:
-    """GRACE: recover a reward by the search of `fit`, then train the problem's learner on it.
+class Fitted:
+    """A method of `fit`: find a reward by its search, then train the problem's learner on it.
 
     With expansion, training consists of rounds. Each round adds negatives, changes the reward and keeps its policy. All
     rounds together train for as many environment steps as any other method.
 
     Attributes:
+        name: name in `--methods`: `grace`, or that of the method of `fit`.
         config: settings of the search, the form of the reward, the sandbox and expansion.
         folder: folder of the run or of the expansion, which is resumed if it exists.
-        demonstrations: the demonstrations as loaded.
+        demonstrations: the demonstrations as loaded; none if the method needs none.
         reward: a reward file to use instead of a search; None: search.
         note: function that is called with each line about the search; None: no lines.
     """
 
+    name: str
     config: Config
     folder: Path
     demonstrations: Demonstrations
     reward: Path | None = None
     note: Callable[[str], None] | None = None
 
-    name: ClassVar[str] = "grace"
-
     @property
     def _rule(self) -> LabelRule:
         return self.config.data.label or self.demonstrations.metadata.label or "all"
 
     @property
+    def _separates(self) -> bool:
+        """Whether the search looks for a reward that separates experts from negatives."""
+        return method_of(self.config).needs.demonstrations
+
+    @property
     def reads_length(self) -> str:
         """See `PolicyMethod`. With the label rule "all", a policy may earn by long episodes alone."""
-        if self._rule != "all":
+        if self._rule != "all" or not self._separates:
             return ""
         return "its reward may be positive wherever an expert goes, so that long episodes pay"
 
     def check(self, problem: PolicyProblem) -> None:
-        """See `PolicyMethod.check`. A search needs experts, and under the label rule "all" also negatives."""
+        """See `PolicyMethod.check`.
+
+        A search may need experts, and under the label rule "all" also negatives; or states that its writer can read.
+        """
         if self.config.expand.rounds and problem.horizon:
             raise InputError(
                 "--expand with --horizon: in rounds of expansion the environment ends episodes, not a horizon; "
@@ -174,12 +190,14 @@ class Grace:
             raise InputError(
                 "--expand with --reward: rounds of expansion search for rewards themselves; expected one or the other"
             )
-        if self.reward is None:
-            require_roles_for(RuleChoice(self._rule, REASON), self.demonstrations)
-        else:
+        if self.reward is not None:
             read_reward(self.reward)
+        elif self._separates:
+            require_roles_for(RuleChoice(self._rule, REASON), self.demonstrations)
+        elif (writer := method_of(self.config).writer) is not None and author_of(self.config) == "synthesis":
+            writer(Problem(self.demonstrations.metadata, self._rule, ()), self.config)
 
-    def train(self, problem: PolicyProblem, seed: int, watch: Watch = unwatched) -> GraceTrained:
+    def train(self, problem: PolicyProblem, seed: int, watch: Watch = unwatched) -> FittedPolicy:
         """See `PolicyMethod.train`."""
         config = self.config.model_copy(update={"seed": seed})
         if config.expand.rounds:
@@ -192,19 +210,21 @@ class Grace:
         reward = self._reward(config, run)
         pay = ProgramPay(reward.file, reward.form, reward.allow_weak)
         trained = learn_on(problem, seed, pay, watch)
-        return GraceTrained(trained.policy, reward, trained.steps, kept=trained.kept, search_seconds=took)
+        used = Used() if run is None else used_by(self.folder, run.seconds)
+        return FittedPolicy(trained.policy, reward, trained.steps, kept=trained.kept, used=used, search_seconds=took)
 
     def _run(self, config: Config) -> Run:
         """Start a search, or resume one that was killed."""
-        parts = fits.Parts(demonstrations=self.demonstrations, note=self.note, reason=REASON)
+        demonstrations = self.demonstrations if self.demonstrations.items else None
+        parts = fits.Parts(demonstrations=demonstrations, note=self.note, reason=REASON)
         first = place_of(self.folder, 0) / "run" if config.expand.rounds else self.folder
         if not first.exists():
             shutil.rmtree(self.folder, ignore_errors=True)  # A killed process may have left an incomplete folder.
             return expansion.start(config, self.folder, parts)
-        workers = {"sandbox.workers": config.sandbox.workers}
+        workers = {key: value for key, value in flat(config).items() if key in SHARES}
         return expansion.resume(self.folder, workers, parts=parts, vouched=config)
 
-    def _expanded(self, run: Run, config: Config, watch: Watch) -> GraceTrained:
+    def _expanded(self, run: Run, config: Config, watch: Watch) -> FittedPolicy:
         from grace_irl.rl.trained import load_policy
 
         rounds, steps = run.rounds[1:], 0
@@ -213,21 +233,57 @@ class Grace:
             steps += each.steps
             kept.append(Kept(steps, load_policy(run.folder / each.policy)))
             watch(steps, kept[-1].policy)
+        played = _played(run)
         note = (
-            f"expansion of {len(rounds)} rounds ({run.reason}); the episodes played as negatives took {_played(run)} "
+            f"expansion of {len(rounds)} rounds ({run.reason}); the episodes played as negatives took {played} "
             "steps, which are not among those of training"
         )
         reward, (*before, last) = self._reward(config, run), kept
-        return GraceTrained(last.policy, reward, steps, (note,), kept=tuple(before), search_seconds=None)
+        used = replace(used_by(self.folder, None), steps=played)
+        return FittedPolicy(last.policy, reward, steps, (note,), kept=tuple(before), used=used, search_seconds=None)
 
     def _reward(self, config: Config, run: Run | None) -> ProgramReward:
-        """The reward of a run, or the given reward file if there is no run."""
+        """The reward of a run, or the given reward file if there is no run.
+
+        A search by trained policies pays them the program's reward as it is, and so does the last training.
+        """
         path = self.reward if run is None else run.reward_path
         assert path is not None
-        form = form_of(config.expand, self._rule, reshaped=run is not None and run.reshaped)
+        form: Form = "raw"
+        if self._separates or config.expand.form != "auto":
+            form = form_of(config.expand, self._rule, reshaped=run is not None and run.reshaped)
         return ProgramReward(path, config.expand.trust, config.sandbox.allow_weak, form)
+
+
+SHARES = ("sandbox.workers", "policy.trainings")
+"""Settings of a search that say how many processes it may use. They change nothing in its result."""
 
 
 def _played(run: Run) -> int:
     """Environment steps of the episodes that an expansion added as negatives."""
     return sum(played.num_steps for each in run.rounds[1:] for played in episodes(run.folder, each.number))
+
+
+def used_by(folder: Path, seconds: float | None) -> Used:
+    """Count the resources that a search has used, from its folder: a run, or the runs of an expansion.
+
+    Args:
+        folder: folder of the run or of the expansion.
+        seconds: wall seconds of the search; None if unknown.
+    """
+    from grace_irl.rl.ppo import CURVE
+    from grace_irl.tasks.training import TRAININGS
+
+    asked = calls = tokens_in = tokens_out = 0
+    for database in folder.rglob("run.db"):
+        with opened(database.parent) as (store, _):
+            asked += len(store.told())
+            for _, _, answer in store.proposals():
+                # The first answer of a call holds its prompt, its tokens and its time.
+                calls += bool(answer.prompt and (answer.tokens_in or answer.seconds))
+                tokens_in, tokens_out = tokens_in + answer.tokens_in, tokens_out + answer.tokens_out
+    trainings = folder / TRAININGS
+    trained = sum(each.is_dir() for each in trainings.iterdir()) if trainings.is_dir() else 0
+    curves = [read_curve(path) for path in trainings.glob(f"*/*/{CURVE}")]
+    steps = sum(int(curve[-1]["steps"]) for curve in curves if curve)
+    return Used(asked, trained, calls, tokens_in, tokens_out, steps, seconds)
