@@ -2,12 +2,12 @@
 
 All searches get the same writer (`--proposer drafts`), the same data and the same number of programs. On levels of
 BabyAI, a program's figures are those of `near_misses.py`, on 60 fresh episodes of each sort: hit at least 0.98, early,
-false and near at most 0.02, contrast at least 0.95. A cell says how often they were met, and after how many programs
-the fittest one so far first had them. On classic control (`front_peers.py`), 12 + 12 episodes are searched, and the
-fittest program after 50, 200 and 400 programs is judged by its AUC between the states of 12 + 12 fresh episodes: the
-mean over seeds, and the range.
+false and near at most 0.02, contrast at least 0.95. A row says how often they were met, after how many programs the
+fittest one so far first had them, and the mean figures of the last one. On classic control (`front_peers.py`), 12 + 12
+episodes are searched, and the fittest program after 50, 400 and 2,000 programs is judged by its AUC between the states
+of 12 + 12 fresh episodes: the mean over seeds, and the range.
 
-    python benchmarks/offline_searches.py                                 # all, an hour on one core
+    python benchmarks/offline_searches.py                                 # all, hours on one core
     python benchmarks/offline_searches.py --data GoToObj --seeds 2
     python benchmarks/offline_searches.py --ablations                     # searches without one of their parts
     python benchmarks/offline_searches.py --table                         # what was found so far
@@ -40,8 +40,8 @@ from grace_irl.runs.record import candidate
 from grace_irl.runs.run import opened
 from grace_irl.search.ranks import Scored, merit
 
-PROGRAMS = 400
-LOOKS = (50, 200, 400)
+PROGRAMS = 2_000
+LOOKS = (50, 400, 2_000)
 """Numbers of programs after which rewards of classic control are judged."""
 SEARCHES: Mapping[str, tuple[str, Sequence[str]]] = {
     "random": ("random", (f"random.programs={PROGRAMS}",)),
@@ -202,7 +202,7 @@ def row(place: str, name: str, seed: int, options: argparse.Namespace) -> dict[s
 
 
 def told(place: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """The cells of a table: one for levels, one for each of `LOOKS` for classic control."""
+    """The cells of a table: for levels `met` and the last figures, for classic control one for each of `LOOKS`."""
     if place in CONTROLLED:
         cells = []
         for look in LOOKS:
@@ -211,7 +211,11 @@ def told(place: str, rows: Sequence[Mapping[str, Any]]) -> str:
             cells.append(f"{np.mean(values):.3f} ({min(values):.3f} to {max(values):.3f})" if values else "-")
         return " | ".join(cells)
     met = sorted(each["met"] for each in rows if each["met"] is not None)
-    return f"{len(met)} of {len(rows)}" + (f" ({', '.join(map(str, met))})" if met else "")
+    cells = [f"{len(met)} of {len(rows)}" + (f" ({', '.join(map(str, met))})" if met else "")]
+    for key in ("hit", "early", "false", "near", "contrast"):
+        values = [each["last"][key] for each in rows if key in each["last"]]
+        cells.append(f"{np.mean(values):.2f}" if values else "-")
+    return " | ".join(cells)
 
 
 def main() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from grace_irl.methods.account import Figures
@@ -12,26 +13,67 @@ if TYPE_CHECKING:
     from grace_irl.search.ranks import Scored
 
 
+SHOWN = 100
+"""Maximum number of programs whose way from the root a tree shows."""
+
+
 def tree_panel(best: Scored | None, others: Sequence[Scored]) -> Panel:
-    """The tree of a search: each program below the one that it was made from, with its operator and score."""
-    children: dict[str, list[Scored]] = {}
-    known = {each.program.id for each in others}
-    for each in others:
-        parent = each.program.parents[0] if each.program.parents else ""
-        children.setdefault(parent if parent in known else "", []).append(each)
-    rows: list[tuple[str, ...]] = []
+    """The tree of a search: each program below the one that it was made from, with its operator and score.
 
-    def add(parent: str, depth: int) -> None:
-        for each in children.get(parent, []):
-            mark = " *" if best is not None and each.program.id == best.program.id else ""
-            rows.append(
-                (f"{'· ' * depth}{each.program.id}{mark}", each.program.operator, str(each.index), _score(each))
-            )
-            add(each.program.id, depth + 1)
+    A large tree shows its `SHOWN` best programs, and all programs above them.
+    """
+    known = {each.program.id: each for each in others}
+    parents = {
+        name: parent if (parent := next(iter(each.program.parents), "")) in known else ""
+        for name, each in known.items()
+    }
+    children: dict[str, list[str]] = {}
+    for name, parent in parents.items():
+        children.setdefault(parent, []).append(name)
+    order: list[tuple[str, int]] = []  # programs with their depths, each below its parent
+    waiting = [(name, 0) for name in reversed(children.get("", []))]
+    while waiting:
+        name, depth = waiting.pop()
+        order.append((name, depth))
+        waiting += [(child, depth + 1) for child in reversed(children.get(name, []))]
+    below, reached = dict.fromkeys(known, 0), dict[str, float]()
+    for name, _ in reversed(order):  # children before their parents
+        parent, own = parents[name], known[name].evaluation
+        scores = [*([own.score] if own.valid else []), *([reached[name]] if name in reached else [])]
+        if parent:
+            below[parent] += 1 + below[name]
+            if scores:
+                reached[parent] = max(*scores, reached.get(parent, -math.inf))
+    shown = _with_ancestors(_best(others), parents)
+    rows = []
+    for name, depth in order:
+        if name in shown:
+            each, mark = known[name], " *" if best is not None and name == best.program.id else ""
+            counted = str(below[name]), number(reached.get(name))
+            rows.append((f"{'· ' * depth}{name}{mark}", each.program.operator, str(each.index), _score(each), *counted))
+    text = (
+        "A program stands below the one that its request began with. The best one has a star. `below` counts the "
+        "programs that came from a program."
+    )
+    if len(rows) < len(known):
+        text += f" The best {SHOWN} of {len(known):,} programs are shown, with all programs above them."
+    head = ("program", "made by", "candidate", "score", "below", "best below")
+    return Panel("Tree", (text, Figures(head, tuple(rows))))
 
-    add("", 0)
-    text = "A program stands below the one that its request began with. The best one has a star."
-    return Panel("Tree", (text, Figures(("program", "made by", "candidate", "score"), tuple(rows))))
+
+def _best(programs: Sequence[Scored]) -> list[str]:
+    """Ids of the `SHOWN` best programs. Without more programs than that, of all."""
+    order = sorted(programs, key=lambda each: each.evaluation.score if each.evaluation.valid else -math.inf)
+    return [each.program.id for each in order[-SHOWN:]]
+
+
+def _with_ancestors(names: Sequence[str], parents: Mapping[str, str]) -> set[str]:
+    found: set[str] = set()
+    for name in names:
+        while name and name not in found:
+            found.add(name)
+            name = parents[name]
+    return found
 
 
 def depth_panel(others: Sequence[Scored]) -> Panel:

@@ -264,7 +264,23 @@ FAMILY = [
 def test_the_tree_stands_each_program_below_its_first_parent() -> None:
     rows = tree_panel(FAMILY[2], FAMILY).parts[1].rows  # type: ignore[union-attr]
     assert [row[0] for row in rows] == ["a", "· c *", "· · d", "b"]
-    assert rows[2] == ("· · d", "weights", "3", "4e-05")
+    assert rows[2] == ("· · d", "weights", "3", "4e-05", "0", "-")
+    assert [row[4:] for row in rows] == [("2", "0.5"), ("1", "4e-05"), ("0", "-"), ("0", "-")]
+
+
+def test_a_large_tree_shows_its_best_programs_and_those_above_them() -> None:
+    chain = [
+        Scored(Program(f"{n:016x}", "", 1, parents=(f"{n - 1:016x}",) if n else ()), Evaluation("ok", score=n), n)
+        for n in range(3_000)
+    ]
+    leaves = [
+        Scored(Program(f"{n:016x}", "", 1, parents=(f"{0:016x}",)), Evaluation("ok", score=-1.0), n)
+        for n in range(3_000, 5_000)
+    ]
+    text, figures = tree_panel(chain[-1], [*chain, *leaves]).parts
+    assert "The best 100 of 5,000 programs" in str(text)
+    assert len(figures.rows) == 3_000  # type: ignore[union-attr]
+    assert figures.rows[0][4:] == ("4999", "3e+03")  # type: ignore[union-attr]
 
 
 def test_depths_are_one_more_than_the_deepest_parents() -> None:
