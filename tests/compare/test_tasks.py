@@ -370,3 +370,19 @@ def test_what_an_earlier_version_used_is_unknown() -> None:
     told = dict(zip(head, row, strict=True))
     assert (told["method"], told["programs asked"], told["steps of the search"]) == ("random", "-", "-")
     assert (told["steps of the training"], told["steps in all"]) == ("1,000", "-")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("in_process")
+def test_a_search_over_demonstrations_without_a_task(cart_pole: Path, tmp_path: Path, capsys: Capture) -> None:
+    """The other form of the same methods: demonstrations judge, the run is for the demonstrations' environment."""
+    folder = tmp_path / "out"
+    words = ["--demos", cart_pole, "--methods", "forge,grace", *QUICK, *FEW, "--trust-reward", "--out", folder]
+    own = ["--set", "forge.first=3", "--set", "forge.rounds=1", "--set", "forge.pairs=2", "--set", "forge.size=3"]
+    found = compared([*words, *own], capsys)
+    told = used(found)
+    assert 1 <= told["forge"]["asked"] <= 5
+    assert (told["forge"]["trained"], told["forge"]["steps"]) == (0, 0)
+    reward = load_reward(ComparisonFolder(folder).job("forge", 0).fit / "reward.py")
+    assert "fitted" in reward.source or "discriminator" in reward.source
+    assert {each["method"] for each in found["results"]} == {"forge", "grace"}
