@@ -70,6 +70,7 @@ class Course:
         typical, most: phases of a typical run and of the longest run.
         typically, at_most: descriptions of these two runs.
         generations: number of generations of the longest run.
+        opinions: operators of the further calls about each valid program that a text answers, such as a description.
     """
 
     typical: tuple[Phase, ...]
@@ -77,6 +78,7 @@ class Course:
     typically: str
     at_most: str
     generations: int
+    opinions: tuple[str, ...] = ()
 
 
 def _no_operators(config: Config) -> Mapping[str, Operator]:  # noqa: ARG001

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 ACTIONS = ("structure", "weights", "crossover", "path", "different")
 """The actions of an expansion, in order."""
+OPINIONS = ("align", "verify")
+"""The further calls about each program that runs: for a description of it, and for an opinion of it."""
 
 
 class TreeConfig(Section):
@@ -77,7 +79,7 @@ def following(config: Config) -> Following:
         if not valid:
             return repair(request, result, done)
         asked = [each.operator for each in done]
-        missing = next((name for name in ("align", "verify") if name not in asked), None)
+        missing = next((name for name in OPINIONS if name not in asked), None)
         return Step(missing, writes=False) if asks and missing else None
 
     return follow
@@ -92,7 +94,8 @@ def course(config: Config) -> Course:
         Phase("initialise", min(own.first, own.programs), 1),
         *(Phase(name, -(-left * count // width), 1) for name, count in counts.items() if count),
     )
-    return Course(phases, phases, "all programs", "all programs", 1 + -(-left // width))
+    opinions = OPINIONS if own.thoughts else ()
+    return Course(phases, phases, "all programs", "all programs", 1 + -(-left // width), opinions)
 
 
 METHOD = two_forms(

@@ -37,6 +37,7 @@ from grace_irl.search.protocol import Request
 # Assumed number of tokens in an answer. 34 recorded answers of a large model on BabyAI had at least 930 tokens, and
 # the median was 1,378.
 ANSWER = 1_200
+OPINION = 220  # the same for a description or an opinion: the median of 91 recorded answers
 REPAIRS = 0.25  # share of programs that need one repair, in a typical run
 DRAWN = 5  # number of prompts per operator that are built to measure their sizes
 PATIENCE, TIMEOUT = 0.0, 10.0  # seconds to wait for a lost server, and for the server's answer about its model
@@ -165,10 +166,10 @@ def estimated(config: Config) -> Estimate:
         notes.append(
             "answer format auto: the prompts counted here ask for code; a run asks the server for the format first"
         )
-    prompts = _sizes(labelling.problem(), config, room, [each.operator for each in course.most])
+    prompts = _sizes(labelling.problem(), config, room, [*(each.operator for each in course.most), *course.opinions])
     typical_answer = min(ANSWER, model.answer_tokens)
-    typical = _total(config, prompts, course.typical, typical_answer, most=False)
-    most = _total(config, prompts, course.most, model.answer_tokens, most=True)
+    typical = _total(config, prompts, course.typical, course.opinions, typical_answer, most=False)
+    most = _total(config, prompts, course.most, course.opinions, model.answer_tokens, most=True)
     return Estimate(
         proposer=name,
         model=served or model.name,
@@ -267,7 +268,13 @@ def _one_wrong_each(problem: Problem) -> dict[str, NDArray[np.float64]]:
 
 
 def _total(
-    config: Config, prompts: dict[str, PromptSize], phases: Sequence[Phase], answer: int, *, most: bool
+    config: Config,
+    prompts: dict[str, PromptSize],
+    phases: Sequence[Phase],
+    opinions: Sequence[str],
+    answer: int,
+    *,
+    most: bool,
 ) -> Total:
     """Calls, tokens and cost of a run with these phases.
 
@@ -275,6 +282,7 @@ def _total(
         config: the configuration of the run.
         prompts: sizes of prompts, by operator.
         phases: forecast of the run's requests, for example 20 with "initialise", then 300 with "mutate".
+        opinions: operators of the further calls about each program, which a text answers.
         answer: number of tokens in one answer.
         most: whether to assume the longest prompts, a repair of every program, and no synthesised programs.
     """
@@ -298,8 +306,9 @@ def _total(
         calls[phase.operator] += whole * math.ceil(phase.together / samples) + math.ceil(part / samples)
     written = sum(each.programs for each in asked)
     calls["repair"] = repairs = 0 if not config.model.repair else written if most else round(REPAIRS * written)
+    calls.update(dict.fromkeys(opinions, written))
     tokens_in = sum(count * _of(prompts, name, most=most) for name, count in calls.items() if count)
-    tokens_out = (written + repairs) * answer
+    tokens_out = (written + repairs) * answer + written * len(opinions) * (answer if most else min(OPINION, answer))
     prices = Prices(config.model.price_in, config.model.price_out)
     return Total(total, calls.total(), repairs, tokens_in, tokens_out, prices.cost(tokens_in, tokens_out))
 

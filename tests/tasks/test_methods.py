@@ -327,3 +327,16 @@ def test_a_run_is_begun_again_from_its_settings(task: Path, tmp_path: Path, caps
     config = str(first / "config.toml")
     assert main(["fit", "--config", config, "--task", str(task), "--out", str(again)]) == 0
     assert stored(again) == stored(first)
+
+
+def test_an_estimate_counts_descriptions_and_opinions(task: Path, capsys: Capture) -> None:
+    words = ["fit", "--method", "rf-agent", "--task", str(task), *SMALL["rf-agent"], "--proposer", "manual"]
+    found = []
+    for more in ([], ["--no-thoughts"]):
+        assert main([*words, *more, "--estimate", "--json"]) == 0
+        found.append(json.loads(capsys.readouterr().out.strip().splitlines()[-1]))
+    whole, less = (each["most"] for each in found)
+    assert whole["calls"] - less["calls"] == 2 * whole["programs"]
+    assert {"align", "verify"} == found[0]["prompts"].keys() - found[1]["prompts"].keys()
+    assert whole["tokens_in"] > less["tokens_in"]
+    assert whole["tokens_out"] > less["tokens_out"]
