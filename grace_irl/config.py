@@ -120,7 +120,8 @@ class ProposerConfig(Section):
 
     name: str = setting(
         "",
-        "Author of the programs: synthesis (no model), llm (--llm-url) or manual (prompt files for a person).",
+        "Author of the programs: synthesis (no model), llm (--llm-url), manual (prompt files for a person) or "
+        "drafts (parts drawn without a look at labels, to compare searches).",
         flag="proposer",
         shown="llm with --llm-url, else synthesis",
     )

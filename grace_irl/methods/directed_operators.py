@@ -55,13 +55,26 @@ def _new(asked: str, briefing: Briefing, material: Material) -> Prompt:
 
 
 def _changed(asked: str, briefing: Briefing, material: Material) -> Prompt:
+    described = _described(material.parents[0]) if material.parents else ""
+    asked = f"{asked} The program in words: {described}" if described else asked
     return mutate(briefing, material, asked, _others(briefing, (*material.parents[1:], *material.ancestors)))
 
 
 def _others(briefing: Briefing, programs: tuple[ParentMaterial, ...]) -> list[tuple[str, str]]:
-    """The text and the scores of further programs."""
+    """The text of further programs, and below it their descriptions and scores."""
     most = briefing.budget.of("source") // max(len(programs), 1)
-    return [(cut(each.source.strip(), most), scores(each.evaluation, briefing.names)) for each in programs]
+    return [
+        (
+            cut(each.source.strip(), most),
+            f"{_described(each)}\n{scores(each.evaluation, briefing.names)}".strip(),
+        )
+        for each in programs
+    ]
+
+
+def _described(program: ParentMaterial) -> str:
+    """The model's own description of a program, in one line; "" if there is none."""
+    return " ".join(program.notes.get("align", "").split())
 
 
 OPERATORS: Mapping[str, Operator] = {

@@ -1,7 +1,7 @@
 """The method `forge`: a pool of single components that a planner names, and crossover of pairs drawn by score.
 
 Differences from the paper: one request names and writes one component (the paper's planner names all of them first),
-and a component that cannot be written is dropped, as there.
+and a component that fails is sent back for repair before it is dropped.
 """
 
 from __future__ import annotations

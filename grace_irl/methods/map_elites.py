@@ -8,6 +8,7 @@ components that the reward had in training.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -82,7 +83,7 @@ class MapElites:
         if program.id in self._seen:
             return [Fate(program.id, "duplicate", "the same program was tried before")]
         self._seen.add(program.id)
-        if not evaluation.valid:
+        if not evaluation.valid or not math.isfinite(evaluation.score):
             return [Fate(program.id, "invalid", f"{evaluation.status}: {evaluation.message}")]
         new = Scored(program, evaluation, result.request.index)
         niche = self.niche(new)

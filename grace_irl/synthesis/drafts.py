@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import InputError
 from grace_irl.propose.protocol import Proposer
 from grace_irl.states.grid import GRID
 from grace_irl.states.record import RECORD
 from grace_irl.states.vector import VECTOR
+from grace_irl.synthesis.grid.drafter import GridDrafter
+from grace_irl.synthesis.vector.designer import Designer
 
 
 def drafter(problem: Problem, seed: int) -> Proposer:
@@ -17,14 +21,17 @@ def drafter(problem: Problem, seed: int) -> Proposer:
         InputError: there are no drafts for states of this kind, or the demonstrations lack what drafts need.
     """
     kind = problem.metadata.state_kind
-    if kind.name == GRID.name:
-        from grace_irl.synthesis.grid.drafter import GridDrafter
-
-        return GridDrafter(problem.train)
-    if kind.name not in (VECTOR.name, RECORD.name):
+    if kind.name not in DRAFTERS:
         raise InputError(f"--proposer drafts for {kind.plural}; expected grids, vectors or records")
-    from grace_irl.synthesis.vector.designer import Designer
+    return DRAFTERS[kind.name](problem, seed)
 
+
+def _readings(problem: Problem, seed: int) -> Proposer:
+    del seed
+    return GridDrafter(problem.train)
+
+
+def _designs(problem: Problem, seed: int) -> Proposer:
     episodes = [item.trajectory for item in problem.train]
     rollouts = [(each.states, each.actions) for each in episodes if each.actions is not None]
     if len(rollouts) < len(episodes):
@@ -33,3 +40,11 @@ def drafter(problem: Problem, seed: int) -> Proposer:
             "expected actions, because drafts over numbers reward steps"
         )
     return Designer(rollouts, problem.metadata.fields, seed)
+
+
+DRAFTERS: dict[str, Callable[[Problem, int], Proposer]] = {
+    GRID.name: _readings,
+    VECTOR.name: _designs,
+    RECORD.name: _designs,
+}
+"""For each kind of state that has drafts, the function that makes the proposer from a problem and a seed."""

@@ -99,6 +99,7 @@ def test_a_model_is_told_the_direction_and_the_other_programs(tmp_path: Path, ca
         assert ("# Another program (1)" in prompt) == (name == "crossover")
     (prompt,) = [each for each in model.prompts if NEW["different"] in each]
     assert "# Program 1" in prompt
+    assert any("The program in words: A threshold." in each for each in model.prompts)
     for text in (ALIGN, VERIFY):
         opinions = [each for each in model.prompts if text in each]
         assert len(opinions) >= 5

@@ -79,7 +79,11 @@ def test_drafts_differ_and_equal_requests_have_equal_answers(drafter: GridDrafte
 def test_labels_are_not_read(items: Sequence[Labelled], drafter: GridDrafter) -> None:
     rng = np.random.default_rng(0)
     shuffled = [replace(item, positive=rng.permutation(item.positive)) for item in items]
-    assert drawn(GridDrafter(shuffled), 10) == drawn(drafter, 10)
+    none = [replace(item, positive=np.zeros_like(item.positive)) for item in items]
+    for other in (shuffled, none):
+        assert drawn(GridDrafter(other), 30) == drawn(drafter, 30)
+    features = {each.feature for draft in drawn(drafter, 30) for each in draft.words.values()}
+    assert {"half", "shared 0", "shared 1"} <= features  # although no label says that they matter
 
 
 def test_a_plan_has_no_words(drafter: GridDrafter) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,8 +17,9 @@ from grace_irl.demos.labels import Labelled
 from grace_irl.errors import InputError
 from grace_irl.propose.protocol import Parent, Proposal
 from grace_irl.search.protocol import Request
-from grace_irl.synthesis.grid.meaning import Feature, Filter, Hypothesis, Plan, summary
+from grace_irl.synthesis.grid.meaning import SHARED, Feature, Filter, Hypothesis, Plan, summary
 from grace_irl.synthesis.grid.reading import SPOKEN
+from grace_irl.synthesis.grid.scene import HALVES
 from grace_irl.synthesis.grid.search import ARRANGEMENTS, separators, view
 from grace_irl.synthesis.grid.source import write_source
 
@@ -91,11 +92,15 @@ class GridDrafter:
     """
 
     def __init__(self, items: Sequence[Labelled]) -> None:
-        self._view = view(items)
-        values: dict[Feature, list[int]] = {}
+        self._view = view([replace(item, positive=np.zeros_like(item.positive)) for item in items])
+        values: dict[Feature, set[int]] = {"half": set(range(len(HALVES)))}
         for each in self._view.evidence.filters:
-            values.setdefault(each.feature, []).append(each.value)
-        self._values = {feature: tuple(sorted(found)) for feature, found in sorted(values.items())}
+            values.setdefault(each.feature, set()).add(each.value)
+        for feature, (_, other) in SHARED.items():
+            values[feature] = {
+                int(code) for scene in self._view.evidence.scenes for code in scene.things.codes[:, other]
+            }
+        self._values = {feature: tuple(sorted(found)) for feature, found in sorted(values.items()) if found}
         if "event" not in self._values:
             raise InputError("nothing happens to a thing in these grids; expected demonstrations of changes")
         self._splits = separators([scene.words for scene in self._view.evidence.scenes])
