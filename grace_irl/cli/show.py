@@ -153,7 +153,7 @@ def _show_run(
         out.print(table_of(front_figures(front)))
     for remark in dict.fromkeys(each for record in kept[:top] for each in account.cautions(record.evaluation)):
         say(remark)
-    if reason := store.meta("label_reason"):
+    if (reason := store.meta("label_reason")) and store.trajectories():
         say(f"label rule {store.meta('label')}: {reason}")
     if found := goals_found(store.goals()):
         say(goals_line(found, RunPaths(run).goals))

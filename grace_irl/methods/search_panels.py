@@ -52,8 +52,8 @@ def tree_panel(best: Scored | None, others: Sequence[Scored]) -> Panel:
             counted = str(below[name]), number(reached.get(name))
             rows.append((f"{'· ' * depth}{name}{mark}", each.program.operator, str(each.index), _score(each), *counted))
     text = (
-        "A program stands below the one that its request began with. The best one has a star. `below` counts the "
-        "programs that came from a program."
+        "A program stands below the one that its request began with. The best one has a star. The column "
+        '"below" counts the programs that came from a program.'
     )
     if len(rows) < len(known):
         text += f" The best {SHOWN} of {len(known):,} programs are shown, with all programs above them."

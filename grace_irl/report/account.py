@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from grace_irl.config import Config
+from grace_irl.methods.registry import task_named
 from grace_irl.propose.briefing import neutral_names
 from grace_irl.report.evidence import SIDES
 from grace_irl.runs.budget import Prices, Spending, spending
@@ -46,7 +48,7 @@ class RunAccount:
     """The facts at the head of a report.
 
     Attributes:
-        title: names of the demonstrations.
+        title: heading of the report, with the task or the names of the demonstrations.
         parts: training, validation and held-out data.
         facts: further facts as pairs of name and value.
         ending: a sentence that says how the run ended, or that it has not ended.
@@ -71,16 +73,22 @@ def account(store: Store, config: Config, environment: str) -> RunAccount:
         environment: name of the environment of its demonstrations; "" if unknown.
     """
     events = store.events()
-    named = [short(name) for name in config.data.demos]
-    title = ", ".join(named[:3]) + (f" and {len(named) - 3} more" if len(named) > 3 else "")
     spent = spending(store, Prices(config.model.price_in, config.model.price_out))
     return RunAccount(
-        title=title or "demonstrations given by a program",
+        title=_title(config),
         parts=tuple(_parts(store.trajectories())),
         facts=tuple(_facts(store, config, spent, environment, events)),
         ending=_ending(events),
         notes=tuple((time, detail) for time, kind, detail in events if kind == "note")[-NOTES:],
     )
+
+
+def _title(config: Config) -> str:
+    if task := task_named(config):
+        return f"Reward for task {Path(task).stem}"
+    named = [short(name) for name in config.data.demos]
+    told = ", ".join(named[:3]) + (f" and {len(named) - 3} more" if len(named) > 3 else "")
+    return f"Reward from {told or 'demonstrations given by a program'}"
 
 
 def _parts(rows: Sequence[TrajectoryRow]) -> list[Part]:
@@ -106,7 +114,9 @@ def _facts(
         ("tasks", _tasks(store.trajectories(), prompted=config.proposer.name in ("llm", "manual"))),
         (
             "positive states",
-            f"{RULES.get(rule, rule)} (label rule {rule}{f': {reason}' if reason else ''})" if rule else "",
+            f"{RULES.get(rule, rule)} (label rule {rule}{f': {reason}' if reason else ''})"
+            if rule and store.trajectories()
+            else "",
         ),
         ("proposer", f"{config.proposer.name}{model}"),
         ("method", f"{config.method}, seed {config.seed}{f', log pi {log_pi}' if log_pi else ''}"),

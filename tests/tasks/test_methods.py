@@ -77,6 +77,8 @@ def test_a_method_runs_whole_without_a_model(name: str, task: Path, tmp_path: Pa
     page = (folder / "report.html").read_text()
     assert "Components" in page
     assert "Training" in page
+    assert "<h1>Reward for task pole</h1>" in page
+    assert "label rule" not in page
     assert ("Tree" in page, "Depth" in page) == (name == "rf-agent", name == "forge")
     assert main(["show", str(folder), "--json"]) == 0
     assert json.loads(capsys.readouterr().out.strip().splitlines()[-1])["best"] == best
