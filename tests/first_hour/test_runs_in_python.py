@@ -1,0 +1,46 @@
+"""A run in Python: what a user looks at after `fit`."""
+
+import pytest
+
+import grace_irl
+
+
+@pytest.mark.xfail(strict=True, reason="fit takes no experts=")
+def test_a_report_without_files(experts, negatives):
+    """Open the report of a fit of arrays, which lie in no file."""
+    run = grace_irl.fit(experts=experts, negatives=negatives, out="run")
+    page = run.report_path.read_text()
+    assert page.lstrip().lower().startswith("<!doctype html")
+    assert run.best.program.id[:8] in page
+
+
+@pytest.mark.xfail(strict=True, reason="no Run.candidates")
+def test_candidates_as_a_frame(recovered):
+    """Sort all programs of a run in a pandas table."""
+    pandas = pytest.importorskip("pandas")
+    table = recovered.candidates
+    assert isinstance(table, pandas.DataFrame)
+    assert len(table) >= recovered.programs
+    table = table.reset_index()  # the ids may be the index
+    assert any(table[name].astype(str).str.startswith(recovered.best.program.id).any() for name in table.columns)
+    assert "fitness" in table.columns or "score" in table.columns
+
+
+@pytest.mark.xfail(strict=True, reason="Run.front is a tuple")
+def test_the_front_as_a_frame(recovered):
+    """Plot score against size of the best programs of each size."""
+    pandas = pytest.importorskip("pandas")
+    table = recovered.front
+    assert isinstance(table, pandas.DataFrame)
+    assert {"program", "size", "score"} <= set(table.columns)
+    assert table["size"].is_monotonic_increasing
+    assert table["best"].sum() == 1
+
+
+@pytest.mark.xfail(strict=True, reason="no _repr_html_")
+def test_a_run_and_a_reward_in_a_notebook(recovered):
+    """Let a notebook display a run, and then its reward."""
+    shown = recovered._repr_html_()
+    assert "held out" in shown
+    assert "reward_fn" in grace_irl.load_reward(recovered.reward_path)._repr_html_()
+    assert "<script" not in shown
