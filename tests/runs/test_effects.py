@@ -14,6 +14,7 @@ from grace_irl.compare.settings import Settings, comparison_of, require_effect_o
 from grace_irl.config import Config
 from grace_irl.demos import save
 from grace_irl.errors import InputError
+from grace_irl.methods.registry import METHODS
 from grace_irl.runs.config import resolve, settings_of
 from grace_irl.runs.effects import NEEDS, require_effect, words
 from tests.fakes.data import vector_set
@@ -133,7 +134,7 @@ def test_what_has_an_effect_is_accepted() -> None:
 
 
 def test_every_need_is_known_and_used() -> None:
-    assert {each.needs for each in settings_of("grace").values()} == {"", *NEEDS}
+    assert {each.needs for name in METHODS for each in settings_of(name).values()} == {"", *NEEDS}
 
 
 @pytest.mark.parametrize(
