@@ -182,7 +182,6 @@ def test_calls_and_tokens_of_a_served_model_are_counted(task: Path, tmp_path: Pa
 REFUSED: list[tuple[list[str], str]] = [
     (["--methods", "grace,eureka"], "method 'grace' needs demonstrations; expected --demos PATH…, or only methods"),
     (["--methods", "bc"], "method 'bc' needs demonstrations"),
-    (["--methods", "map-elites"], "method 'map-elites' needs demonstrations"),
     (["--methods", "random", "--env", "CartPole-v1"], "--env with --task; expected --task alone"),
     (["--methods", "random", "--horizon", "9"], "--horizon with --task"),
     (["--methods", "ppo-true", "--expand", "2"], "--expand with --task"),
