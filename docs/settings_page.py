@@ -97,7 +97,7 @@ class FitSettings(TypedDict, total=False):
     """Settings of a run, which override those of a file. It lists the settings of all methods."""
 
 '''
-ARGUMENTS = ("demos", "negatives", "proposer")
+ARGUMENTS = ("demos", "experts", "negatives", "proposer")
 """Settings that are arguments of `grace_irl.fit` by themselves, since they also take objects."""
 
 

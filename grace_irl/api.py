@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Unpack, cast
 
-from grace_irl.config import METHOD
+from grace_irl.config import METHOD, DataConfig
+from grace_irl.demos import load
+from grace_irl.demos.given import Given, in_memory
 from grace_irl.demos.memory import limited
 from grace_irl.demos.trajectory import Demonstrations, LabelRule
 from grace_irl.errors import InputError
+from grace_irl.keyworded import in_keywords
 from grace_irl.keywords import FitSettings, Paths
 from grace_irl.propose.protocol import Proposer
 from grace_irl.runs import fit as fits
 from grace_irl.runs import score as scores
 from grace_irl.runs.acting import worded
 from grace_irl.runs.config import method_named, other_method, resolve, settings_of
+from grace_irl.runs.data import columns_of
 from grace_irl.runs.effects import require_effect, words
 from grace_irl.runs.engine import Snapshot
 from grace_irl.runs.expand import expansion
@@ -26,10 +30,18 @@ from grace_irl.runs.score import Score
 from grace_irl.settings import by_keyword
 
 
+def _keywords() -> dict[str, Sequence[str]]:
+    """The keywords of `fit`, each with its choices."""
+    choices = {each.keyword: each.choices for each in settings_of().values() if each.keyword}
+    return {**choices, **dict.fromkeys(("demos", "experts", "negatives", "max_memory"), ())}
+
+
+@in_keywords(_keywords)
 def fit(
-    demos: Paths | Demonstrations = (),
+    demos: Given = (),
     *,
-    negatives: Paths = (),
+    experts: Given = None,
+    negatives: Given = (),
     out: str | Path | None = None,
     resume: str | Path | None = None,
     proposer: str | Proposer | None = None,
@@ -46,8 +58,10 @@ def fit(
     Args:
         demos: files, folders or Minari ids, or demonstrations in memory. Each trajectory has a role in the data,
             "expert" or "negative".
-        negatives: files, folders or Minari ids. All their trajectories count as negatives, whatever their role in the
-            data.
+        experts: files, folders or Minari ids, or any object that holds episodes: a list of arrays, an array of
+            episodes, a data frame, episodes of Minari or imitation, a buffer of Stable-Baselines3 (docs/python.md). All
+            trajectories count as experts', whatever their role in the data.
+        negatives: as `experts`, but all trajectories count as negatives.
         out: a new folder for the run; None: `runs/<name of the demonstrations>-<time>`.
         resume: folder of a run to continue, instead of a new run in `out`.
         proposer: the proposer, which writes the programs, as a name or a `Proposer` object.
@@ -67,7 +81,7 @@ def fit(
         The run. `run.best.source` is the program, and `run.reward_path` its file.
 
     Raises:
-        InputError: data, settings or a folder that cannot be used.
+        InputError: data, settings or a folder that cannot be used. It names keywords, where the command names flags.
         GraceError: no valid program was found.
         Interrupted: Ctrl-C (a subclass of KeyboardInterrupt). The run is saved and can be resumed.
     """
@@ -90,16 +104,15 @@ def fit(
         for key, value in by_keyword(known, settings).items()
         if value is not None
     }
-    in_memory = demos if isinstance(demos, Demonstrations) else None
     if isinstance(proposer, str):
         flags["proposer.name"] = proposer
     writer = None if isinstance(proposer, str) else proposer
-    if not isinstance(demos, Demonstrations) and (names := _names(demos)):
-        flags["data.demos"] = names
-    if extra := _names(negatives):
-        flags["data.negatives"] = extra
-    parts = fits.Parts(demonstrations=in_memory, proposer=writer, listener=listener, note=note)
     with limited(max_memory):
+        held = _held(demos, experts, negatives, settings)
+        if held is None:
+            named = {"demos": _names(demos), "experts": _names(experts or ()), "negatives": _names(negatives)}
+            flags |= {f"data.{name}": paths for name, paths in named.items() if paths}
+        parts = fits.Parts(demonstrations=held, proposer=writer, listener=listener, note=note)
         try:
             if resume is not None:
                 run = expansion.resume(Path(resume), flags, sets=tuple(sets), parts=parts)
@@ -108,17 +121,19 @@ def fit(
                 require_effect(resolved, words(resolved, file, sets, flags), "" if writer is not None else None)
                 run = expansion.start(resolved, Path(out) if out else None, parts)
         except Interrupted as interrupted:
-            _report(interrupted.folder, note, in_memory)
+            _report(interrupted.folder, note, held)
             raise
-        _report(run.folder, note, in_memory)
+        _report(run.folder, note, held)
         return run
 
 
+@in_keywords(_keywords)
 def score(
     reward: str | Path,
-    demos: Paths | Demonstrations,
+    demos: Given = (),
     *,
-    negatives: Paths = (),
+    experts: Given = None,
+    negatives: Given = (),
     kind: str = "",
     label: LabelRule | None = None,
     log_pi: str = "constant",
@@ -132,7 +147,9 @@ def score(
     Args:
         reward: the reward file.
         demos: files, folders or Minari ids, or demonstrations in memory.
-        negatives: files, folders or Minari ids. All their trajectories count as negatives.
+        experts: files, folders or Minari ids, or any object that holds episodes, as for `fit`. All their trajectories
+            count as experts'.
+        negatives: as `experts`, but all trajectories count as negatives.
         kind: kind of state, such as "grid"; "": the kind that fits the data.
         label: rule that selects the positive expert states; None: the rule that fits the data.
         log_pi: source of the log-probability of actions in the discriminator: "constant", "uniform", "recorded" or
@@ -147,13 +164,13 @@ def score(
         InputError: a file or demonstrations that cannot be used.
         GraceError: the program fails, or returns something other than a finite number.
     """
-    if not isinstance(demos, Demonstrations):
-        from grace_irl.demos import load
-
-        demos = load(_names(demos), _names(negatives), kind=kind, max_memory=max_memory)
+    with limited(max_memory):
+        held = in_memory(demos, experts, negatives, kind=kind)
+        if held is None:
+            held = load(_names(demos), _names(negatives), experts=_names(experts or ()), kind=kind)
     return scores.score(
         Path(reward),
-        demos,
+        held,
         rule=label,
         choice=log_pi,
         calibration=calibration,
@@ -170,6 +187,13 @@ def _report(folder: Path, note: Callable[[str], None] | None, demonstrations: De
 
 def _warn(text: str) -> None:
     warnings.warn(text, stacklevel=5)  # The warning points to the caller of `fit`.
+
+
+def _held(demos: Given, experts: Given, negatives: Given, settings: Mapping[str, object]) -> Demonstrations | None:
+    """The demonstrations of `fit`, if they are in memory; None if all arguments name files."""
+    named = {name: settings[name] for name in ("kind", "state_columns", "episode_column") if settings.get(name)}
+    data = DataConfig.model_validate(named)
+    return in_memory(demos, experts, negatives, kind=data.kind, columns=columns_of(data))
 
 
 def _names(paths: Paths) -> tuple[str, ...]:

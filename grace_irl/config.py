@@ -26,8 +26,21 @@ class DataConfig(Section):
         unit="path",
         common=True,
     )
+    experts: tuple[str, ...] = setting(
+        (), "Further demonstrations; all count as experts', whatever role they state.", unit="path", common=True
+    )
     negatives: tuple[str, ...] = setting(
         (), "Further demonstrations; all count as negative, whatever role they state.", unit="path", common=True
+    )
+    state_columns: tuple[str, ...] = setting(
+        (),
+        "Columns of a table (CSV, JSON Lines, Parquet) that are the numbers of a state.",
+        unit="name",
+        shown="all numbers that are called like nothing else",
+        details="Their names become the names of the vector's fields. Several are separated by spaces or commas.",
+    )
+    episode_column: str = setting(
+        "", "Column of a table that numbers the episodes.", unit="name", shown="episode, trajectory, …"
     )
     kind: str = setting(
         "",
@@ -37,7 +50,7 @@ class DataConfig(Section):
         "calls anything count as a grid if no channel has over 16 different values in the whole set, else as images.",
     )
     label: Literal["", "all", "last", "goal"] = setting(
-        "", "Positive expert states: all, last or goal.", shown="what fits the data", common=True
+        "", "Positive expert states: all, last or goal.", shown="what fits the data"
     )
     goals: str = setting(
         "",
@@ -66,6 +79,11 @@ class DataConfig(Section):
         "Show the names of a vector's fields to whoever writes programs; a model may know them by heart.",
         details="Without names they are x0, x1, …",
     )
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names of demonstrations that are not all negative."""
+        return (*self.experts, *self.demos)
 
 
 class SearchConfig(Section):

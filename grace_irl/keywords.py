@@ -14,6 +14,8 @@ class FitSettings(TypedDict, total=False):
 
     method: str
     seed: int
+    state_columns: Paths
+    episode_column: str
     kind: str
     label: Literal["all", "last", "goal"]
     goals: str

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 BEGUN_WITH = "expected none of them: a comparison goes on with the settings that it began with"
 AGAIN = ("env", "task", "transfer", "methods", "seeds")  # settings allowed with --resume
 FIT = (
-    *("data.demos", "data.negatives", "data.kind", "data.label", "data.goals", "data.held_out", "data.swaps"),
+    *("data.demos", "data.experts", "data.negatives", "data.state_columns", "data.episode_column", "data.kind"),
+    *("data.label", "data.goals", "data.held_out", "data.swaps"),
     "data.field_names",
     *("expand.rounds", "expand.trust", "model.url", "model.name", "model.images", "model.context"),
     *("proposer.start_from", "sandbox.allow_weak"),
@@ -117,7 +118,7 @@ def compare(
                 searched = searched[-1:] or [method_named(config) if config else ""]
                 sets, more = told_apart(comparison_of(own).methods, sets, searched[0] or METHOD)
                 fit = worded(config, sets, flags, Config(data=DataConfig(held_out=0.0)))
-                if not fit.data.demos and not own["task"]:
+                if not fit.data.files and not own["task"]:
                     raise InputError(
                         "no demonstrations; expected --demos PATH…, such as --demos datasets/babyai-go-to-obj, or "
                         "--task for methods that need none"

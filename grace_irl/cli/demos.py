@@ -21,6 +21,7 @@ from grace_irl.demos.convert import Copied, Stated
 from grace_irl.demos.convert import convert as convert_files
 from grace_irl.demos.convert import scramble as scramble_files
 from grace_irl.demos.files import Format, iter_trajectories
+from grace_irl.demos.foreign.table import Columns
 from grace_irl.demos.goals import GoalRow, goal_rows, load_goals
 from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.summary import EXAMPLES, DemosSummary, summarise
@@ -31,6 +32,8 @@ from grace_irl.text import line
 app = typer.Typer(no_args_is_help=True, help="Look at demonstrations, choose, convert and scramble them.")
 app.command()(select)
 
+StateColumns = Annotated[str | None, typer.Option(help="Columns of a table that are the numbers of a state: a,b,c.")]
+EpisodeColumn = Annotated[str | None, typer.Option(help="Column of a table that numbers the episodes.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")]
 
 
@@ -43,14 +46,17 @@ def inspect(
     no_picture: Annotated[bool, typer.Option("--no-picture", help="Leave pictures of states out.")] = False,
     images: Annotated[Path | None, typer.Option(help="Folder for pictures of some states.")] = None,
     goals: Annotated[Path | None, typer.Option(help="Show the goal states that this TOML file marks.")] = None,
+    state_columns: StateColumns = None,
+    episode_column: EpisodeColumn = None,
 ) -> None:
     """Show what demonstrations hold: counts, shapes, tasks, value ranges and, if they can be drawn, some states.
 
     Example: grace-irl demos inspect datasets/babyai-go-to-obj
     """
     marked = None if goals is None else load_goals(goals)
-    summary = summarise(path, kind or "")
-    rows = None if marked is None else goal_rows(iter_trajectories(path, kind=kind or ""), marked)
+    columns = chosen_columns(state_columns, episode_column)
+    summary = summarise(path, kind or "", columns)
+    rows = None if marked is None else goal_rows(iter_trajectories(path, kind=kind or "", columns=columns), marked)
     unknown = sorted(set(marked or ()) - {row.digest for row in rows or ()})
     written = [] if images is None else save_pictures(summary, images)
     if json_:
@@ -73,6 +79,11 @@ def inspect(
         out.print(drawn)
     for file in written:
         say(f"picture: {file}")
+    for note in summary.notes:
+        say(note)
+    for name in summary.silent[:EXAMPLES]:
+        say(f"{name}: no role in the data, and the file's name gives none; --experts or --negatives says which")
+    say(f"to recover a reward: {summary.command}")
 
 
 @app.command()
@@ -89,6 +100,9 @@ def convert(
     task: Annotated[str | None, typer.Option(help="Task name of every episode.")] = None,
     environment: Annotated[str | None, typer.Option("--env", help="Gymnasium id; MuJoCo's fields get names.")] = None,
     label: Annotated[str | None, typer.Option(help="Positive expert states: all or last.")] = None,
+    fields: Annotated[str | None, typer.Option(help="Names of a vector's numbers: a,b,c.")] = None,
+    state_columns: StateColumns = None,
+    episode_column: EpisodeColumn = None,
     kind: Kind = None,
     screenshots: Annotated[str, typer.Option(help=SCREENSHOTS)] = "embed",
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file that exists.")] = False,
@@ -104,13 +118,14 @@ def convert(
     require_one_of("--label", label, get_args(LabelRule))
     require_one_of("--screenshots", screenshots, get_args(Keep))
     require_new(Path(target), force=force)
-    fields = None
-    if environment is not None:
+    named = None if fields is None else fields_named(fields)
+    if named is None and environment is not None:
         from grace_irl.rl.views import vector_fields
 
-        fields = vector_fields(environment) or None
-    stated = Stated(cast("Role | None", role), task, environment, cast("LabelRule | None", label), fields, kind)
-    copied = convert_files(source, target, cast("Format | None", format_), stated, cast("Keep", screenshots))
+        named = vector_fields(environment) or None
+    stated = Stated(cast("Role | None", role), task, environment, cast("LabelRule | None", label), named, kind)
+    columns = chosen_columns(state_columns, episode_column)
+    copied = convert_files(source, target, cast("Format | None", format_), stated, cast("Keep", screenshots), columns)
     _report(copied, None, json_)
 
 
@@ -133,6 +148,23 @@ def scramble(
         raise InputError(f"scramble {paths[0]}: no DST; expected SRC... DST: name the target file or folder")
     copied, place = scramble_files(paths[:-1], paths[-1], seed, map_, kind or "")
     _report(copied, place, json_)
+
+
+def chosen_columns(state: str | None, episode: str | None) -> Columns:
+    """The user's choice of columns, from the texts of the flags."""
+    return Columns(() if state is None else fields_named(state, "--state-columns"), episode or "")
+
+
+def fields_named(text: str, flag: str = "--fields") -> tuple[str, ...]:
+    """The names in a text such as `a,b,c`.
+
+    Raises:
+        InputError: an empty name, or one that comes twice.
+    """
+    names = tuple(name.strip() for name in text.split(","))
+    if "" in names or len(set(names)) < len(names):
+        raise InputError(f"{flag} {text[:80]!r}; expected different names, separated by commas")
+    return names
 
 
 def _report(copied: list[Copied], place: Path | None, as_json: bool) -> None:

@@ -20,7 +20,8 @@ from grace_irl.runs.score import RoleScore
 from grace_irl.settings import Setting
 
 SETTINGS = (
-    *("data.demos", "data.negatives", "data.kind", "data.label"),
+    *("data.demos", "data.experts", "data.negatives", "data.state_columns", "data.episode_column", "data.kind"),
+    "data.label",
     *("fitness.log_pi", "sandbox.workers", "sandbox.allow_weak"),
 )
 """Settings of `fit` that are also flags of this command."""
@@ -45,16 +46,15 @@ def score(
 ) -> None:
     """Score a reward file on demonstrations, in the sandbox."""
     from grace_irl import api
+    from grace_irl.runs.data import load_data
 
     config = resolve(flags=given)
-    if not config.data.demos:
+    if not config.data.files:
         raise InputError("no demonstrations; expected --demos PATH…")
     require_one_of("--calibration", calibration, ("file", "fitted", "none"))
     found = api.score(
         reward,
-        config.data.demos,
-        negatives=config.data.negatives,
-        kind=config.data.kind,
+        load_data(config.data),
         label=config.data.label or None,
         log_pi=config.own(FitnessConfig).log_pi,
         calibration=calibration,

@@ -43,7 +43,15 @@ from grace_irl.work import Executor, Job, JobError, JobFuture, LocalExecutor
 
 SAME = "expected no change: a comparison goes on with the settings that it began with"
 MAY_CHANGE = (
-    *("data.demos", "data.negatives", "proposer.start_from", "proposer.recording", "model.url", "model.context"),
+    *(
+        "data.demos",
+        "data.experts",
+        "data.negatives",
+        "proposer.start_from",
+        "proposer.recording",
+        "model.url",
+        "model.context",
+    ),
     *(key for key in DROPPED if key != "data.goals"),
 )
 """Settings that may change on resume: paths, and settings without effect on results. The demonstrations at a new path

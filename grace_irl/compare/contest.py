@@ -16,7 +16,6 @@ from grace_irl.compare.fitted import Fitted
 from grace_irl.compare.folder import ComparisonFolder
 from grace_irl.compare.settings import ORACLE, OURS, Settings, is_search, require_task_alone, tuned
 from grace_irl.config import Config, SandboxConfig
-from grace_irl.demos import load
 from grace_irl.demos.label_rule import RuleChoice, choose_rule, earlier_rule, with_rule
 from grace_irl.demos.split import draw, split
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata
@@ -27,6 +26,7 @@ from grace_irl.rl.method import Policy, PolicyMethod, PolicyProblem, load_method
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs import proposers
 from grace_irl.runs.config import flat, with_settings
+from grace_irl.runs.data import load_data
 from grace_irl.runs.fit import Parts, labelled, new_labelling, notes_of, opened_sandbox, require_chat
 from grace_irl.runs.folder import RunLock, RunPaths, create
 from grace_irl.runs.labelling import Labelling, marked, with_label
@@ -158,11 +158,11 @@ class Contest:
         if workers is not None and fit.sandbox.workers is None:
             sandbox: SandboxConfig = fit.sandbox.model_copy(update={"workers": workers})
             settings = Settings(settings.comparison, fit.model_copy(update={"sandbox": sandbox}))
-        if not fit.data.demos and settings.comparison.task:
+        if not fit.data.files and settings.comparison.task:
             _require_no_data(settings)
             metadata = _task_of(settings).metadata
             return cls(settings, Demonstrations(metadata, ()), RuleChoice("all", "there are no demonstrations"))
-        demonstrations = load(fit.data.demos, fit.data.negatives, kind=fit.data.kind)
+        demonstrations = load_data(fit.data)
         asked = fit.data.label or (earlier_rule(demonstrations) if not new else "")
         choice = choose_rule(demonstrations, asked)
         choice = replace(choice, reason=settings.comparison.label_reason or choice.reason)

@@ -96,7 +96,7 @@ def markdown(
         if (count := comparison.draw_demos)
         else "all seeds have the same demonstrations"
     )
-    draws = draws if fit.data.demos else "no demonstrations"
+    draws = draws if fit.data.files else "no demonstrations"
     task = f"; task {Path(comparison.task).stem}" if comparison.task else ""
     lines = [
         f"Environment steps of each run: {comparison.steps:,}{task}; seeds: {comparison.seeds}; {draws}; episodes of "

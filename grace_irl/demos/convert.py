@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grace_irl.demos.files import SUFFIX, Format, SetOfFiles, expand, open_writer, role_of
+from grace_irl.demos.foreign.table import Columns
 from grace_irl.demos.header import Header
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.scramble import ScrambleMap
@@ -65,6 +66,7 @@ def convert(
     format: Format | None = None,
     stated: Stated | None = None,
     screenshots: Keep = "embed",
+    columns: Columns = Columns(),
 ) -> list[Copied]:
     """Copy demonstrations to another format, one trajectory in memory at a time.
 
@@ -76,12 +78,13 @@ def convert(
         format: format of the written files. By default, it follows the target's suffix, and is Parquet in a folder.
         stated: facts for the metadata of the written files.
         screenshots: whether the written files embed screenshots, refer to them or leave them out.
+        columns: the user's choice of columns, for tables.
 
     Raises:
         InputError: data that cannot be used, or a target that cannot be written.
     """
     pairs, stated = _targets([source], target, format), stated or Stated()
-    files = SetOfFiles([each for each, _ in pairs], stated.kind or "", restated=True)
+    files = SetOfFiles([each for each, _ in pairs], stated.kind or "", restated=True, columns=columns)
     return [_copy(each, *pair, format, stated, None, screenshots) for each, pair in zip(files, pairs, strict=True)]
 
 

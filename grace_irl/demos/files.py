@@ -5,26 +5,37 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from grace_irl.contents import require_inside
+from grace_irl.demos.foreign.episode import EpisodesSource
+from grace_irl.demos.foreign.table import Columns
+from grace_irl.demos.formats import (
+    ARRAYS,
+    PICKLES,
+    TEXTS,
+    endings,
+    open_source,
+    others,
+    reader_of_folder,
+    require_utf8,
+)
 from grace_irl.demos.header import Header, merge
 from grace_irl.demos.kind_rule import choose_kind, with_kind
 from grace_irl.demos.memory import EPISODE_BYTES, SCREENSHOT_BYTES, Memory, Region, enough_memory, limited, padded
-from grace_irl.demos.minari.source import MinariSource, dataset_folder, datasets_root
+from grace_irl.demos.minari.source import dataset_folder
 from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.source import SetWriter, Source
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role
 from grace_irl.demos.ui import shard
-from grace_irl.demos.ui.episode import is_episode, open_folder
+from grace_irl.demos.ui.episode import is_episode
 from grace_irl.errors import InputError
 from grace_irl.states import kind_named
 from grace_irl.states.kind import KindChoice, States
@@ -41,91 +52,18 @@ SUFFIX: dict[Format, str] = {
 }
 """Suffix of the file name by format."""
 
-PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".joblib", ".npy")
-PICKLE_REASON = (
-    "a pickle runs whatever code its author put in it when it is opened, so this format is never read: "
-    "write the arrays as Parquet or npz instead (docs/demonstrations.md)"
-)
+MOST_NAMED = 3
+"""Maximum number of file names in a line for the user."""
 
-
-ARRAYS = {".parquet": "parquet.source:ParquetSource", ".npz": "npz.source:NpzSource"}
-SCREENS = {
-    ".xml": "ui.episode:open_dump",
-    ".json": "ui.trees:open_json",
-    ".json.gz": "ui.trees:open_json",
-    "ui_element.txt": "ui.androidworld:open_elements",
-    ".yaml": "ui.autodroid:open_records",
-    ".yml": "ui.autodroid:open_records",
-}
-SHARDS = "ui.androidcontrol:AndroidControlSource"
-READERS = {**ARRAYS, **SCREENS}
-"""Map from the ending of a file name to its reader, as `module:name` in the package `grace_irl.demos`. The module is
-imported when the first such file is opened."""
-
-TEXTS = (".json", ".json.gz", "ui_element.txt", "utg.yaml")
-"""Endings of text files that may hold screens of a user interface. They are read from a folder only if it has no other
-demonstrations. Beside other demonstrations, such a file probably describes the data set."""
-
-
-def open_source(path: str | Path, memory: Memory | None = None, kind: str = "") -> Source:
-    """Open one demo file, Minari folder or Minari id.
-
-    Args:
-        path: file, folder or Minari id.
-        memory: memory limit that all files of a set share; None gives this file a limit of its own.
-        kind: kind of the states, such as "grid", for a Minari dataset whose metadata name no kind. With "", the
-            caller chooses the kind later, by the values of the states (`choose_kind`).
-
-    Raises:
-        InputError: a file that is missing, of an unknown format, a pickle, damaged, or too large for the memory limit.
-    """
-    require_utf8(path)
-    with enough_memory(path):
-        return _open(path, Memory() if memory is None else memory, kind)
-
-
-def _open(path: str | Path, memory: Memory, kind: str) -> Source:
-    folder = dataset_folder(path)
-    if folder is not None:
-        return MinariSource(Path(path), folder, memory, kind)
-    file = Path(path)
-    if not file.exists():
-        raise InputError(
-            f"{path}: no such file or folder, and no Minari dataset under {datasets_root()}; check the path"
-        )
-    if file.suffix in PICKLES:
-        raise InputError(f"{path}: a {file.suffix} file; {PICKLE_REASON}")
-    if is_episode(file):
-        return open_folder(file, memory)
-    end = next((end for end in READERS if file.name.endswith(end)), "")
-    if not file.is_file() or not (end or shard.is_tfrecord(file)):
-        raise InputError(
-            f"{path}: unknown format {file.suffix or '(no suffix)'!r}; expected {', '.join(READERS)}, a Minari "
-            "dataset, a shard of AndroidControl, or a folder of screens"
-        )
-    if file.stat().st_size == 0:
-        raise InputError(f"{path}: an empty file; expected demonstrations: write or copy it again")
-    module, name = READERS.get(end, SHARDS).split(":")
-    opens = cast(Callable[[Path, Memory], Source], getattr(import_module(f"grace_irl.demos.{module}"), name))
-    return opens(file, memory)
-
-
-def require_utf8(path: str | Path) -> None:
-    """Check that a file name is UTF-8. Other names cannot be written to a run's database or a report.
-
-    Raises:
-        InputError: a name that is not UTF-8.
-    """
-    try:
-        str(path).encode()
-    except UnicodeEncodeError:
-        raise InputError(f"{str(path)!a}: a name that is not UTF-8; expected one that is: rename it") from None
+DEEPEST = 5
+"""Number of nested folders in which demonstrations are looked for."""
 
 
 def expand(path: str | Path) -> list[str | Path]:
     """The demo files at a path: the path itself, or the demo files in a folder, sorted by name.
 
-    Text files that may hold screens (`TEXTS`) are included only if the folder has no other demonstrations.
+    Text files (`TEXTS`) are included only if the folder has no other demonstrations. If it has none at all, the folders
+    inside it are searched.
 
     Raises:
         InputError: an empty path, a folder without demonstrations, or a folder with a link to a file outside it.
@@ -133,24 +71,35 @@ def expand(path: str | Path) -> list[str | Path]:
     if str(path) == "":  # probably an unset shell variable; Path("") would be the current folder
         raise InputError("a path is empty; expected a file, a folder or a Minari id: check how it is given")
     folder = Path(path)
-    if not folder.is_dir() or dataset_folder(path) is not None or is_episode(folder):
+    if not folder.is_dir() or dataset_folder(path) is not None or is_episode(folder) or reader_of_folder(folder):
         return [path]
-    known = {*ARRAYS, *PICKLES}
-    inside = sorted(file for file in folder.iterdir() if not file.name.startswith("."))
-    files = [
-        file
-        for file in inside
-        if file.suffix in known or _is_minari(file) or is_episode(file) or shard.is_shard_of_folder(file)
-    ]
-    files = files or [file for file in inside if file.name.endswith(TEXTS)]
+    files = _inside([folder])
     if not files:
         raise InputError(
-            f"{path}: no demonstrations in this folder; expected {', '.join(READERS)} files, Minari datasets or "
+            f"{path}: no demonstrations in this folder; expected {', '.join(endings())} files, Minari datasets or "
             "folders of screens"
         )
     for file in files:
         require_inside(file, folder)
     return list(files)
+
+
+def _inside(folders: Sequence[Path], depth: int = 0) -> list[Path]:
+    """The demo files in some folders, sorted by name. Without any, those in the folders inside them, and so on."""
+    inside = [file for folder in folders for file in sorted(folder.iterdir()) if not file.name.startswith(".")]
+    known = {*ARRAYS, *PICKLES, *others()}
+    files = [
+        file
+        for file in inside
+        if file.suffix in known
+        or _is_minari(file)
+        or is_episode(file)
+        or shard.is_shard_of_folder(file)
+        or reader_of_folder(file) is not None
+    ]
+    files = files or [file for file in inside if file.name.endswith(TEXTS)]
+    deeper = [file for file in inside if file.is_dir() and not file.is_symlink()]
+    return files if files or not deeper or depth == DEEPEST else _inside(deeper, depth + 1)
 
 
 def _is_minari(file: Path) -> bool:
@@ -184,8 +133,10 @@ def load(
     paths: Sequence[str | Path],
     negatives: Sequence[str | Path] = (),
     *,
+    experts: Sequence[str | Path] = (),
     role: Role | None = None,
     kind: str = "",
+    columns: Columns = Columns(),
     max_memory: int | str | None = None,
 ) -> Demonstrations:
     """Read files, folders and Minari ids as one set.
@@ -194,38 +145,80 @@ def load(
         paths: files, folders and Minari ids. Roles come from their metadata, else from file names that start with
             "expert" or "negative".
         negatives: more paths. All their trajectories are negative, even if the files state another role.
+        experts: more paths. All their trajectories are experts', even if the files state another role.
         role: role of all trajectories in `paths`, even if the files state another one; None uses the files' roles.
         kind: name of the states' kind, such as "grid", if the files do not state it. With "", `choose_kind` decides by
             the values of the states.
+        columns: the user's choice of columns, for tables.
         max_memory: memory limit of the set, in bytes or as a size such as `4G`. None uses the option
             `--max-memory` or the environment variable GRACE_IRL_MAX_MEMORY, else 80 % of the available memory.
 
     Raises:
         InputError: data that cannot be used; see `open_source`, `expand`, `role_of`, `choose_kind` and `merge`.
     """
-    if isinstance(paths, str | Path) or isinstance(negatives, str | Path):
+    if any(isinstance(each, str | Path) for each in (paths, negatives, experts)):
         raise TypeError("load() takes lists of paths: load([path])")
-    wanted: list[tuple[str | Path, Role | None]] = [(file, role) for path in paths for file in expand(path)]
-    wanted += [(file, "negative") for path in negatives for file in expand(path)]
+    given: tuple[tuple[Sequence[str | Path], Role | None], ...]
+    given = ((experts, "expert"), (paths, role), (negatives, "negative"))
+    wanted = [(file, known) for some, known in given for path in some for file in expand(path)]
     if not wanted:
         raise InputError("no demonstrations named; expected at least one file, folder or Minari id")
     with limited(max_memory):
         memory = Memory()
-        sources = [open_source(path, memory, kind) for path, _ in wanted]
-        names = [str(path) for path, _ in wanted]
+        return gather([(open_source(path, memory, kind, columns), known) for path, known in wanted], kind, memory)
 
-        def states(place: int) -> Iterator[States]:
-            return (item.trajectory.states for item in sources[place].demonstrations("expert", memory.empty))
 
-        choice = choose_kind([source.header for source in sources], names, states, kind)
-        for source in sources:
-            source.header = with_kind(source.header, choice)
-        metadata = merge([source.header for source in sources], names)
-        roles = [forced or role_of(source.header, path) for source, (path, forced) in zip(sources, wanted, strict=True)]
-        items = tuple(_gathered(zip(sources, roles, strict=True), memory))
-    files = zip(wanted, sources, roles, strict=True)
-    origins = tuple((str(path), source.header.metadata) for (path, _), source, known in files if known != "negative")
-    return Demonstrations(metadata, items, origins, choice)
+def gather(wanted: Sequence[tuple[Source, Role | None]], kind: str, memory: Memory) -> Demonstrations:
+    """Read open sources as one set.
+
+    Args:
+        wanted: the sources, each with the role of all its trajectories; None uses the source's roles.
+        kind: name of the states' kind, such as "grid", if the sources do not state it; "" chooses by the values.
+        memory: memory limit of the set.
+
+    Raises:
+        InputError: data that cannot be used; see `role_of`, `choose_kind` and `merge`.
+    """
+    sources = [source for source, _ in wanted]
+    names = [str(source.path) for source in sources]
+
+    def states(place: int) -> Iterator[States]:
+        return (item.trajectory.states for item in sources[place].demonstrations("expert", memory.empty))
+
+    choice = choose_kind([source.header for source in sources], names, states, kind)
+    for source in sources:
+        source.header = with_kind(source.header, choice)
+        if isinstance(source, EpisodesSource):
+            source.in_order(sources[0].header.metadata.fields)
+    metadata = merge([source.header for source in sources], names)
+    roles = [forced or role_of(source.header, name) for (source, forced), name in zip(wanted, names, strict=True)]
+    items = tuple(_gathered(zip(sources, roles, strict=True), memory))
+    origins = tuple(
+        (name, source.header.metadata)
+        for name, source, known in zip(names, sources, roles, strict=True)
+        if known != "negative"
+    )
+    by_name = [
+        name for (source, forced), name in zip(wanted, names, strict=True) if not forced and not source.header.role
+    ]
+    return Demonstrations(metadata, items, origins, choice, read_notes([each.header for each in sources], by_name))
+
+
+def read_notes(headers: Sequence[Header], by_name: Sequence[str]) -> tuple[str, ...]:
+    """Lines for the user about how files were read.
+
+    Args:
+        headers: headers of the files.
+        by_name: files whose names gave their roles.
+    """
+    found = list(dict.fromkeys(note for header in headers for note in header.notes))
+    for role in get_args(Role):
+        own = [name for name in by_name if Path(name).stem.startswith(role)]
+        if own:
+            more = f" and {len(own) - MOST_NAMED} more" if len(own) > MOST_NAMED else ""
+            named = ", ".join(Path(name).name for name in own[:MOST_NAMED])
+            found.append(f"{named}{more}: {role} trajectories, by the name of the file")
+    return tuple(found)
 
 
 def _gathered(sources: Iterable[tuple[Source, Role | None]], memory: Memory) -> Iterator[Demonstration]:
@@ -279,13 +272,16 @@ class SetOfFiles:
         kind: name of the states' kind, such as "grid", if the files do not state it; "" chooses by the values.
         restated: whether `kind` replaces the kind that a file's metadata name. It does so only in files whose states
             fit both kinds by shape and dtype.
+        columns: the user's choice of columns, for tables.
     """
 
-    def __init__(self, files: Sequence[str | Path], kind: str = "", *, restated: bool = False) -> None:
+    def __init__(
+        self, files: Sequence[str | Path], kind: str = "", *, restated: bool = False, columns: Columns = Columns()
+    ) -> None:
         if kind:
             kind_named(kind)
         self.files = tuple(files)
-        self._kind, self._restated = kind, restated
+        self._kind, self._restated, self._columns = kind, restated, columns
 
     def __iter__(self) -> Iterator[Source]:
         return (self.opened(place) for place in range(len(self.files)))
@@ -322,7 +318,7 @@ class SetOfFiles:
         return choose_kind(headers, self.files, self._states, self._kind)
 
     def _opened(self, place: int) -> Source:
-        source = open_source(self.files[place], None, self._kind)
+        source = open_source(self.files[place], None, self._kind, self._columns)
         if self._restated and self._kind in source.header.rivals:
             source.header = replace(source.header, kinds=source.header.rivals)
         return source
@@ -332,15 +328,18 @@ class SetOfFiles:
         return (item.trajectory.states for item in found)
 
 
-def iter_trajectories(path: str | Path, *, role: Role | None = None, kind: str = "") -> Iterator[Demonstration]:
+def iter_trajectories(
+    path: str | Path, *, role: Role | None = None, kind: str = "", columns: Columns = Columns()
+) -> Iterator[Demonstration]:
     """The demonstrations of a file, folder or Minari id, one at a time, for data larger than memory.
 
     Args:
         path: file, folder or Minari id.
         role: role of every demonstration; None uses the files' roles.
         kind: name of the states' kind, such as "grid", if the files do not state it; "" chooses by the values.
+        columns: the user's choice of columns, for tables.
     """
-    files = SetOfFiles(expand(path), kind)
+    files = SetOfFiles(expand(path), kind, columns=columns)
     for place in range(len(files.files)):
         yield from files.demonstrations(place, role)
 

@@ -45,6 +45,7 @@ class Header:
         parts: layout of each named part of a state, sorted by name; () if states are not made of named parts.
         kinds: names of the possible kinds, if the file states no kind and the states fit several; else (). Until
             `grace_irl.demos.kind_rule` has chosen one, `metadata.kind` is provisional.
+        notes: lines for the user about how the file was read. No file stores them.
         format: version of the JSON object's format.
     """
 
@@ -56,6 +57,7 @@ class Header:
     action_shape: tuple[int, ...] | None = None
     parts: tuple[PartLayout, ...] = ()
     kinds: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     format: int = FORMAT_VERSION
 
     @property
@@ -72,7 +74,7 @@ class Header:
     def to_json(self) -> str:
         """The JSON object with sorted keys, so that equal headers give equal bytes."""
         about = {**asdict(self), **asdict(self.metadata)}
-        del about["metadata"], about["kinds"]
+        del about["metadata"], about["kinds"], about["notes"]
         if not self.parts:
             del about["parts"]
         return json.dumps(about, sort_keys=True, ensure_ascii=False)
@@ -85,7 +87,7 @@ class Header:
             InputError: not a header, or a header from a newer version.
         """
         try:
-            header = replace(from_json(cls, text), metadata=from_json(Metadata, text), kinds=())
+            header = replace(from_json(cls, text), metadata=from_json(Metadata, text), kinds=(), notes=())
             sides = (side for part in header.parts for side in part.shape)
             if any(n is not None and n < 0 for n in (*header.shape, *(header.action_shape or ()), *sides)):
                 raise ValueError("a shape with a side below 0")

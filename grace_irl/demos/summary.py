@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from grace_irl.demos.files import SetOfFiles, expand, role_of
-from grace_irl.demos.header import merge
+from grace_irl.demos.files import SetOfFiles, expand, read_notes, role_of
+from grace_irl.demos.foreign.table import Columns
+from grace_irl.demos.header import Header, merge
 from grace_irl.demos.label_rule import RuleEvidence
-from grace_irl.demos.trajectory import Demonstration, Metadata
+from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.errors import InputError
 from grace_irl.states.kind import Census, KindChoice
 
@@ -85,6 +86,8 @@ class DemosSummary:
         samples: first demonstration of each role.
         evidence: evidence for the label rule (the rule for positive states), from all demonstrations.
         choice: the chosen kind of states and the reason, if their shape and dtype fit several kinds; else None.
+        silent: files whose trajectories have no role, neither in the data nor by the file's name.
+        notes: lines about how the files were read.
     """
 
     path: str
@@ -97,18 +100,32 @@ class DemosSummary:
     samples: dict[str, Demonstration] = field(default_factory=dict)
     evidence: RuleEvidence = field(kw_only=True)
     choice: KindChoice | None = None
+    silent: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
         """The label rule and its reason, or the reason why the rule is undecided."""
+        if self.silent:
+            return "undecided: some trajectories have no role"
         try:
             choice = self.evidence.choice()
             return f"{choice.rule}: {choice.reason}"
         except InputError as error:
             return f"undecided: {error}"
 
-    def add(self, demonstration: Demonstration) -> None:
-        """Count one demonstration."""
+    @property
+    def command(self) -> str:
+        """The command that fits a reward to these demonstrations."""
+        return f"grace-irl fit {'--experts' if self.silent else '--demos'} {self.path}"
+
+    def add(self, demonstration: Demonstration, *, silent: bool = False) -> None:
+        """Count one demonstration.
+
+        Args:
+            demonstration: the demonstration.
+            silent: whether it has no role, so that its `role` means nothing.
+        """
         trajectory = demonstration.trajectory
         kind, states = trajectory.state_kind, trajectory.states
         if kind.name != self.metadata.kind:
@@ -116,7 +133,8 @@ class DemosSummary:
                 f"{trajectory.source}: {kind.name} states in a set of {self.metadata.kind} states; "
                 "expected one kind and width"
             )
-        self.groups.setdefault((demonstration.task, demonstration.role), GroupSummary()).add(demonstration)
+        role = "not stated" if silent else demonstration.role
+        self.groups.setdefault((demonstration.task, role), GroupSummary()).add(demonstration)
         self.shapes[kind.shape(states), kind.type_name(states)] += 1
         if self.values is None:
             self.values = kind.census(states)
@@ -127,7 +145,7 @@ class DemosSummary:
         if kind.annotated:
             for name in ("screenshots", "action_texts", "step_instructions"):
                 self.has[name] += bool(getattr(trajectory, name))
-        self.samples.setdefault(demonstration.role, demonstration)
+        self.samples.setdefault(role, demonstration)
         self.evidence.add(demonstration)
 
     def to_json(self) -> dict[str, Any]:
@@ -141,6 +159,8 @@ class DemosSummary:
             "environment": self.metadata.environment,
             "view": self.metadata.view,
             "label": self.metadata.label,
+            "command": self.command,
+            "notes": list(self.notes),
             "label_rule": self.label,
             "trajectories": sum(group.trajectories for group in self.groups.values()),
             "states": sum(group.states for group in self.groups.values()),
@@ -151,30 +171,46 @@ class DemosSummary:
         return about | (self.values.to_json(self.metadata.fields, EXAMPLES) if self.values else {})
 
 
-def summarise(path: str | Path, kind: str = "") -> DemosSummary:
+def summarise(path: str | Path, kind: str = "", columns: Columns = Columns()) -> DemosSummary:
     """Summarise all demonstrations at a path.
 
     Args:
         path: file, folder or Minari id.
         kind: kind of the states, such as "grid", for files that do not name it. If "", it is chosen by the values of
             the states.
+        columns: the user's choice of columns, for tables.
 
     Raises:
         InputError: data that cannot be used, or files of different kinds.
     """
-    files = SetOfFiles(expand(path), kind)
+    files = SetOfFiles(expand(path), kind, columns=columns)
     names = tuple(map(str, files.files))
     headers = [source.header for source in files]
     metadata = merge(headers, names)
+    roles = [_role(header, name) for header, name in zip(headers, names, strict=True)]
     origins = [
-        (name, header.metadata)
-        for name, header in zip(names, headers, strict=True)
-        if role_of(header, name) != "negative"
+        (name, header.metadata) for name, header, role in zip(names, headers, roles, strict=True) if role != "negative"
     ]
+    silent = tuple(name for name, role in zip(names, roles, strict=True) if role == "")
+    by_name = [name for name, header, role in zip(names, headers, roles, strict=True) if role and not header.role]
     summary = DemosSummary(
-        str(path), names, metadata, evidence=RuleEvidence(metadata.kind, origins), choice=files.choice
+        str(path),
+        names,
+        metadata,
+        evidence=RuleEvidence(metadata.kind, origins),
+        choice=files.choice,
+        silent=silent,
+        notes=read_notes(headers, by_name),
     )
-    for place in range(len(names)):
-        for demonstration in files.demonstrations(place, None):
-            summary.add(demonstration)
+    for place, name in enumerate(names):
+        for demonstration in files.demonstrations(place, "expert" if name in silent else None):
+            summary.add(demonstration, silent=name in silent)
     return summary
+
+
+def _role(header: Header, name: str) -> Role | Literal[""] | None:
+    """The role of a file's episodes; "" if neither the file nor its name gives one."""
+    try:
+        return role_of(header, name)
+    except InputError:
+        return ""

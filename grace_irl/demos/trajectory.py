@@ -182,6 +182,7 @@ class Demonstrations(Sequence[Demonstration]):
         items: the demonstrations, in order.
         origins: name and metadata of each file that was not given as negatives; () if the set was made in memory.
         choice: the chosen kind and the reason, if the shape and dtype of the states fit several kinds; else None.
+        notes: lines for the user about how the data were read.
 
     The states of one trajectory may fit several kinds. So each item gets the kind of `metadata`, if that kind
     recognises its states.
@@ -194,6 +195,7 @@ class Demonstrations(Sequence[Demonstration]):
     items: tuple[Demonstration, ...] = field(default=())
     origins: tuple[tuple[str, Metadata], ...] = ()
     choice: KindChoice | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         kind = self.metadata.state_kind

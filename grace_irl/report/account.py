@@ -86,7 +86,7 @@ def account(store: Store, config: Config, environment: str) -> RunAccount:
 def _title(config: Config) -> str:
     if task := task_named(config):
         return f"Reward for task {Path(task).stem}"
-    named = [short(name) for name in config.data.demos]
+    named = [short(name) for name in config.data.files]
     told = ", ".join(named[:3]) + (f" and {len(named) - 3} more" if len(named) > 3 else "")
     return f"Reward from {told or 'demonstrations given by a program'}"
 

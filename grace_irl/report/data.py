@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.config import Config
-from grace_irl.demos import load
 from grace_irl.demos.trajectory import Demonstrations, Metadata, Trajectory
 from grace_irl.errors import GraceError
 from grace_irl.propose.goals import last_words
+from grace_irl.runs.data import load_data
 from grace_irl.runs.expand.round import Round
 from grace_irl.runs.record import TrajectoryRow
 from grace_irl.runs.store import Store
@@ -57,10 +57,10 @@ def read(
     """
     if given is None and not own:
         return Data(trouble=NOT_OWN)
-    if given is None and not config.data.demos:
+    if given is None and not config.data.files:
         return Data(trouble="the run was given its demonstrations by a program, and names no file of them")
     try:
-        demonstrations = given or load(config.data.demos, config.data.negatives, kind=config.data.kind)
+        demonstrations = given or load_data(config.data)
     except (GraceError, OSError) as error:
         return Data(trouble=f"the demonstrations cannot be read any more ({error})")
     wanted = {row.digest for row in rows}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.demos.trajectory import Trajectory
+from grace_irl.demos.given import Given, trajectories_of
 from grace_irl.errors import GraceError, InputError
 from grace_irl.programs.export import calibration_of, threshold_of
 from grace_irl.programs.parsing import canonical, unseen
@@ -86,7 +85,7 @@ class RewardFile:
 
     def rewards(
         self,
-        trajectories: Sequence[Trajectory],
+        trajectories: Given,
         *,
         workers: int | None = None,
         allow_weak_sandbox: bool = False,
@@ -97,17 +96,19 @@ class RewardFile:
         The program runs in the sandbox, even if the file is trusted.
 
         Args:
-            trajectories: the trajectories to reward.
+            trajectories: the trajectories to reward: `Trajectory` objects, paths, or any object that holds episodes, as
+                for `grace_irl.fit`.
             workers: number of processes of the sandbox; None for one per core.
             allow_weak_sandbox: see `wrap`.
             sandbox: an open sandbox. If None, this call opens one and closes it again.
 
         Raises:
+            InputError: an object that holds no episodes, or states that cannot be used.
             GraceError: the program fails, or returns something that is not a finite number.
         """
         return SandboxedRunner(
             self.source, str(self.path), workers=workers, allow_weak=allow_weak_sandbox, sandbox=sandbox
-        ).rewards(trajectories)
+        ).rewards(trajectories_of(trajectories, "trajectories"))
 
     def wrap(
         self,

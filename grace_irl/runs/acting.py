@@ -27,7 +27,7 @@ from grace_irl.errors import InputError
 from grace_irl.runs.config import flat, resolve, with_settings
 from grace_irl.settings import declared
 
-DATA = ("data.demos", "data.negatives")
+DATA = ("data.demos", "data.experts", "data.negatives")
 """Settings that name the files of demonstrations."""
 
 PATHS = (*DATA, "data.goals", "proposer.start_from", "proposer.recording")
@@ -128,8 +128,9 @@ def authorised(
     """
     words = spoken(tuple(sets), flags, config.method)
     theirs = acting(config)
-    if "data.demos" in words:  # a new set of demonstrations replaces the negatives, too
-        words.setdefault("data.negatives", ())
+    if "data.demos" in words or "data.experts" in words:  # a new set of demonstrations replaces the old one
+        for key in DATA:
+            words.setdefault(key, ())
     changes: dict[str, object] = {}
     missing: list[str] = []
     for key, value in theirs.items():

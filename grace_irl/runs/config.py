@@ -62,7 +62,7 @@ def _recorded_method(recording: Path) -> str:
 
 OPTIONAL = ("data.", "expand.", "stop.target_accuracy")
 """Prefixes of the settings that only some methods read. `Method.reads` lists those that a method reads."""
-ALWAYS = ("data.demos", "data.negatives")
+ALWAYS = ("data.demos", "data.experts", "data.negatives", "data.state_columns", "data.episode_column")
 """The settings among `OPTIONAL` that every method reads."""
 
 
@@ -202,7 +202,7 @@ def with_settings(config: Config, changes: Mapping[str, object]) -> Config:
 
 
 LOCATED = (
-    *("data.demos", "data.negatives", "data.goals"),
+    *("data.demos", "data.experts", "data.negatives", "data.goals"),
     *("proposer.start_from", "proposer.recording", "model.context"),
 )
 """Settings whose values are paths or other names, such as Minari ids. A value is a path if the file exists."""

@@ -27,6 +27,7 @@ from grace_irl.runs.acting import authorised, plain_acting
 from grace_irl.runs.auditing import audited, store_audit
 from grace_irl.runs.budget import Budget, Prices
 from grace_irl.runs.config import flat, located, resolve, to_toml
+from grace_irl.runs.data import load_data
 from grace_irl.runs.effects import changed, require_effect
 from grace_irl.runs.engine import Engine, Snapshot, run_to_end
 from grace_irl.runs.folder import RunLock, RunPaths, create, default_folder, own, require_absent
@@ -55,6 +56,7 @@ CHANGEABLE = (
     "search.reshape",
     "stop.",
     "data.demos",  # the files may have moved; `resume` checks that their content is unchanged
+    "data.experts",
     "data.negatives",
     "policy.task",  # the file may have moved; the run keeps its content
     "policy.trainings",
@@ -120,7 +122,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
     config = proposers.settled(located(config))
     if parts.proposer is None:
         proposers.kind(config.proposer.name)
-    folder = out or default_folder(config.data.demos[0] if config.data.demos else "")
+    folder = out or default_folder(next(iter(config.data.files), ""))
     require_absent(folder)
     labelling = new_labelling(config, parts.demonstrations, parts.reason)
     if method_of(config).needs.demonstrations:
@@ -145,7 +147,11 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
             note(labelling.choice.line)
             if labelling.demonstrations.choice is not None:
                 note(labelling.demonstrations.choice.line)
-        for line in (swaps_line(labelling.demonstrations), untested(labelling.demonstrations)):
+        for line in (
+            *labelling.demonstrations.notes,
+            swaps_line(labelling.demonstrations),
+            untested(labelling.demonstrations),
+        ):
             if judges and line:
                 note(line)
         if parts.proposer is None and (left := proposers.unread(config, problem)):
@@ -390,7 +396,7 @@ def require_demonstrations(config: Config) -> None:
         InputError: it names none. If the method also takes a task, the message says so.
     """
     chosen = method_of(config)
-    if config.data.demos or config.data.negatives or not chosen.needs.demonstrations:
+    if config.data.files or config.data.negatives or not chosen.needs.demonstrations:
         return
     expected = "--demos PATH…, such as --demos datasets/babyai-go-to-obj"
     if chosen.with_task is None:
@@ -415,14 +421,12 @@ def _loaded(
     """
     data = config.data
     if demonstrations is None:
-        from grace_irl.demos import load
-
         require_demonstrations(config)
-        if not data.demos:
+        if not data.files:
             return Demonstrations(method_of(config).states(config), ()), RuleChoice(
                 "all", "there are no demonstrations"
             )
-        demonstrations = load(data.demos, data.negatives, kind=data.kind)
+        demonstrations = load_data(data)
     choice = chosen_rule(config, demonstrations)
     if reason:
         choice = replace(choice, reason=reason)

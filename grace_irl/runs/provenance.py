@@ -71,8 +71,8 @@ def facts(
             lines.append((f"{split.replace('_', ' ')} data", _data(rows)))
     if fields:
         lines.append(("fields", fields))
-    if config.data.demos:
-        lines.append(("demos", ", ".join(map(short, (*config.data.demos, *config.data.negatives)))))
+    if config.data.files:
+        lines.append(("demos", ", ".join(map(short, (*config.data.files, *config.data.negatives)))))
     lines += [
         ("method", f"{config.method}, seed {config.seed}, proposer {config.proposer.name}"),
         ("program", f"{record.program.id} (candidate {record.index})"),

@@ -190,7 +190,7 @@ def recorded_config(path: Path) -> Config:
         found.close()
     config = shareable(whole)
     if own:
-        data = config.data.model_copy(update={"demos": whole.data.demos, "negatives": whole.data.negatives})
+        data = config.data.model_copy(update=whole.data.model_dump(include={"demos", "experts", "negatives"}))
         config = config.model_copy(update={"data": data})  # without the file of goal states: the answers hold them
     proposer = config.proposer.model_copy(update={"name": "replay", "recording": str(path.absolute())})
     stop = config.stop.model_copy(update={"max_calls": max(calls, 1), "max_seconds": None})

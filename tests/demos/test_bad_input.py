@@ -71,7 +71,7 @@ NAN = np.array([[0, 0], [0, 0], [0, np.nan], [1, 1], [1, 1.0]])
 CASES: dict[str, tuple[Callable[[Path], Path], tuple[str, ...]]] = {
     "missing": (lambda folder: folder / "nothing.parquet", ("no such file", "check the path")),
     "empty file": (write_bytes("expert.parquet", b""), ("empty file", "expected demonstrations")),
-    "unknown format": (write_bytes("expert.csv", b"1,2"), ("'.csv'", ".parquet, .npz", "Minari")),
+    "unknown format": (write_bytes("expert.doc", b"1,2"), ("'.doc'", ".parquet, .npz", "Minari")),
     "no suffix": (write_bytes("expert", b"1,2"), ("unknown format",)),
     "no parquet": (
         write_bytes("expert.parquet", b"PAR1 and then nothing"),

@@ -8,7 +8,6 @@ import grace_irl
 from .robot import COLUMNS, flat, names_a_column, pays_experts
 
 
-@pytest.mark.xfail(strict=True, reason="fit takes no experts=")
 def test_a_list_of_arrays(experts, negatives):
     """Fit two lists of 2-D arrays, one array for each episode."""
     run = grace_irl.fit(experts=experts, negatives=negatives, seed=0, out="run")
@@ -16,21 +15,18 @@ def test_a_list_of_arrays(experts, negatives):
     assert run.best.held_out.auc > 0.9
 
 
-@pytest.mark.xfail(strict=True, reason="fit takes no experts=")
 def test_an_array_of_three_dimensions(experts, negatives):
     """Fit two arrays of episodes, steps and numbers."""
     run = grace_irl.fit(experts=np.stack(experts), negatives=np.stack(negatives), out="run")
     assert pays_experts(run.reward_path, experts, negatives)
 
 
-@pytest.mark.xfail(strict=True, reason="fit takes no experts=")
 def test_flat_arrays_with_flags(experts, negatives):
     """Fit D4RL's dicts, whose arrays hold all episodes one after another."""
     run = grace_irl.fit(experts=flat(experts), negatives=flat(negatives), out="run")
     assert pays_experts(run.reward_path, experts, negatives)
 
 
-@pytest.mark.xfail(strict=True, reason="fit takes no experts=")
 def test_dicts_of_named_arrays(experts, negatives):
     """Fit episodes that are dicts with one array for each named number."""
 
@@ -43,7 +39,6 @@ def test_dicts_of_named_arrays(experts, negatives):
     assert np.mean(reward.rewards(named(experts))) > np.mean(reward.rewards(named(negatives)))
 
 
-@pytest.mark.xfail(strict=True, reason="rewards takes trajectories only")
 def test_rewards_of_arrays(recovered, experts, negatives):
     """Ask what a reward pays for a list of arrays, and for the same episodes as one array."""
     reward = grace_irl.load_reward(recovered.reward_path)
@@ -53,7 +48,6 @@ def test_rewards_of_arrays(recovered, experts, negatives):
     np.testing.assert_allclose(reward.rewards(np.stack(experts)), values)
 
 
-@pytest.mark.xfail(strict=True, reason="no reader of .npy")
 def test_files_of_numpy(here, experts, negatives):
     """Save the episodes with `np.save`, and fit the two files."""
     np.save("expert.npy", np.stack(experts))

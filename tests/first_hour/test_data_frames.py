@@ -8,7 +8,6 @@ import grace_irl
 from .robot import COLUMNS, STEPS, names_a_column, pays_experts, rows
 
 
-@pytest.mark.xfail(strict=True, reason="fit takes no experts=")
 def test_a_wide_frame(experts, negatives):
     """Fit pandas tables with a column for each number and a column of episodes."""
     pandas = pytest.importorskip("pandas")
@@ -18,7 +17,6 @@ def test_a_wide_frame(experts, negatives):
     assert pays_experts(run.reward_path, experts, negatives)
 
 
-@pytest.mark.xfail(strict=True, reason="fit takes no experts=")
 def test_a_long_frame(experts, negatives):
     """Fit tidy pandas tables: a row for each episode, step and name of a number."""
     pandas = pytest.importorskip("pandas")
@@ -34,7 +32,6 @@ def test_a_long_frame(experts, negatives):
     assert np.mean(reward.rewards(long(experts))) > np.mean(reward.rewards(long(negatives)))
 
 
-@pytest.mark.xfail(strict=True, reason="fit takes no experts=")
 def test_a_polars_frame(experts, negatives):
     """Fit wide Polars tables."""
     polars = pytest.importorskip("polars")
@@ -43,7 +40,6 @@ def test_a_polars_frame(experts, negatives):
     assert pays_experts(run.reward_path, experts, negatives)
 
 
-@pytest.mark.xfail(strict=True, reason="rewards takes trajectories only")
 def test_rewards_of_a_frame(recovered, experts, negatives):
     """Ask what a reward pays for each episode of a wide pandas table."""
     pandas = pytest.importorskip("pandas")

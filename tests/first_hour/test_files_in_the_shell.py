@@ -9,7 +9,6 @@ import pytest
 from .robot import COLUMNS, flat, names_a_column, pays_experts, rows, said, shell, write_states, write_wide
 
 
-@pytest.mark.xfail(strict=True, reason="no reader of CSV")
 def test_a_wide_csv(here, experts, negatives):
     """Fit CSV files with a column for each number, and read which columns were taken for what."""
     write_wide(here / "expert.csv", experts)
@@ -22,7 +21,6 @@ def test_a_wide_csv(here, experts, negatives):
     assert pays_experts(here / "run/reward.py", experts, negatives)
 
 
-@pytest.mark.xfail(strict=True, reason="no --experts, no wide Parquet")
 def test_experts_beside_negatives(here, experts, negatives):
     """Name the experts' table by `--experts`, whatever the files are called."""
     write_wide(here / "monday.parquet", experts)
@@ -32,7 +30,6 @@ def test_experts_beside_negatives(here, experts, negatives):
     assert pays_experts(here / "run/reward.py", experts, negatives)
 
 
-@pytest.mark.xfail(strict=True, reason="no reader of JSON Lines")
 def test_json_lines(here, experts, negatives):
     """Fit logs with a JSON object for each state."""
     for name, episodes in (("expert", experts), ("negative", negatives)):
@@ -42,7 +39,6 @@ def test_json_lines(here, experts, negatives):
     assert pays_experts(here / "run/reward.py", experts, negatives)
 
 
-@pytest.mark.xfail(strict=True, reason="no reader of D4RL's HDF5")
 def test_hdf5_of_d4rl(here, experts, negatives):
     """Fit two HDF5 files in D4RL's layout."""
     h5py = pytest.importorskip("h5py")
@@ -55,7 +51,6 @@ def test_hdf5_of_d4rl(here, experts, negatives):
     assert pays_experts(here / "run/reward.py", experts, negatives)
 
 
-@pytest.mark.xfail(strict=True, reason="a label column is ignored, and the message does not name it")
 def test_a_label_column(here, experts, negatives):
     """Fit one file whose `label` column tells experts from negatives."""
     labels = [kind for kind, each in (("expert", experts), ("negative", negatives)) for one in each for _ in one]
@@ -68,7 +63,6 @@ def test_a_label_column(here, experts, negatives):
         assert "label" in said(done).replace(str(here), "").replace("--label", "")
 
 
-@pytest.mark.xfail(strict=True, reason="inspect refuses D4RL's npz")
 def test_inspecting_somebody_elses_file(here, experts):
     """Inspect an npz file of unknown layout and role, and read which command takes it."""
     np.savez(here / "walks.npz", **flat(experts))
@@ -79,7 +73,6 @@ def test_inspecting_somebody_elses_file(here, experts):
     assert "--experts walks.npz" in said(done) or "--role" in said(done)
 
 
-@pytest.mark.xfail(strict=True, reason="fit does not say that a name gave the role")
 def test_roles_said_aloud(here, experts, negatives):
     """Fit files whose names begin with their roles, and read that the names decided."""
     write_states(here / "expert_monday.parquet", experts)
@@ -90,7 +83,6 @@ def test_roles_said_aloud(here, experts, negatives):
     assert any(re.search(r"\bname\b", line) for line in lines)
 
 
-@pytest.mark.xfail(strict=True, reason="convert has no --fields")
 def test_naming_the_fields(here, experts):
     """Name the numbers of a vector on conversion, and see the names in the copy."""
     write_states(here / "expert.parquet", experts)

@@ -10,7 +10,6 @@ import grace_irl
 from .robot import pays_experts, steps
 
 
-@pytest.mark.xfail(strict=True, reason="fit takes no experts=")
 def test_trajectories_of_imitation(experts, negatives):
     """Fit and reward trajectories of the `imitation` library."""
     types = pytest.importorskip("imitation.data.types")
@@ -56,7 +55,6 @@ def datasets(here, monkeypatch, experts, negatives):
     return dataset("expert", experts), dataset("random", negatives)
 
 
-@pytest.mark.xfail(strict=True, reason="fit takes no experts=")
 def test_datasets_of_minari(datasets, experts, negatives):
     """Fit two Minari datasets that are open already."""
     good, bad = datasets
@@ -64,7 +62,6 @@ def test_datasets_of_minari(datasets, experts, negatives):
     assert pays_experts(run.reward_path, experts, negatives)
 
 
-@pytest.mark.xfail(strict=True, reason="fit takes no experts=")
 def test_episodes_of_minari(datasets, experts, negatives):
     """Fit and reward some episodes of a Minari dataset."""
     good, bad = ([*dataset.iterate_episodes()][:6] for dataset in datasets)
@@ -74,7 +71,6 @@ def test_episodes_of_minari(datasets, experts, negatives):
     assert [len(each) for each in values] == [len(each.observations) for each in good]
 
 
-@pytest.mark.xfail(strict=True, reason="fit takes no experts=")
 def test_recorded_episodes(experts, negatives):
     """Fit dicts that a loop around a Gymnasium environment recorded."""
 
@@ -101,7 +97,6 @@ def spaces():
     return spaces.Box(-9, 9, (3,), np.float32), spaces.Box(-9, 9, (2,), np.float32)
 
 
-@pytest.mark.xfail(strict=True, reason="fit takes no experts=")
 def test_replay_buffers(experts, negatives):
     """Fit two replay buffers of Stable-Baselines3."""
     buffers = pytest.importorskip("stable_baselines3.common.buffers")
@@ -118,7 +113,6 @@ def test_replay_buffers(experts, negatives):
     assert pays_experts(run.reward_path, experts, negatives)
 
 
-@pytest.mark.xfail(strict=True, reason="fit takes no experts=")
 def test_rollout_buffers(experts, negatives):
     """Fit the rollout buffers that PPO leaves."""
     buffers = pytest.importorskip("stable_baselines3.common.buffers")

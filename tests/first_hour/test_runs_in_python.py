@@ -5,7 +5,6 @@ import pytest
 import grace_irl
 
 
-@pytest.mark.xfail(strict=True, reason="fit takes no experts=")
 def test_a_report_without_files(experts, negatives):
     """Open the report of a fit of arrays, which lie in no file."""
     run = grace_irl.fit(experts=experts, negatives=negatives, out="run")

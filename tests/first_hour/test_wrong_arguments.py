@@ -9,7 +9,6 @@ from grace_irl.errors import InputError
 from .robot import one_line, write_wide
 
 
-@pytest.mark.xfail(strict=True, reason="a long text raises OSError 36")
 def test_the_text_of_a_table(here, experts):
     """Pass the text of a CSV file in place of its path."""
     text = write_wide(here / "expert.csv", experts).read_text()
@@ -19,7 +18,6 @@ def test_the_text_of_a_table(here, experts):
     assert "DataFrame" in str(error.value) or "array" in str(error.value)
 
 
-@pytest.mark.xfail(strict=True, reason="a text raises AttributeError")
 def test_rewards_of_a_text(recovered):
     """Ask for the rewards of a text that names nothing."""
     reward = grace_irl.load_reward(recovered.reward_path)
@@ -28,7 +26,6 @@ def test_rewards_of_a_text(recovered):
     assert "hello" in one_line(error.value)
 
 
-@pytest.mark.xfail(strict=True, reason="fit takes no experts=")
 def test_experts_alone(experts):
     """Forget the negatives, where every state of an expert counts as positive."""
     with pytest.raises(InputError) as error:
@@ -36,7 +33,6 @@ def test_experts_alone(experts):
     assert "negatives=" in one_line(error.value)  # as Python says it, not --negatives
 
 
-@pytest.mark.xfail(strict=True, reason="fit takes no experts=")
 def test_negatives_of_another_width(experts, negatives):
     """Pass negatives that lack a column."""
     with pytest.raises(InputError) as error:
@@ -47,7 +43,6 @@ def test_negatives_of_another_width(experts, negatives):
     assert "2" in message
 
 
-@pytest.mark.xfail(strict=True, reason="fit takes no experts=")
 def test_a_number_that_is_none(experts, negatives):
     """Pass an expert episode with a NaN, as broken sensors leave them."""
     experts[4][7, 1] = np.nan
@@ -59,7 +54,6 @@ def test_a_number_that_is_none(experts, negatives):
     assert "7" in message  # the step
 
 
-@pytest.mark.xfail(strict=True, reason="fit takes no experts=")
 def test_an_empty_list(negatives):
     """Pass a list of experts that a filter left empty."""
     with pytest.raises(InputError) as error:

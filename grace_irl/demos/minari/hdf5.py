@@ -1,87 +1,18 @@
-"""The episodes of a Minari dataset in hdf5. Only data in the file itself are read.
+"""The episodes of a Minari dataset in hdf5.
 
-The HDF5 library follows links into other files. It reads the data of an HDF5 dataset (an array) from any file that the
-dataset names, and loads code for unknown filters (compression methods). So each object is checked before it is opened
-or read. Only objects that trajectories need are opened. In `infos`, that is `log_prob` alone.
+Only objects that trajectories need are opened. In `infos`, that is `log_prob` alone.
 """
 
 from __future__ import annotations
 
-import math
-import mmap
-import struct
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from grace_irl.demos.hdf5 import Hdf5File
 from grace_irl.demos.memory import Memory
-from grace_irl.errors import InputError
-
-SIGNATURE = b"GCOL\1\0\0\0"
-"""First bytes of a global heap. HDF5 stores texts of variable length in such heaps."""
-
-SUPERBLOCK = b"\x89HDF\r\n\x1a\n"
-"""First bytes of a superblock, the header of an HDF5 file."""
-
-_SIZES = {0: 13, 1: 13, 2: 9, 3: 9}
-"""Map from the superblock's version to the offset of two bytes in it: the size of an address and of a length, in bytes.
-Both sizes must be 8."""
-
-_OBJECT = struct.Struct("<HHIQ")
-"""Header of an object in a global heap: its index, reference count, reserved bytes and length in bytes."""
-
-
-def require_whole_heaps(file: Path) -> None:
-    """Check that the objects in each global heap of a file fill the heap without gaps.
-
-    In a damaged heap, the HDF5 library may search for the next object for ever.
-
-    Raises:
-        InputError: a damaged heap, or a file with another structure than h5py writes.
-    """
-    again = "expected a whole file as h5py writes it: copy it again"
-    try:
-        with file.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            place = _SIZES.get(data[8], 0) if data[:8] == SUPERBLOCK else 0
-            if data[place : place + 2] != b"\x08\x08":
-                raise InputError(f"{file}: not readable as hdf5 (no superblock); {again}")
-            at = data.find(SIGNATURE)
-            while at >= 0:
-                if not _is_whole(data, at):
-                    raise InputError(f"{file}: a heap of texts is damaged (at byte {at:,}); {again}")
-                at = data.find(SIGNATURE, at + 1)
-    except (OSError, ValueError, IndexError) as error:
-        raise InputError(f"{file}: not readable as hdf5 ({error}); {again}") from None
-
-
-def _is_whole(data: mmap.mmap, start: int) -> bool:
-    """Whether the objects of the heap at `start` fill it without gaps."""
-    (size,) = struct.unpack_from("<Q", data, start + 8) if start + 16 <= len(data) else (0,)
-    end, at = start + size, start + 16
-    if end > len(data):
-        return False
-    while at + _OBJECT.size <= end:
-        number, _, _, length = _OBJECT.unpack_from(data, at)
-        step = _OBJECT.size + -(-length // 8) * 8 if number else length
-        if step < _OBJECT.size or at + step > end:
-            return False
-        at += step
-    return True
-
-
-FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}
-"""Accepted HDF5 filters by number, all part of h5py. Only gzip can unpack to more than the chunk size (`UNPACKED`)."""
-
-UNPACKED = 1032
-"""Maximum number of unpacked bytes per byte of gzip. HDF5 unpacks all data of a chunk, even beyond the chunk size."""
-
-LONGEST_TEXT = 1 << 20
-"""Maximum length in bytes of the texts in an HDF5 dataset whose texts all have the same length."""
-
-_AGAIN = "expected the data in the file itself: write it again, or copy them into one file"
 
 
 class Hdf5Episodes:
@@ -97,115 +28,21 @@ class Hdf5Episodes:
     """
 
     def __init__(self, file: Path, memory: Memory) -> None:
-        import h5py
-
-        self._h5py: Any = h5py
-        self._memory = memory
-        require_whole_heaps(file)
-        try:
-            self._file = h5py.File(file, "r")
-        except (OSError, RuntimeError, ValueError) as error:
-            raise InputError(
-                f"{file}: not readable as hdf5 ({_said(error)}); expected a whole file: copy it again"
-            ) from None
+        self._file = Hdf5File(file, memory, "Minari")
 
     def about(self, index: int, where: str) -> Mapping[str, Any]:
         """See `Episodes.about`."""
-        group = self._opened((f"episode_{index}",), where)
-        about: dict[str, Any] = {}
-        for name in ("total_steps", "grace_irl"):
-            if name in group.attrs:
-                kept = group.attrs.get_id(name)
-                if kept.shape != () or (
-                    kept.dtype.kind not in "iu" and self._h5py.check_string_dtype(kept.dtype) is None
-                ):
-                    raise InputError(f"{where}: attribute {name!r} is {kept.dtype}; expected a number or text")
-                about[name] = group.attrs[name]
-        return about
+        return self._file.attributes((f"episode_{index}",), ("total_steps", "grace_irl"), where)
 
     def array(self, index: int, names: tuple[str, ...], shape: tuple[int, ...] | None, where: str) -> NDArray[Any]:
         """See `Episodes.array`."""
         del shape  # the file states the shape
-        found = self._dataset(index, names, where)
-        if found.dtype.kind not in "biuf" or not found.shape:
-            raise InputError(f"{where}: {'/'.join(names)} is {found.dtype} of shape {found.shape}; expected numbers")
-        self._memory.require(math.prod(found.shape) * found.dtype.itemsize, f"{where}: {'/'.join(names)}")
-        return np.asarray(found[()])
+        return self._file.array((f"episode_{index}", *names), where)
 
     def texts(self, index: int, names: tuple[str, ...], where: str, most: int | None = None) -> list[str]:
         """See `Episodes.texts`."""
-        found = self._dataset(index, names, where)
-        about = self._h5py.check_string_dtype(found.dtype)
-        if about is None or len(found.shape) != 1 or (about.length or 0) > LONGEST_TEXT:
-            raise InputError(f"{where}: {'/'.join(names)} is {found.dtype} of shape {found.shape}; expected texts")
-        count = found.shape[0] if most is None else min(most, found.shape[0])
-        self._memory.require(count * max(found.dtype.itemsize, 64), f"{where}: {'/'.join(names)}")
-        return [text.decode() if isinstance(text, bytes) else str(text) for text in found[:count].tolist()]
+        return self._file.texts((f"episode_{index}", *names), where, most)
 
     def holds(self, index: int, names: tuple[str, ...], where: str) -> bool:
         """See `Episodes.holds`."""
-        return isinstance(self._opened((f"episode_{index}", *names), where, missing=True), self._h5py.Dataset)
-
-    def _dataset(self, index: int, names: tuple[str, ...], where: str) -> Any:
-        found = self._opened((f"episode_{index}", *names), where)
-        if not isinstance(found, self._h5py.Dataset):
-            raise InputError(f"{where}: {'/'.join(names)} is a group; expected a dataset")
-        self._check(found, f"{where}: {'/'.join(names)}")
-        return found
-
-    def _opened(self, names: tuple[str, ...], where: str, *, missing: bool = False) -> Any:
-        """The object at a path in the file. All links on the path must be hard links, which stay in the file.
-
-        Args:
-            names: path from the root of the file.
-            where: dataset and episode, for messages.
-            missing: whether to return None for a missing object, instead of raising.
-
-        Raises:
-            InputError: a missing object, or a link to another place.
-        """
-        found: Any = self._file
-        for name in names:
-            if "/" in name or name in ("", ".") or not isinstance(found, self._h5py.Group):
-                raise InputError(
-                    f"{where}: no {name[:80]!r} in {found.name}; expected what Minari writes: write it again"
-                )
-            link = found.get(name, getlink=True)
-            if link is None:
-                if missing:
-                    return None
-                raise InputError(f"{where}: no {name[:80]!r} in {found.name}; expected a whole dataset: write it again")
-            if not isinstance(link, self._h5py.HardLink):
-                to = getattr(link, "filename", "") or "another place"
-                raise InputError(f"{where}: {found.name}/{name} is a link to {str(to)[:200]!r}; {_AGAIN}")
-            found = found[name]
-        return found
-
-    def _check(self, dataset: Any, where: str) -> None:
-        """Check that the data of an HDF5 dataset lie in this file and need only the filters of `FILTERS`.
-
-        Raises:
-            InputError: data in another file, another filter, or a compressed chunk that may unpack to more than the
-                memory limit.
-        """
-        made = dataset.id.get_create_plist()
-        if made.get_external_count():
-            name = made.get_external(0)[0]
-            raise InputError(f"{where}: its data lie in {name[:200].decode(errors='replace')!r}; {_AGAIN}")
-        if made.get_layout() == self._h5py.h5d.VIRTUAL:
-            raise InputError(f"{where}: a virtual dataset, whose data lie in other files; {_AGAIN}")
-        numbers = [made.get_filter(position)[0] for position in range(made.get_nfilters())]
-        unknown = next((number for number in numbers if number not in FILTERS), None)
-        if unknown is not None:
-            raise InputError(
-                f"{where}: filter {unknown}; expected none, or {', '.join(FILTERS.values())}: write it again"
-            )
-        if numbers and made.get_layout() == self._h5py.h5d.CHUNKED:
-            chunk = math.prod(dataset.chunks) * dataset.dtype.itemsize
-            stored: list[int] = [0]
-            dataset.id.chunk_iter(lambda info: stored.append(info.size))
-            self._memory.require(max(chunk, UNPACKED * max(stored)), f"{where}: a compressed chunk")
-
-
-def _said(error: Exception) -> str:
-    return " ".join(str(error).split())[:160]
+        return self._file.is_dataset((f"episode_{index}", *names), where)

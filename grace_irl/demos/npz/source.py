@@ -24,10 +24,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grace_irl.demos.foreign.arrays import is_foreign, open_foreign
 from grace_irl.demos.header import KEY, Header, require_numbers
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.npz.member import DAMAGED, Member
-from grace_irl.demos.source import build, stated_role, stated_split, unicode_text
+from grace_irl.demos.source import Source, build, stated_role, stated_split, unicode_text
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.errors import InputError
 from grace_irl.states import kinds_of_parts
@@ -330,6 +331,11 @@ class _Part:
             return pack(texts, allocate)
         except (UnicodeDecodeError, UnicodeEncodeError):
             raise InputError(f"{where}: a text that is not Unicode; expected Unicode: write the file again") from None
+
+
+def open_npz(file: Path, memory: Memory) -> Source:
+    """Open an npz archive: in a layout of this module, with flat arrays, or with one array for each episode."""
+    return open_foreign(file, memory) if is_foreign(file) else NpzSource(file, memory)
 
 
 TEXTS = ("instructions", "tasks", "roles", "splits")

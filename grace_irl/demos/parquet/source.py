@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from grace_irl.demos.foreign.table import Columns, is_table
 from grace_irl.demos.header import KEY, Header
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.parquet.pages import Pages
@@ -42,7 +43,7 @@ from grace_irl.demos.parquet.schema import (
 )
 from grace_irl.demos.parquet.screenshots import SetPictures
 from grace_irl.demos.screenshots import Screenshot
-from grace_irl.demos.source import build, stated_role, stated_split
+from grace_irl.demos.source import Source, build, stated_role, stated_split
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.demos.ui.texts import PARSED
 from grace_irl.errors import InputError
@@ -375,6 +376,45 @@ class ParquetSource:
 
     def _column(self, name: str) -> pa.DataType:
         return self._schema.field(name).type
+
+
+def open_parquet(file: Path, memory: Memory, columns: Columns = Columns()) -> Source:
+    """Open a Parquet file: of this module's schema, or a table with one column for each number of a state.
+
+    Args:
+        file: the file.
+        memory: memory limit of the set.
+        columns: the user's choice of columns. If there is one, the file is read as a table.
+    """
+    try:
+        schema = pq.read_schema(file)
+        ours = KEY.encode() in (schema.metadata or {})
+        wide = columns != Columns() or (not ours and (_is_wide(schema) or _is_labelled(schema)))
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
+        wide = False  # the message comes from `ParquetSource`
+    if wide:
+        from grace_irl.demos.foreign.tables import open_wide_parquet
+
+        return open_wide_parquet(file, memory, columns)
+    return ParquetSource(file, memory)
+
+
+def _is_wide(schema: pa.Schema) -> bool:
+    """Whether a file has a column for each number of a state."""
+    return not part_columns(schema.names) and is_table(schema.names) and _has_numbers(schema)
+
+
+def _is_labelled(schema: pa.Schema) -> bool:
+    """Whether a column `label` gives the roles of vectors. In a file of this project, `role` does."""
+    return {"state", "label"} <= set(schema.names) and not {"role", "height"} & set(schema.names)
+
+
+def _has_numbers(schema: pa.Schema) -> bool:
+    """Whether a column beside that of episodes holds numbers."""
+    numbers = [
+        name for name in schema.names if pa.types.is_integer(k := schema.field(name).type) or pa.types.is_floating(k)
+    ]
+    return any(name not in COLUMNS for name in numbers)
 
 
 def first_line(error: Exception) -> str:

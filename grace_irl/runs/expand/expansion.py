@@ -25,13 +25,13 @@ from pathlib import Path
 from grace_irl.atomic import write_atomically
 from grace_irl.config import Config, DataConfig
 from grace_irl.contents import require_no_links
-from grace_irl.demos import load
 from grace_irl.demos.label_rule import with_rule
 from grace_irl.errors import GraceError, InputError
 from grace_irl.runs import acting, proposers
 from grace_irl.runs import fit as fits
 from grace_irl.runs.acting import authorised
 from grace_irl.runs.config import resolve, to_toml
+from grace_irl.runs.data import load_data
 from grace_irl.runs.effects import changed, require_effect
 from grace_irl.runs.expand.expanding import Expanding, place_of
 from grace_irl.runs.expand.learner import Learner, PpoLearner
@@ -83,9 +83,9 @@ def start(
     """
     if not config.expand.rounds:
         return fits.start(config, out, parts)
-    folder = out or default_folder(config.data.demos[0] if config.data.demos else "")
+    folder = out or default_folder(next(iter(config.data.files), ""))
     require_absent(folder)
-    demonstrations = parts.demonstrations or load(config.data.demos, config.data.negatives, kind=config.data.kind)
+    demonstrations = parts.demonstrations or load_data(config.data)
     choice = chosen_rule(proposers.settled(config), demonstrations)
     demonstrations = with_rule(demonstrations, choice.rule)
     learner = learner or _learner(config, parts)
@@ -148,7 +148,7 @@ def resume(
                     f"{folder}: --{name} is {now!r} and was {before or 'not given'!r} when the expansion began; "
                     "expected no change: all rounds have the labels that it began with: start a new one"
                 )
-        demonstrations = parts.demonstrations or load(config.data.demos, config.data.negatives, kind=config.data.kind)
+        demonstrations = parts.demonstrations or load_data(config.data)
         demonstrations = with_rule(demonstrations, chosen_rule(config, demonstrations).rule)
         learner = learner or _learner(config, parts)
         learner.check(demonstrations)

@@ -1,0 +1,67 @@
+"""Readers of NumPy's files: `.npy` with an array of episodes, and npz archives without lengths of episodes."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from grace_irl.demos.foreign.episode import EpisodesSource
+from grace_irl.demos.foreign.flat import KNOWN, flat_source, is_flat
+from grace_irl.demos.foreign.objects import source_of
+from grace_irl.demos.memory import Memory
+from grace_irl.demos.npz.member import Member
+from grace_irl.errors import InputError
+
+
+def open_npy(file: Path, memory: Memory) -> EpisodesSource:
+    """Open a file of `numpy.save` with an array of episodes, steps and numbers.
+
+    Raises:
+        InputError: a pickle, a damaged file, or an array of another shape.
+    """
+    memory.require(2 * file.stat().st_size, str(file))
+    try:
+        array = np.load(file, allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        if "allow_pickle" in str(error):
+            raise InputError(
+                f"{file}: an array of Python objects, which is a pickle; a pickle runs whatever code its author put in "
+                "it when it is opened, so it is never read: save one array of numbers for each episode in an npz file, "
+                "or as Parquet (docs/demonstrations.md)"
+            ) from None
+        raise InputError(f"{file}: not readable as npy ({error}); expected a whole file: write it again") from None
+    return source_of(array, str(file))
+
+
+def is_foreign(file: Path) -> bool:
+    """Whether an npz archive holds flat arrays, or one array for each episode, and is none of the layouts of `npz`."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            names = {name.removesuffix(".npy") for name in archive.namelist()}
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return False
+    if names & {"grace_irl", "episode_lengths", "indices"} or any("/" in name for name in names):
+        return False
+    return is_flat(dict.fromkeys(names)) or all(name not in KNOWN for name in names)
+
+
+def open_foreign(file: Path, memory: Memory) -> EpisodesSource:
+    """Open an npz archive of flat arrays, or of one array for each episode.
+
+    Raises:
+        InputError: pickles, damaged arrays, or arrays of other shapes.
+    """
+    with zipfile.ZipFile(file) as archive:
+        names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+        members = {name: Member(archive, name, file, memory) for name in names}
+        flat = is_flat(members)
+        wanted = {name: each for name, each in members.items() if not flat or name in KNOWN}
+        memory.require(2 * sum(each.nbytes for each in wanted.values()), str(file))
+        arrays = {name: each.whole() for name, each in wanted.items()}
+    if flat:
+        return flat_source(arrays | dict.fromkeys(members.keys() - wanted.keys()), str(file))
+    if len(arrays) == 1 and next(iter(arrays.values())).ndim >= 3:
+        return source_of(next(iter(arrays.values())), str(file))
+    return source_of(list(arrays.values()), str(file))

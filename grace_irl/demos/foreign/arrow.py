@@ -1,0 +1,32 @@
+"""Columns of Arrow tables as NumPy arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+
+def columns_of(table: pa.Table) -> dict[str, NDArray[Any]]:
+    """The columns by name: numbers, or texts and lists as objects. Nulls among numbers become NaN."""
+    return {name: _column(table.column(place)) for place, name in enumerate(table.column_names)}
+
+
+def _column(column: pa.ChunkedArray) -> NDArray[Any]:
+    kind = column.type
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        if not column.null_count:
+            return np.concatenate(
+                [
+                    np.asarray(chunk.to_pylist() if chunk.type.bit_width < 8 else np.from_dlpack(chunk))
+                    for chunk in column.chunks
+                ]
+                or [np.empty(0)]
+            )
+        return np.array([np.nan if each is None else each for each in column.to_pylist()], np.float64)
+    found = np.empty(len(column), object)
+    for place, each in enumerate(column.to_pylist()):
+        found[place] = each
+    return found

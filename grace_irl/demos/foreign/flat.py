@@ -1,0 +1,122 @@
+"""Flat arrays: the steps of all episodes in one array, with flags at the last step of each episode, as D4RL has them.
+
+Row t holds the state before action t. The state after the last action of an episode comes from `next_observations`.
+Without this array, the last action is left out, so an episode of L rows has L states and L-1 actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.foreign.episode import Episode, EpisodesSource, parts_of, rows_of
+from grace_irl.errors import InputError
+
+OBSERVATIONS = ("observations", "observation", "obs", "states", "state")
+NEXT = ("next_observations", "next_observation", "next_obs", "next_states")
+ACTIONS = ("actions", "action", "acts")
+REWARDS = ("rewards", "reward", "rews")
+TERMINALS = ("terminals", "terminal", "terminations", "terminated", "dones", "done")
+TIMEOUTS = ("timeouts", "timeout", "truncations", "truncated")
+"""Names of an array in other programs, by what it holds."""
+
+KNOWN = (*OBSERVATIONS, *NEXT, *ACTIONS, *REWARDS, *TERMINALS, *TIMEOUTS)
+
+
+def is_flat(arrays: Mapping[str, Any]) -> bool:
+    """Whether arrays of these names are flat: observations, and flags of the end of an episode."""
+    return _found(OBSERVATIONS, arrays) is not None and any(name in arrays for name in (*TERMINALS, *TIMEOUTS))
+
+
+def flat_source(arrays: Mapping[str, Any], path: str) -> EpisodesSource:
+    """The episodes of flat arrays.
+
+    Args:
+        arrays: arrays by name; observations and next observations may be mappings of arrays.
+        path: file or argument, for messages.
+
+    Raises:
+        InputError: arrays of different lengths, or flags that are no flags.
+    """
+    left = [name for name in arrays if name not in KNOWN]
+    ends = [str(name) for name in (_found(TERMINALS, arrays), _found(TIMEOUTS, arrays)) if name]
+    said = f"{path}: states are {_found(OBSERVATIONS, arrays)}; episodes end at {' and '.join(ends)}"
+    said += f"; left out: {', '.join(left[:12])}{', …' if len(left) > 12 else ''}" if left else ""
+    return EpisodesSource(path, list(flat_episodes(arrays, path)), notes=[said])
+
+
+def flat_episodes(arrays: Mapping[str, Any], path: str) -> Iterator[Episode]:
+    """The episodes of flat arrays, in order; see `flat_source`."""
+    states = _rows(OBSERVATIONS, arrays, path)
+    assert states is not None  # the caller found them
+    count = _length(states)
+    following = _rows(NEXT, arrays, path)
+    columns = {names: _rows(names, arrays, path) for names in (ACTIONS, REWARDS, TERMINALS, TIMEOUTS)}
+    for names, column in ((NEXT, following), *columns.items()):
+        if column is not None and _length(column) != count:
+            raise InputError(
+                f"{path}: {_length(column)} {_found(names, arrays)} for {count} {_found(OBSERVATIONS, arrays)}; "
+                "expected one for each row"
+            )
+    ends = {names: _flags(columns[names], f"{path}: {_found(names, arrays)}", count) for names in (TERMINALS, TIMEOUTS)}
+    starts = [0, *(np.flatnonzero(ends[TERMINALS] | ends[TIMEOUTS]) + 1).tolist()]
+    bounds = pairwise(starts if starts[-1] == count else [*starts, count])
+    for number, (start, stop) in enumerate(bounds):
+        own = _sliced(states, start, stop)
+        if following is not None:
+            own = _joined(own, _sliced(following, stop - 1, stop))
+        steps = slice(start, stop if following is not None else stop - 1)
+        actions, rewards = columns[ACTIONS], columns[REWARDS]
+        yield Episode(
+            own,
+            f"{path}: episode {number}",
+            actions=None if actions is None else actions[steps],
+            rewards=None if rewards is None else rewards[steps].reshape(-1),
+            terminated=bool(ends[TERMINALS][stop - 1]) and following is not None,
+            truncated=bool(ends[TIMEOUTS][stop - 1]),
+        )
+
+
+Rows = NDArray[Any] | Mapping[str, NDArray[Any]]
+
+
+def _rows(names: Sequence[str], arrays: Mapping[str, Any], path: str) -> Any:
+    """The array with one of these names, or its parts; None if there is none."""
+    name = _found(names, arrays)
+    if name is None:
+        return None
+    value = arrays[name]
+    where = f"{path}: {name}"
+    return parts_of(value, where) if isinstance(value, Mapping) else rows_of(value, where)
+
+
+def _found(names: Sequence[str], arrays: Mapping[str, Any]) -> str | None:
+    return next((name for name in names if name in arrays), None)
+
+
+def _length(rows: Rows) -> int:
+    return len(next(iter(rows.values()))) if isinstance(rows, Mapping) else len(rows)
+
+
+def _sliced(rows: Rows, start: int, stop: int) -> Rows:
+    if isinstance(rows, Mapping):
+        return {name: part[start:stop] for name, part in rows.items()}
+    return rows[start:stop]
+
+
+def _joined(rows: Rows, last: Rows) -> Rows:
+    if isinstance(rows, Mapping) and isinstance(last, Mapping):
+        return {name: np.concatenate([part, last[name]]) for name, part in rows.items() if name in last}
+    return np.concatenate([rows, last])
+
+
+def _flags(column: NDArray[Any] | None, where: str, count: int) -> NDArray[np.bool_]:
+    if column is None:
+        return np.zeros(count, np.bool_)
+    if column.dtype.kind not in "biuf" or not np.isin(column, (0, 1)).all():
+        raise InputError(f"{where}: {column.dtype} of shape {column.shape}; expected 0 or 1 for each row")
+    return np.asarray(column.reshape(count, -1).any(axis=1), np.bool_)

@@ -1,0 +1,111 @@
+"""Reader of HDF5 files with flat arrays (D4RL), or with one group for each episode (robomimic, ManiSkill)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grace_irl.demos.foreign.episode import Episode, EpisodesSource
+from grace_irl.demos.foreign.flat import ACTIONS, KNOWN, OBSERVATIONS, REWARDS, TERMINALS, flat_source, is_flat
+from grace_irl.demos.hdf5 import Hdf5File
+from grace_irl.demos.memory import Memory
+from grace_irl.errors import InputError
+
+GROUP = re.compile(r"(demo|traj|episode|trajectory)_?(\d+)")
+"""Name of an episode's group: `demo_0` in robomimic, `traj_0` in ManiSkill."""
+
+DEPTH = 4
+"""Number of nested groups in which parts of observations are looked for."""
+
+
+def open_hdf5(file: Path, memory: Memory) -> EpisodesSource:
+    """Open an HDF5 file with flat arrays, or with one group for each episode.
+
+    Raises:
+        InputError: a damaged file, another layout, or h5py is not installed.
+    """
+    try:
+        opened = Hdf5File(file, memory)
+    except ImportError:
+        raise InputError(
+            f"{file}: an HDF5 file, and h5py is not installed; install the extra, pip install 'grace-irl[minari]'"
+        ) from None
+    try:
+        return _read(opened, file)
+    except (OSError, RuntimeError, ValueError, TypeError, KeyError) as error:
+        if isinstance(error, InputError):
+            raise
+        said = " ".join(str(error).split())[:160]
+        raise InputError(f"{file}: damaged ({said}); expected a whole file: copy it again") from None
+
+
+def _read(opened: Hdf5File, file: Path) -> EpisodesSource:
+    where = str(file)
+    names = opened.names((), where)
+    if is_flat(dict.fromkeys(names)):
+        arrays = {name: _rows(opened, (name,), where) for name in names if name in KNOWN}
+        return flat_source(arrays | dict.fromkeys(name for name in names if name not in KNOWN), where)
+    root = ("data",) if "data" in names else ()
+    groups = sorted(
+        (found for name in opened.names(root, where) if (found := GROUP.fullmatch(name))),
+        key=lambda found: int(found[2]),
+    )
+    if not groups:
+        raise InputError(
+            f"{file}: {', '.join(names[:8]) or 'nothing'} at its root; expected D4RL's observations and terminals, or "
+            "robomimic's data/demo_0, data/demo_1, …"
+        )
+    episodes = [_episode(opened, (*root, found[0]), f"{where}: {found[0]}") for found in groups]
+    return EpisodesSource(file, episodes)
+
+
+def _episode(opened: Hdf5File, group: tuple[str, ...], where: str) -> Episode:
+    """The episode of a group. A last observation comes from `next_obs`, if the group has it."""
+    names = opened.names(group, where)
+    found = {kind: next((name for name in kind if name in names), None) for kind in (OBSERVATIONS, ACTIONS, REWARDS)}
+    name = found[OBSERVATIONS]
+    if name is None:
+        raise InputError(f"{where}: {', '.join(names[:8])}; expected observations in a group or dataset 'obs'")
+    # robomimic's `states` are those of the simulator, beside the observations
+    states = _rows(opened, (*group, name), where)
+    states = states if isinstance(states, dict) else {"": states}
+    following = _rows(opened, (*group, "next_obs"), where) if "next_obs" in names else {}
+    following = following if isinstance(following, dict) else {"": following}
+    if states.keys() == following.keys():
+        states = {key: np.concatenate([part, following[key][-1:]]) for key, part in states.items()}
+    count = min(map(len, states.values()))
+    steps = {
+        kind: None if found[kind] is None else opened.array((*group, str(found[kind])), where)[: count - 1]
+        for kind in (ACTIONS, REWARDS)
+    }
+    flags = next((each for each in TERMINALS if each in names), None)
+    ended = flags is not None and bool(opened.array((*group, flags), where)[-1:].any())
+    return Episode(
+        states[""] if set(states) == {""} else states,
+        where,
+        actions=steps[ACTIONS],
+        rewards=steps[REWARDS],
+        terminated=ended and states.keys() == following.keys(),
+    )
+
+
+def _rows(opened: Hdf5File, path: tuple[str, ...], where: str) -> Any:
+    """The array at a path, or the arrays of a group by their paths in it."""
+    if opened.is_dataset(path, where):
+        return opened.array(path, where)
+    return {"/".join(parts): opened.array((*path, *parts), where) for parts in _leaves(opened, path, where)}
+
+
+def _leaves(
+    opened: Hdf5File, path: tuple[str, ...], where: str, inner: Sequence[str] = ()
+) -> Iterator[tuple[str, ...]]:
+    for name in opened.names((*path, *inner), where):
+        parts = (*inner, name)
+        if opened.is_dataset((*path, *parts), where):
+            yield parts
+        elif len(parts) < DEPTH:
+            yield from _leaves(opened, path, where, parts)

@@ -1,0 +1,67 @@
+"""Reader of folders that `imitation.data.serialize.save` writes: a Hugging Face data set with a row per trajectory.
+
+The columns `obs`, `acts`, `rews` and `terminal` are read. `infos` are texts of jsonpickle, which creates any object
+when it is decoded. They are never decoded.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+
+from grace_irl.contents import require_inside
+from grace_irl.demos.foreign.episode import Episode, EpisodesSource, rows_of
+from grace_irl.demos.memory import Memory
+from grace_irl.errors import InputError
+
+COLUMNS = ("obs", "acts", "rews", "terminal")
+FACTOR = 20
+"""Bytes of memory for each byte of a file, at most, while its rows become arrays."""
+
+
+def is_dataset(folder: Path) -> bool:
+    """Whether a folder is a data set of Hugging Face's `datasets` with trajectories of `imitation`."""
+    try:
+        features = json.loads((folder / "dataset_info.json").read_bytes()).get("features", {})
+    except (OSError, ValueError, AttributeError):
+        return False
+    return isinstance(features, dict) and {"obs", "acts"} <= features.keys()
+
+
+def open_dataset(folder: Path, memory: Memory) -> EpisodesSource:
+    """Open such a folder.
+
+    Raises:
+        InputError: no data, damaged data, or trajectories that cannot be used.
+    """
+    files = sorted(folder.glob("data-*.arrow"))
+    if not files:
+        raise InputError(f"{folder}: no file data-*.arrow; expected a whole data set: copy it again")
+    episodes: list[Episode] = []
+    for file in files:
+        require_inside(file, folder)
+        memory.require(FACTOR * file.stat().st_size, str(file))
+        try:
+            with pa.memory_map(str(file)) as stream:
+                table = pa.ipc.open_stream(stream).read_all()
+            rows = table.select([name for name in COLUMNS if name in table.column_names]).to_pylist()
+        except (pa.ArrowException, OSError) as error:
+            said = (str(error).splitlines() or [type(error).__name__])[0]
+            raise InputError(f"{file}: not readable ({said}); expected a whole data set: copy it again") from None
+        for row in rows:
+            where = f"{folder}: episode {len(episodes)}"
+            if row.get("obs") is None or row.get("acts") is None:
+                raise InputError(f"{where}: no obs or no acts; expected both: write it again")
+            rewards = row.get("rews")
+            episodes.append(
+                Episode(
+                    rows_of(row["obs"], f"{where}, obs"),
+                    where,
+                    actions=rows_of(row["acts"], f"{where}, acts"),
+                    rewards=None if rewards is None else rows_of(rewards, f"{where}, rews"),
+                    terminated=bool(row.get("terminal")),
+                )
+            )
+    return EpisodesSource(folder, episodes)

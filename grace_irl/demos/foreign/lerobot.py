@@ -1,0 +1,148 @@
+"""Reader of LeRobot's data sets for robots (versions 2.0, 2.1 and 3.0): a folder with `meta` and `data`.
+
+A row of the Parquet files in `data` is a step: `observation.*`, `action`, `episode_index`, `frame_index`. The names
+of the features are in `meta/info.json`. The text of an episode's task is its instruction. Videos and pictures are not
+read, and a line says so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from grace_irl.contents import require_inside
+from grace_irl.demos.foreign.arrow import columns_of
+from grace_irl.demos.foreign.episode import Episode, EpisodesSource, rows_of
+from grace_irl.demos.memory import Memory
+from grace_irl.errors import InputError
+
+OBSERVATION = "observation."
+STATE = "observation.state"
+PICTURES = ("video", "image")
+BESIDE = ("episode_index", "frame_index", "action", "next.reward", "next.done", "task_index")
+FACTOR = 4
+"""Bytes of memory for each byte of data, at most, while rows become episodes."""
+
+
+def is_dataset(folder: Path) -> bool:
+    """Whether a folder is a data set of LeRobot."""
+    try:
+        about = json.loads((folder / "meta" / "info.json").read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(about, dict) and "codebase_version" in about and isinstance(about.get("features"), dict)
+
+
+def open_dataset(folder: Path, memory: Memory) -> EpisodesSource:
+    """Open a data set of LeRobot.
+
+    Raises:
+        InputError: no data, damaged data, or a data set without observations that are numbers.
+    """
+    features = json.loads((folder / "meta" / "info.json").read_bytes())["features"]
+    features = {name: each for name, each in features.items() if isinstance(each, dict)}
+    observed = [name for name in features if name.startswith(OBSERVATION)]
+    pictures = [name for name in observed if features[name].get("dtype") in PICTURES]
+    wanted = [name for name in observed if name not in pictures]
+    if not wanted:
+        raise InputError(
+            f"{folder}: no observations of numbers among {', '.join(features)[:200]}; "
+            f"expected a feature such as {STATE!r}"
+        )
+    files = sorted((folder / "data").rglob("*.parquet"))
+    if not files:
+        raise InputError(f"{folder}: no Parquet file under data; expected a whole data set: copy it again")
+    tasks = _tasks(folder)
+    episodes: list[Episode] = []
+    for file in files:
+        require_inside(file, folder)
+        episodes += _episodes(_table(file, [*wanted, *BESIDE], memory), wanted, tasks, f"{folder}: ")
+    episodes.sort(key=lambda each: int(each.where.rsplit(" ", 1)[1]))
+    notes = [f"{folder}: left out: {', '.join(pictures)} (pictures are not read)"] if pictures else []
+    return EpisodesSource(folder, episodes, _names(features[STATE]) if wanted == [STATE] else (), notes)
+
+
+def _table(file: Path, columns: list[str], memory: Memory) -> dict[str, NDArray[Any]]:
+    try:
+        opened = pq.ParquetFile(file)
+        about = opened.metadata
+        size = sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
+        memory.require(FACTOR * max(size, 8 * about.num_rows * len(columns)), str(file))
+        present = [name for name in columns if name in opened.schema_arrow.names]
+        table = columns_of(opened.read(columns=present, use_threads=False))
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        said = (str(error).splitlines() or [type(error).__name__])[0].rstrip(". ")
+        raise InputError(f"{file}: not readable as Parquet ({said}); expected a whole file: copy it again") from None
+    missing = [name for name in columns if name.startswith(OBSERVATION) or name == "episode_index"]
+    missing = [name for name in missing if name not in table]
+    if missing:
+        raise InputError(f"{file}: no column {missing[0]!r}; expected the features of meta/info.json: copy it again")
+    return table
+
+
+def _episodes(
+    table: Mapping[str, NDArray[Any]], parts: list[str], tasks: Mapping[int, str], prefix: str
+) -> list[Episode]:
+    ids = table["episode_index"]
+    starts = [0, *(np.flatnonzero(np.diff(ids)) + 1).tolist(), len(ids)]
+    episodes = []
+    for start, stop in pairwise(starts):
+        if start == stop:
+            continue
+        where, rows = f"{prefix}episode {int(ids[start])}", slice(start, stop)
+        states = {
+            name.removeprefix(OBSERVATION).replace(".", "/"): _rows(table[name][rows], where, name) for name in parts
+        }
+        rewards, done, task = (table.get(name) for name in ("next.reward", "next.done", "task_index"))
+        actions = table.get("action")
+        episodes.append(
+            Episode(
+                next(iter(states.values())) if parts == [STATE] else states,
+                where,
+                # The state after the last action is not stored.
+                actions=None if actions is None else _rows(actions[rows], where, "action")[:-1],
+                rewards=None if rewards is None else np.asarray(rewards[rows], np.float64)[:-1],
+                terminated=done is not None and bool(np.any(done[rows].astype(bool))),
+                instruction="" if task is None else tasks.get(int(task[start]), ""),
+            )
+        )
+    return episodes
+
+
+def _rows(column: NDArray[Any], where: str, name: str) -> NDArray[Any]:
+    return rows_of(column.tolist(), f"{where}, {name}") if column.dtype.kind == "O" else column.reshape(-1, 1)
+
+
+def _names(feature: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names of a vector's components: a list, or a list inside a dict such as `{"motors": […]}`."""
+    found = feature.get("names")
+    while isinstance(found, dict) and len(found) == 1:
+        (found,) = found.values()
+    if not isinstance(found, list) or not all(isinstance(each, str) for each in found):
+        return ()
+    return tuple(found) if [len(found)] == feature.get("shape") and len(set(found)) == len(found) else ()
+
+
+def _tasks(folder: Path) -> dict[int, str]:
+    """The text of each task by its number: from `tasks.parquet` (version 3) or `tasks.jsonl` (version 2)."""
+    try:
+        if (folder / "meta" / "tasks.parquet").is_file():
+            table = pq.read_table(folder / "meta" / "tasks.parquet", use_threads=False)
+            texts = next(name for name in ("task", "__index_level_0__") if name in table.column_names)
+            rows = zip(table["task_index"].to_pylist(), table[texts].to_pylist(), strict=True)
+            return {int(number): str(text) for number, text in rows}
+        lines = (folder / "meta" / "tasks.jsonl").read_text(encoding="utf-8").splitlines()
+        found = [json.loads(line) for line in lines if line.strip()]
+        return {int(each["task_index"]): str(each["task"]) for each in found}
+    except FileNotFoundError:
+        return {}
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, StopIteration) as error:
+        raise InputError(f"{folder}: the tasks in meta are not readable ({error}); expected a whole data set") from None

@@ -1,0 +1,317 @@
+"""Python objects that hold episodes: arrays, data frames, and the objects of other libraries.
+
+No other library is imported. An object is recognised by its attributes, so each of them may be missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.foreign.episode import Episode, EpisodesSource, parts_of, rows_of
+from grace_irl.demos.foreign.flat import (
+    ACTIONS,
+    OBSERVATIONS,
+    REWARDS,
+    TERMINALS,
+    TIMEOUTS,
+    flat_episodes,
+    flat_source,
+    is_flat,
+)
+from grace_irl.demos.foreign.table import Columns, Table, is_table, table_source
+from grace_irl.demos.trajectory import Demonstration, Trajectory
+from grace_irl.errors import InputError
+
+EXPECTED = (
+    "paths, a DataFrame, arrays of shape (T, n), one for each episode, or episodes of imitation, Minari or "
+    "Stable-Baselines3 (docs/python.md)"
+)
+LONGEST_PATH = 4096
+
+
+def are_paths(value: Any) -> bool:
+    """Whether an argument names files: a path, or a sequence of paths, which may be empty."""
+    if isinstance(value, str | Path):
+        return True
+    return isinstance(value, list | tuple) and all(isinstance(each, str | Path) for each in value)
+
+
+def require_paths(value: Any, name: str) -> None:
+    """Check that texts which name files are no texts of tables.
+
+    Raises:
+        InputError: a text that cannot be a path.
+    """
+    for each in [value] if isinstance(value, str | Path) else value:
+        text = str(each)
+        if "\n" in text or len(text) > LONGEST_PATH:
+            raise InputError(
+                f"{name}: a text of {len(text):,} characters that begins {text[:30]!r}; expected a path, a DataFrame "
+                "or arrays: write it to a file, or read it with pandas"
+            )
+
+
+def source_of(value: Any, name: str, columns: Columns = Columns()) -> EpisodesSource:
+    """The episodes of a Python object.
+
+    Args:
+        value: the object.
+        name: name of the argument, such as "experts", for messages.
+        columns: the user's choice of columns, for tables.
+
+    Raises:
+        InputError: an object that holds no episodes, or episodes that cannot be used.
+    """
+    if (table := _as_table(value)) is not None:
+        return table_source(table, name, columns)
+    if callable(iterate := getattr(value, "iterate_episodes", None)):  # a Minari dataset
+        return EpisodesSource(name, [*_each(iterate(), name)])
+    if hasattr(value, "buffer_size") and hasattr(value, "observations"):
+        return EpisodesSource(name, [*_of_buffer(value, name)])
+    if isinstance(value, np.ndarray):
+        return _of_array(value, name)
+    if isinstance(value, Mapping):
+        return _of_mapping(value, name, columns)
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise InputError(f"{name}: {type(value).__name__} {str(value)[:40]!r}; expected {EXPECTED}")
+    items = list(value)
+    if items and all(_is_row(each) for each in items):
+        return table_source(_transposed(items, name), name, columns)
+    return EpisodesSource(name, [*_each(items, name)])
+
+
+def _each(items: Iterable[Any], name: str) -> Iterator[Episode]:
+    for number, item in enumerate(items):
+        yield _episode(item, f"{name}: episode {number}")
+
+
+def _episode(item: Any, where: str) -> Episode:
+    """One episode from an object, a mapping or an array of states."""
+    if isinstance(item, Demonstration):
+        return _of_demonstration(item, where)
+    if isinstance(item, Trajectory):
+        return _of_trajectory(item, where)
+    if isinstance(item, Mapping):
+        return _of_record(item, where)
+    for states, actions, rewards in (("obs", "acts", "rews"), ("observations", "actions", "rewards")):
+        if hasattr(item, states):
+            known = {"observations": getattr(item, states), "actions": getattr(item, actions, None)}
+            known |= {"rewards": getattr(item, rewards, None)}
+            known |= {"terminations": getattr(item, "terminations", getattr(item, "terminal", None))}
+            known |= {"truncations": getattr(item, "truncations", None)}
+            return _of_record({key: value for key, value in known.items() if value is not None}, where)
+    if isinstance(item, str | bytes | int | float) or not isinstance(item, Sequence | np.ndarray):
+        raise InputError(f"{where}: {type(item).__name__} {str(item)[:40]!r}; expected {EXPECTED}")
+    return Episode(_states(item, where), where)
+
+
+def _of_record(record: Mapping[Any, Any], where: str) -> Episode:
+    """An episode from a mapping, whose keys are called like those of Gymnasium's and Minari's recordings.
+
+    A mapping without observations holds one array for each part of the states.
+    """
+    known = {
+        names: next((record[name] for name in names if name in record), None)
+        for names in (OBSERVATIONS, ACTIONS, REWARDS, TERMINALS, TIMEOUTS)
+    }
+    if known[OBSERVATIONS] is None:
+        if not record:
+            raise InputError(f"{where}: an empty dict; expected observations, or an array for each part of the states")
+        return Episode(parts_of(record, where), where)
+    states = _states(known[OBSERVATIONS], where)
+    count = len(next(iter(states.values()))) if isinstance(states, Mapping) else len(states)
+    actions = None if known[ACTIONS] is None else rows_of(known[ACTIONS], f"{where}, actions")
+    rewards = None if known[REWARDS] is None else rows_of(known[REWARDS], f"{where}, rewards")
+    # With as many actions as states, what the last action led to is not known.
+    whole = actions is None or len(actions) != count
+    ended = _ended(known[TERMINALS])
+    return Episode(
+        states,
+        where,
+        actions=actions if whole or actions is None else actions[:-1],
+        rewards=None if rewards is None else rewards.reshape(-1)[: None if whole else count - 1],
+        terminated=ended and whole,
+        truncated=_ended(known[TIMEOUTS]),
+        instruction=str(record.get("instruction", "")),
+        task=str(record.get("task", "default")),
+        role=None if record.get("role") is None else str(record["role"]),
+    )
+
+
+def _states(value: Any, where: str) -> NDArray[Any] | Mapping[str, NDArray[Any]]:
+    """The states of an episode: an array, or arrays by name from a mapping or from a list of mappings."""
+    if isinstance(value, Mapping):
+        return parts_of(value, where)
+    mapped = getattr(value, "_d", None)  # imitation's DictObs
+    if isinstance(mapped, Mapping):
+        return parts_of(mapped, where)
+    if isinstance(value, list | tuple) and value and isinstance(value[0], Mapping):
+        rows = [parts_of_state(each, f"{where}, state {step}") for step, each in enumerate(value)]
+        for step, row in enumerate(rows):
+            if row.keys() != rows[0].keys():
+                raise InputError(
+                    f"{where}, state {step}: parts {', '.join(map(repr, row))}; expected those of state 0: "
+                    f"{', '.join(map(repr, rows[0]))}"
+                )
+        return {key: rows_of([row[key] for row in rows], f"{where}, part {key!r}") for key in rows[0]}
+    return rows_of(value, where)
+
+
+def parts_of_state(value: Mapping[Any, Any], where: str, prefix: str = "") -> dict[str, Any]:
+    """The values of a nested mapping by name, for one state."""
+    found: dict[str, Any] = {}
+    for key, part in value.items():
+        if isinstance(part, Mapping):
+            found |= parts_of_state(part, where, f"{prefix}{key}/")
+        else:
+            found[f"{prefix}{key}"] = part
+    return found
+
+
+def _of_trajectory(trajectory: Trajectory, where: str) -> Episode:
+    parts = trajectory.state_kind.parts(trajectory.states)
+    return Episode(
+        parts[""] if set(parts) == {""} else parts,
+        trajectory.source or where,
+        actions=trajectory.actions,
+        rewards=trajectory.rewards,
+        terminated=trajectory.terminated,
+        truncated=trajectory.truncated,
+        instruction=trajectory.extra_info,
+    )
+
+
+def _of_demonstration(item: Demonstration, where: str) -> Episode:
+    episode = _of_trajectory(item.trajectory, where)
+    return replace(episode, task=item.task, role=item.role, split=item.split or "", goals=item.goals)
+
+
+def _ended(flags: Any) -> bool:
+    return flags is not None and bool(np.any(np.asarray(flags, np.bool_)))
+
+
+def _of_array(array: NDArray[Any], name: str) -> EpisodesSource:
+    if array.dtype.kind == "O":
+        return EpisodesSource(name, [*_each(array.tolist(), name)])
+    if array.ndim < 3:
+        hint = f": pass [{name}] if it is one episode" if array.ndim == 2 else ""
+        raise InputError(
+            f"{name}: an array of shape {array.shape}; expected one of episodes, steps and numbers, or a list of "
+            f"arrays with one for each episode{hint}"
+        )
+    return EpisodesSource(name, [Episode(each, f"{name}: episode {number}") for number, each in enumerate(array)])
+
+
+def _of_mapping(value: Mapping[Any, Any], name: str, columns: Columns) -> EpisodesSource:
+    named = {str(key): part for key, part in value.items()}
+    if columns == Columns() and is_flat(named):
+        return flat_source(named, name)
+    if is_table(list(named)) or columns.episode:
+        return table_source({key: _column(part) for key, part in named.items()}, name, columns)
+    if all(isinstance(part, np.ndarray) and part.ndim >= 3 for part in named.values()) and named:
+        count = min(len(part) for part in named.values())
+        rows = [{key: part[number] for key, part in named.items()} for number in range(count)]
+        return EpisodesSource(name, [*_each(rows, name)])
+    raise InputError(
+        f"{name}: a dict of {', '.join(map(repr, list(named)[:6])) or 'nothing'}; expected a list of dicts, one for "
+        "each episode, a column of episodes, or observations with flags such as 'terminals' and 'timeouts'"
+    )
+
+
+def _is_row(item: Any) -> bool:
+    return isinstance(item, Mapping) and is_table([str(key) for key in item])
+
+
+def _transposed(rows: Sequence[Mapping[Any, Any]], name: str) -> Table:
+    """The columns of a list of rows. Each row must have the same keys."""
+    keys = list(rows[0])
+    for place, row in enumerate(rows):
+        if row.keys() != rows[0].keys():
+            other = sorted({*map(str, row)} ^ {*map(str, keys)})
+            raise InputError(
+                f"{name}: row {place} differs from row 0 in {other[0]!r}; expected the same keys in all rows"
+            )
+    return {str(key): _column([row[key] for row in rows]) for key in keys}
+
+
+def _column(values: Any) -> NDArray[Any]:
+    """A column of a table: numbers, or texts and rows as objects."""
+    if isinstance(values, np.ndarray) and values.ndim == 1:
+        return values
+    values = list(values)
+    if values and all(isinstance(each, bool | int | float | np.number | np.bool_) for each in values):
+        return np.asarray(values)
+    column = np.empty(len(values), object)
+    for place, each in enumerate(values):
+        column[place] = each
+    return column
+
+
+def _as_table(value: Any) -> Table | None:
+    """The columns of a data frame of pandas or Polars, or of an Arrow table; None for any other object."""
+    library = type(value).__module__.split(".")[0]
+    if library == "pyarrow" and hasattr(value, "column_names"):
+        from grace_irl.demos.foreign.arrow import columns_of
+
+        return columns_of(value)
+    if library not in ("pandas", "polars") or not hasattr(value, "columns"):
+        return None
+    if library == "polars":
+        value = value.collect() if hasattr(value, "collect") else value
+        return {name: _series(value[name].to_list()) for name in value.columns}
+    index = [each for each in value.index.names if each is not None]
+    value = value.reset_index() if index else value
+    return {str(name): _series(value[name].tolist()) for name in value.columns}
+
+
+def _series(values: list[Any]) -> NDArray[Any]:
+    numbers = [each for each in values if each is not None]
+    if numbers and all(isinstance(each, bool | int | float) for each in numbers):
+        return np.array([np.nan if each is None else each for each in values])
+    return _column(values)
+
+
+def _of_buffer(buffer: Any, name: str) -> Iterator[Episode]:
+    """The episodes of a buffer of Stable-Baselines3.
+
+    A replay buffer knows the state after each step. A rollout buffer does not, so the last action of each of its
+    episodes is left out. The steps since the last end of an episode are an episode that a limit cut off.
+    """
+    replay = hasattr(buffer, "next_observations") or getattr(buffer, "optimize_memory_usage", False)
+    count = buffer.buffer_size if buffer.full else buffer.pos
+    if not count:
+        raise InputError(f"{name}: an empty buffer; expected one that holds steps")
+    order = np.arange(count) if not (replay and buffer.full) else (np.arange(count) + buffer.pos) % count
+    flags = np.asarray(buffer.dones if replay else buffer.episode_starts)
+    timeouts = getattr(buffer, "timeouts", None)
+    number = 0
+    for place in range(buffer.n_envs):
+
+        def column(values: Any, place: int = place) -> Any:
+            """The rows of one environment, in the order of time."""
+            if isinstance(values, Mapping):
+                return {key: column(part) for key, part in values.items()}
+            if len(values) != len(flags):  # `RolloutBuffer.get` has put the environments one after another
+                values = np.asarray(values).reshape(buffer.n_envs, -1, *values.shape[1:]).swapaxes(0, 1)
+            return np.asarray(values)[order, place]
+
+        steps = {"observations": column(buffer.observations), "actions": column(buffer.actions)}
+        steps["rewards"] = column(buffer.rewards)
+        if replay:
+            over = column(timeouts).astype(bool) if timeouts is not None else np.zeros(count, bool)
+            ends = column(flags).astype(bool)
+            steps |= {"terminals": ends & ~over, "timeouts": ends & over}
+            if getattr(buffer, "next_observations", None) is not None:
+                steps["next_observations"] = column(buffer.next_observations)
+        else:
+            starts = column(flags).astype(bool)
+            steps["timeouts"] = np.append(starts[1:], False)
+        for each in flat_episodes(steps, name):
+            yield replace(each, where=f"{name}: episode {number}")
+            number += 1

@@ -1,0 +1,349 @@
+"""Tables: one row per state and one column per number, or a row per number. The columns' names say what they hold.
+
+A column that is called like one of `ROLES_OF_COLUMNS` holds what that entry says. Other columns of numbers are the
+states, and their names become the names of a vector's components. The user's own choice (`Columns`) comes first. What
+was decided is said in one line (`Header.notes`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.foreign.episode import Episode, EpisodesSource, rows_of
+from grace_irl.demos.trajectory import Role
+from grace_irl.errors import InputError
+
+Table = Mapping[str, NDArray[Any]]
+"""Columns by name, each an array with one entry per row. Entries of a column of dtype object are texts or rows."""
+
+EPISODE = (
+    *("episode", "episode_id", "episode_index", "episode_number", "ep", "traj", "traj_id", "trajectory"),
+    *("trajectory_id", "rollout", "rollout_id", "demo", "demo_id", "run_id"),
+)
+"""Names of a column with the number or the name of each row's episode, the most certain first."""
+
+STEP = ("step", "timestep", "time_step", "step_id", "t", "frame", "frame_index")
+"""Names of a column by which the rows of an episode are ordered."""
+
+STATE = ("state", "states", "observation", "observations", "obs")
+"""Names of a column whose entries are whole states: lists of numbers, or texts."""
+
+ROLES_OF_COLUMNS: dict[str, tuple[str, ...]] = {
+    "reward": ("reward", "rewards", "rew", "next.reward"),
+    "terminated": ("terminated", "terminal", "terminals", "done", "dones", "next.done"),
+    "truncated": ("truncated", "timeout", "timeouts", "truncations"),
+    "role": ("role", "label", "is_expert", "expert"),
+    "instruction": ("instruction", "language_instruction"),
+    "task": ("task",),
+    "split": ("split",),
+    "goal": ("goal", "is_goal"),
+}
+"""Names of columns beside the states, by what they hold."""
+
+ACTION = re.compile(r"actions?([._\[\s/-].*|\d+)?|acts?[._-]?\d+", re.IGNORECASE)
+"""Names of columns with actions, such as `action`, `action_0` and `action.gripper`."""
+
+RESULTS = ("success", "is_success", "return", "index", "task_index", "timestamp", "time", "unnamed: 0", "")
+"""Names of columns of numbers that are no states: the outcome of an episode, and counters of rows or of time."""
+
+NAME, VALUE = ("name", "variable", "feature", "field", "sensor", "signal", "key"), "value"
+"""Names of the two columns of a long table: the name of a number, and the number."""
+
+WORDS: dict[str, Role] = {
+    **dict.fromkeys(("expert", "experts", "positive", "1", "1.0", "true"), "expert"),
+    **dict.fromkeys(("negative", "negatives", "0", "0.0", "false"), "negative"),
+}
+"""Role by the text of an entry in a column of roles."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The user's choice of columns. What is not chosen follows from the names.
+
+    Attributes:
+        state: columns of the states' numbers, in order; () for all that are called like nothing else.
+        episode: column with the number or name of each row's episode; "" for one of `EPISODE`.
+    """
+
+    state: tuple[str, ...] = ()
+    episode: str = ""
+
+
+def is_table(names: Sequence[str]) -> bool:
+    """Whether columns of these names are a table with a row per state, and not demonstrations of this project."""
+    return _first_of(EPISODE, names) is not None
+
+
+def table_source(table: Table, path: str, columns: Columns = Columns()) -> EpisodesSource:
+    """The episodes of a table.
+
+    Args:
+        table: the columns.
+        path: file or argument, for messages.
+        columns: the user's choice of columns.
+
+    Raises:
+        InputError: no column of episodes, no column of states, or entries that cannot be used.
+    """
+    names = [str(name) for name in table]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"{path}: two columns {twice!r}; expected one of each name: rename one")
+    table = {str(name): column for name, column in table.items()}
+    if any(len(column) == 0 for column in table.values()) or not table:
+        raise InputError(f"{path}: an empty table; expected one row for each state")
+    for name in (*columns.state, *filter(None, [columns.episode])):
+        if name not in table:
+            raise InputError(f"{path}: no column {name!r}; expected one of {_listed(names)}")
+    table = _ordered(_wide(table, columns, path), columns)
+    layout = _Layout.of(table, columns, path)
+    episodes = [layout.episode(start, stop, number) for number, (start, stop) in enumerate(layout.bounds())]
+    return EpisodesSource(path, episodes, layout.fields, [layout.line()])
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """What the columns of a table hold."""
+
+    table: Table
+    path: str
+    by_episode: str
+    states: tuple[str, ...]
+    actions: tuple[str, ...]
+    beside: Mapping[str, str]
+    left_out: tuple[str, ...]
+
+    @classmethod
+    def of(cls, table: Table, columns: Columns, path: str) -> _Layout:
+        by_episode = columns.episode or _first_of(EPISODE, table)
+        beside = {
+            role: found for role, known in ROLES_OF_COLUMNS.items() if (found := _first_of(known, table)) is not None
+        }
+        beside = {role: name for role, name in beside.items() if name not in columns.state and name != by_episode}
+        if "goal" in beside and not _is_flag(table[beside["goal"]]):  # a place to reach, for example
+            del beside["goal"]
+        if by_episode is None and not {"terminated", "truncated"} & beside.keys():
+            raise InputError(
+                f"{path}: no column of episodes among {_listed(list(table))}; expected a number for each episode, in a "
+                "column such as 'episode': name it (--episode-column), or add one"
+            )
+        whole = columns.state or tuple(filter(None, [_first_of(STATE, table)]))
+        taken = {by_episode, _first_of(STEP, table), *beside.values()}
+        actions = tuple(name for name in table if ACTION.fullmatch(name) and name not in (*whole, *taken))
+        free = [name for name in table if name not in (*taken, *actions)]
+        numbers = [name for name in free if table[name].dtype.kind in "biuf" and name.lower() not in RESULTS]
+        states = whole or tuple(numbers)
+        if not states:
+            raise InputError(
+                f"{path}: no column of numbers for the states among {_listed(list(table))}; expected one column for "
+                "each number, or a column 'state' of lists: name them (--state-columns)"
+            )
+        left = tuple(name for name in (*free, _first_of(STEP, table) or "") if name and name not in states)
+        return cls(table, path, by_episode or "", states, actions, beside, left)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the components of a state; () if a column holds whole states."""
+        return self.states if self._is_wide else ()
+
+    @property
+    def _is_wide(self) -> bool:
+        return all(self.table[name].dtype.kind in "biuf" for name in self.states)
+
+    def bounds(self) -> Iterator[tuple[int, int]]:
+        """First row of each episode, and the row after its last one.
+
+        Raises:
+            InputError: the rows of an episode do not stand together.
+        """
+        count = len(self.table[self.states[0]])
+        if not self.by_episode:
+            ends = np.zeros(count, np.bool_)
+            for role in {"terminated", "truncated"} & self.beside.keys():
+                ends |= _flags(self.table[self.beside[role]])
+            starts = [0, *(np.flatnonzero(ends) + 1).tolist()]
+            yield from pairwise(starts if starts[-1] == count else [*starts, count])
+            return
+        ids = self.table[self.by_episode]
+        codes = np.unique(_texts(ids) if ids.dtype.kind in "OUS" else ids, return_inverse=True)[1]
+        starts = [0, *(np.flatnonzero(np.diff(codes)) + 1).tolist(), count]
+        found = codes[starts[:-1]]
+        if len(set(found.tolist())) < len(found):
+            again = next(int(start) for n, start in enumerate(starts[:-1]) if codes[start] in found[:n])
+            raise InputError(
+                f"{self.path}: {self.by_episode} {ids[again]} comes back after another one; "
+                "expected the rows of an episode together: sort by episode and step"
+            )
+        yield from pairwise(starts)
+
+    def episode(self, start: int, stop: int, number: int) -> Episode:
+        """The episode of the rows from `start` to `stop`."""
+        where = f"{self.path}: episode {number}"
+        rows = slice(start, stop)
+        reward = self._beside("reward", rows)
+        goal = self._beside("goal", rows)
+        return Episode(
+            self._states(rows, where),
+            where,
+            actions=self._actions(slice(start, stop - 1), where) if self.actions else None,
+            rewards=None if reward is None else _numbers(reward, where, self.beside["reward"])[:-1],
+            terminated=self._flagged("terminated", rows),
+            truncated=self._flagged("truncated", rows),
+            instruction=self._text("instruction", rows, where),
+            task=self._text("task", rows, where) or "default",
+            role=self._role(rows, where),
+            split=self._text("split", rows, where),
+            goals=None if goal is None else tuple(np.flatnonzero(_flags(goal)).tolist()),
+        )
+
+    def line(self) -> str:
+        """One line about what the columns were taken for."""
+        said = [f"states are {_listed(self.states)}"]
+        said += [f"actions are {_listed(self.actions)}"] if self.actions else []
+        said += [f"episodes by {self.by_episode!r}"] if self.by_episode else ["episodes end where a flag says so"]
+        said += [f"{role} by {name!r}" for role, name in self.beside.items()]
+        said += [f"left out: {_listed(self.left_out)}"] if self.left_out else []
+        return f"{self.path}: {'; '.join(said)} (--state-columns, --episode-column choose otherwise)"
+
+    def _states(self, rows: slice, where: str) -> NDArray[Any]:
+        if self._is_wide:
+            return np.column_stack([self.table[name][rows] for name in self.states])
+        if len(self.states) > 1:
+            texts = next(name for name in self.states if self.table[name].dtype.kind not in "biuf")
+            raise InputError(
+                f"{where}: column {texts!r} holds no numbers; expected numbers in each column of the states"
+            )
+        return _stacked(self.table[self.states[0]][rows], where, self.states[0])
+
+    def _actions(self, rows: slice, where: str) -> NDArray[Any]:
+        columns = [_stacked(self.table[name][rows], where, name) for name in self.actions]
+        if len(columns) == 1:
+            return columns[0]
+        return np.column_stack([column.reshape(len(column), -1) for column in columns])
+
+    def _beside(self, role: str, rows: slice) -> NDArray[Any] | None:
+        return self.table[self.beside[role]][rows] if role in self.beside else None
+
+    def _flagged(self, role: str, rows: slice) -> bool:
+        column = self._beside(role, rows)
+        return column is not None and bool(_flags(column).any())
+
+    def _text(self, role: str, rows: slice, where: str) -> str:
+        column = self._beside(role, rows)
+        texts = set() if column is None else set(_texts(column).tolist())
+        if len(texts) > 1:
+            raise InputError(
+                f"{where}: column {self.beside[role]!r} holds {_listed(sorted(texts))}; expected one value in all rows "
+                "of an episode"
+            )
+        return str(texts.pop()) if texts else ""
+
+    def _role(self, rows: slice, where: str) -> Role | None:
+        text = self._text("role", rows, where)
+        if "role" not in self.beside:
+            return None
+        role = WORDS.get(text.strip().lower())
+        if role is None:
+            raise InputError(
+                f"{where}: column {self.beside['role']!r} holds {text[:40]!r}; expected 'expert' or 'negative' (or 1 "
+                "or 0): correct it, or rename the column if it says something else"
+            )
+        return role
+
+
+def _wide(table: Table, columns: Columns, path: str) -> Table:
+    """The table with a column per number. A long table has a row for each number, with its name and its value."""
+    name = _first_of(NAME, table)
+    value = _first_of((VALUE,), table)
+    step = _first_of(STEP, table)
+    by_episode = columns.episode or _first_of(EPISODE, table)
+    if name is None or value is None or step is None or by_episode is None or table[value].dtype.kind not in "biuf":
+        return table
+    names = _texts(table[name])
+    # Fields in the order in which they first appear.
+    fields = list(dict.fromkeys(names.tolist()))
+    ids = [_texts(table[by_episode]), table[step]]
+    order = {each: place for place, each in enumerate(dict.fromkeys(ids[0].tolist()))}
+    keys = list(
+        dict.fromkeys(sorted(zip(ids[0].tolist(), ids[1].tolist(), strict=True), key=lambda k: (order[k[0]], k[1])))
+    )
+    if len(names) != len(fields) * len(keys):
+        raise InputError(
+            f"{path}: {len(names)} rows for {len(fields)} names and {len(keys)} steps; expected one row for each "
+            "episode, step and name: fill in what is missing, or drop it"
+        )
+    places = {key: place for place, key in enumerate(keys)}
+    rows = np.array([places[key] for key in zip(ids[0].tolist(), ids[1].tolist(), strict=True)])
+    found: dict[str, NDArray[Any]] = {by_episode: np.array([key[0] for key in keys], object)}
+    found[step] = np.array([key[1] for key in keys])
+    for field in fields:
+        own = names == field
+        if len(set(rows[own].tolist())) < len(keys):
+            raise InputError(f"{path}: {field!r} comes twice in one step; expected one value for each step: drop one")
+        column = np.empty(len(keys), table[value].dtype)
+        column[rows[own]] = table[value][own]
+        found[field] = column
+    first = np.zeros(len(keys), np.int64)
+    first[rows[::-1]] = np.arange(len(rows))[::-1]
+    rest = [each for each in table if each not in (by_episode, step, name, value)]
+    return found | {each: table[each][first] for each in rest}
+
+
+def _ordered(table: Table, columns: Columns) -> Table:
+    """The table with the rows of each episode in the order of its steps, if a column numbers them."""
+    step, by_episode = _first_of(STEP, table), columns.episode or _first_of(EPISODE, table)
+    if step is None or by_episode is None or step in columns.state or table[step].dtype.kind not in "iuf":
+        return table
+    ids = _texts(table[by_episode])
+    same = ids[1:] == ids[:-1]
+    if not (np.diff(table[step])[same] < 0).any():
+        return table
+    order = {each: place for place, each in enumerate(dict.fromkeys(ids.tolist()))}
+    rows = np.lexsort((table[step], np.array([order[each] for each in ids.tolist()])))
+    return {name: column[rows] for name, column in table.items()}
+
+
+def _stacked(column: NDArray[Any], where: str, name: str) -> NDArray[Any]:
+    """The entries of a column as one array with a row per entry."""
+    if column.dtype.kind != "O":
+        return column
+    return rows_of(
+        [each.tolist() if isinstance(each, np.ndarray) else each for each in column], f"{where}, column {name!r}"
+    )
+
+
+def _numbers(column: NDArray[Any], where: str, name: str) -> NDArray[Any]:
+    if column.dtype.kind not in "biuf":
+        raise InputError(f"{where}: column {name!r} holds {str(column[0])[:40]!r}; expected numbers")
+    return column
+
+
+def _is_flag(column: NDArray[Any]) -> bool:
+    return column.dtype.kind == "b" or (column.dtype.kind in "iu" and bool(np.isin(column, (0, 1)).all()))
+
+
+def _flags(column: NDArray[Any]) -> NDArray[np.bool_]:
+    if column.dtype.kind in "biuf":
+        return np.asarray(np.nan_to_num(column), np.bool_)
+    return np.array([str(each).strip().lower() in ("true", "1", "1.0", "yes") for each in column.tolist()])
+
+
+def _texts(column: NDArray[Any]) -> NDArray[np.object_]:
+    return np.array(["" if each is None else str(each) for each in column.tolist()], object)
+
+
+def _first_of(known: Sequence[str], names: Mapping[str, Any] | Sequence[str]) -> str | None:
+    """The first of the known names that a table has, whatever its capitals."""
+    own = {name.lower(): name for name in reversed(list(names))}
+    return next((own[name] for name in known if name in own), None)
+
+
+def _listed(names: Sequence[str], most: int = 12) -> str:
+    return ", ".join(map(repr, names[:most])) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -1,0 +1,153 @@
+"""Readers of tables in files: CSV, JSON Lines, and Parquet with one column per number."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as pq
+
+from grace_irl.demos.foreign.arrow import columns_of
+from grace_irl.demos.foreign.episode import EpisodesSource
+from grace_irl.demos.foreign.objects import source_of
+from grace_irl.demos.foreign.table import Columns, table_source
+from grace_irl.demos.memory import Memory
+from grace_irl.errors import InputError
+
+DELIMITERS = (",", "\t", ";", "|")
+"""Characters that may separate the cells of a line; the most frequent one in the first line is taken."""
+
+DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
+"""A number as programs write it in countries with a decimal comma. Such files separate cells by semicolons."""
+
+CSV_FACTOR, JSON_FACTOR, PARQUET_FACTOR = 6, 20, 4
+"""Bytes of memory for each byte of a file, at most, while its rows become episodes."""
+
+MOST_GZIP = 1032
+"""Maximum number of unpacked bytes per byte of gzip."""
+
+
+def open_csv(file: Path, memory: Memory, columns: Columns = Columns()) -> EpisodesSource:
+    """Open a CSV or TSV file, which may be packed by gzip.
+
+    Args:
+        file: the file. Its first line names the columns.
+        memory: memory limit of the set.
+        columns: the user's choice of columns.
+
+    Raises:
+        InputError: lines with different numbers of cells, text that is not UTF-8, or columns that cannot be used.
+    """
+    memory.require(_size(file) * CSV_FACTOR, str(file))
+    with _opened(file) as stream:
+        head = stream.readline(1 << 20).decode("utf-8", "replace")
+    delimiter = max(DELIMITERS, key=head.count)
+    try:
+        table = _csv(file, delimiter, ".")
+        if delimiter == ";" and _has_decimal_commas(table):
+            table = _csv(file, delimiter, ",")
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        said = (str(error).splitlines() or [type(error).__name__])[0].removeprefix("CSV parse error: ").rstrip(". ")
+        raise InputError(
+            f"{file}: not readable as CSV ({said[:200]}); expected a line of names, then one line for each state"
+        ) from None
+    return table_source(columns_of(table), str(file), columns)
+
+
+def open_json_lines(file: Path, memory: Memory, columns: Columns = Columns()) -> EpisodesSource:
+    """Open a file with a JSON object in each line: a state with its episode, or a whole episode.
+
+    Args:
+        file: the file, which may be packed by gzip.
+        memory: memory limit of the set.
+        columns: the user's choice of columns.
+
+    Raises:
+        InputError: a line that is no JSON object, or objects that cannot be used.
+    """
+    memory.require(_size(file) * JSON_FACTOR, str(file))
+    rows = []
+    try:
+        with _opened(file) as stream:
+            for number, line in enumerate(stream, 1):
+                if line.strip():
+                    rows.append(_object(line, f"{file}: line {number}"))
+    except (OSError, EOFError) as error:
+        raise InputError(f"{file}: not readable ({error}); expected a whole file: write or copy it again") from None
+    if not rows:
+        raise InputError(f"{file}: no lines; expected a JSON object in each line")
+    return source_of(rows, str(file), columns)
+
+
+def open_wide_parquet(file: Path, memory: Memory, columns: Columns = Columns()) -> EpisodesSource:
+    """Open a Parquet file with a column for each number of a state.
+
+    Args:
+        file: the file.
+        memory: memory limit of the set.
+        columns: the user's choice of columns.
+
+    Raises:
+        InputError: a damaged file, or columns that cannot be used.
+    """
+    try:
+        opened = pq.ParquetFile(file)
+        about = opened.metadata
+        size = sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
+        memory.require(max(size, about.num_rows * about.num_columns * 8) * PARQUET_FACTOR, str(file))
+        table = columns_of(opened.read(use_threads=False))
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        said = (str(error).splitlines() or [type(error).__name__])[0].rstrip(". ")
+        raise InputError(
+            f"{file}: not readable as Parquet ({said}); expected a whole file: it may be truncated, write or "
+            "copy it again"
+        ) from None
+    return table_source(table, str(file), columns)
+
+
+def _csv(file: Path, delimiter: str, point: str) -> pa.Table:
+    with _opened(file) as stream:
+        return arrow_csv.read_csv(
+            stream,
+            read_options=arrow_csv.ReadOptions(use_threads=False),
+            parse_options=arrow_csv.ParseOptions(delimiter=delimiter),
+            convert_options=arrow_csv.ConvertOptions(decimal_point=point, strings_can_be_null=False),
+        )
+
+
+def _has_decimal_commas(table: pa.Table) -> bool:
+    texts = [column for column in table.columns if pa.types.is_string(column.type) and len(column)]
+    return any(DECIMAL_COMMA.fullmatch(column[0].as_py() or "") for column in texts)
+
+
+def _object(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where}: {str(error)[:100]}; expected a JSON object in each line") from None
+    if not isinstance(found, dict):
+        raise InputError(f"{where}: {type(found).__name__}; expected a JSON object in each line")
+    return found
+
+
+def _is_packed(file: Path) -> bool:
+    return file.suffix == ".gz"
+
+
+def _opened(file: Path) -> Any:
+    return gzip.open(file, "rb") if _is_packed(file) else file.open("rb")
+
+
+def _size(file: Path) -> int:
+    """The size of a file's text in bytes, at most."""
+    size = file.stat().st_size
+    if not _is_packed(file):
+        return size
+    # The last four bytes hold the size modulo 2**32, as long as there is one member; a damaged file may say anything.
+    stated = int.from_bytes(file.read_bytes()[-4:], "little") if size < 1 << 30 else 0
+    return min(max(stated, size), size * MOST_GZIP)

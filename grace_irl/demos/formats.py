@@ -1,0 +1,180 @@
+"""Formats of demonstration files: a reader for each, chosen by the file's name or else by its first bytes.
+
+A reader is a function `(file, memory)` that returns an open `Source`; a reader of tables also takes the user's choice
+of columns. Other distributions add readers by the entry-point group `grace_irl.formats`: the name of an entry is the
+ending of a file's name, such as `.bag`, and its object is the reader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any, cast
+
+from grace_irl.demos.foreign.table import Columns
+from grace_irl.demos.memory import Memory, enough_memory
+from grace_irl.demos.minari.source import MinariSource, dataset_folder, datasets_root
+from grace_irl.demos.source import Source
+from grace_irl.demos.ui import shard
+from grace_irl.demos.ui.episode import is_episode, open_folder
+from grace_irl.errors import InputError
+
+GROUP = "grace_irl.formats"
+"""Entry-point group for readers of other distributions."""
+
+PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".joblib")
+PICKLE_REASON = (
+    "a pickle runs whatever code its author put in it when it is opened, so this format is never read: "
+    "write the arrays as Parquet or npz instead (docs/demonstrations.md)"
+)
+
+ARRAYS = {
+    ".parquet": "parquet.source:open_parquet",
+    ".npz": "npz.source:open_npz",
+    ".npy": "foreign.arrays:open_npy",
+    ".hdf5": "foreign.hdf5:open_hdf5",
+    ".h5": "foreign.hdf5:open_hdf5",
+}
+TABLES = {
+    **dict.fromkeys((".csv", ".tsv", ".csv.gz", ".tsv.gz"), "foreign.tables:open_csv"),
+    **dict.fromkeys((".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"), "foreign.tables:open_json_lines"),
+}
+SCREENS = {
+    ".xml": "ui.episode:open_dump",
+    ".json": "ui.trees:open_json",
+    ".json.gz": "ui.trees:open_json",
+    "ui_element.txt": "ui.androidworld:open_elements",
+    ".yaml": "ui.autodroid:open_records",
+    ".yml": "ui.autodroid:open_records",
+}
+SHARDS = "ui.androidcontrol:AndroidControlSource"
+READERS = {**ARRAYS, **TABLES, **SCREENS}
+"""Map from the ending of a file name to its reader, as `module:name` in the package `grace_irl.demos`. The module is
+imported when the first such file is opened."""
+
+TEXTS = (*TABLES, ".json", ".json.gz", "ui_element.txt", "utg.yaml")
+"""Endings of text files. They are read from a folder only if it has no other demonstrations. Beside other
+demonstrations, such a file probably describes the data set."""
+
+MAGIC = {b"PAR1": ".parquet", b"PK\3\4": ".npz", b"\x93NUMPY": ".npy", b"\x89HDF\r\n\x1a\n": ".hdf5"}
+"""Map from the first bytes of a file to the ending whose reader opens it, if the file's name has no known ending."""
+
+CHOOSING = (".parquet", *TABLES)
+"""Endings of files with columns, among which the user may choose."""
+
+FOLDERS = (
+    ("foreign.lerobot:is_dataset", "foreign.lerobot:open_dataset"),
+    ("foreign.imitation_folder:is_dataset", "foreign.imitation_folder:open_dataset"),
+)
+"""Folders that are one data set each: the function that recognises one, and its reader."""
+
+Opens = Callable[..., Source]
+
+
+def open_source(path: str | Path, memory: Memory | None = None, kind: str = "", columns: Columns = Columns()) -> Source:
+    """Open one demo file, Minari folder or Minari id.
+
+    Args:
+        path: file, folder or Minari id.
+        memory: memory limit that all files of a set share; None gives this file a limit of its own.
+        kind: kind of the states, such as "grid", for a Minari dataset whose metadata name no kind. With "", the
+            caller chooses the kind later, by the values of the states (`choose_kind`).
+        columns: the user's choice of columns, for tables.
+
+    Raises:
+        InputError: a file that is missing, of an unknown format, a pickle, damaged, or too large for the memory limit.
+    """
+    require_utf8(path)
+    with enough_memory(path):
+        return _open(path, Memory() if memory is None else memory, kind, columns)
+
+
+def _open(path: str | Path, memory: Memory, kind: str, columns: Columns) -> Source:
+    folder = dataset_folder(path)
+    if folder is not None:
+        return MinariSource(Path(path), folder, memory, kind)
+    file = Path(path)
+    if not file.exists():
+        raise InputError(
+            f"{path}: no such file or folder, and no Minari dataset under {datasets_root()}; check the path"
+        )
+    if file.suffix in PICKLES:
+        raise InputError(f"{path}: a {file.suffix} file; {PICKLE_REASON}")
+    end, folder_reader = ending(file), reader_of_folder(file)
+    if columns != Columns() and end not in CHOOSING:
+        raise InputError(
+            f"{path}: columns were chosen, and this is no table; expected a CSV, JSON Lines or Parquet file: leave "
+            "--state-columns and --episode-column out"
+        )
+    if folder_reader is not None:
+        return folder_reader(file, memory)
+    if is_episode(file):
+        return open_folder(file, memory)
+    if not file.is_file() or not (end or shard.is_tfrecord(file)):
+        raise InputError(
+            f"{path}: unknown format {file.suffix or '(no suffix)'!r}; expected {', '.join(endings())}, a Minari "
+            "dataset, a shard of AndroidControl, or a folder of screens"
+        )
+    if file.stat().st_size == 0:
+        raise InputError(f"{path}: an empty file; expected demonstrations: write or copy it again")
+    opens = _reader(end)
+    return opens(file, memory, columns) if end in CHOOSING else opens(file, memory)
+
+
+def endings() -> tuple[str, ...]:
+    """The endings of file names that a reader knows, those of other distributions last."""
+    return (*READERS, *others())
+
+
+def others() -> tuple[str, ...]:
+    """The endings of file names that only readers of other distributions know."""
+    return tuple(sorted(set(_entries()) - set(READERS)))
+
+
+def ending(file: Path) -> str:
+    """The ending whose reader opens a file: by its name, or else by its first bytes; "" if there is none."""
+    found = next((end for end in endings() if file.name.lower().endswith(end)), "")
+    if found or not file.is_file() or shard.is_tfrecord(file):
+        return found
+    with file.open("rb") as stream:
+        head = stream.read(max(map(len, MAGIC)))
+    return next((end for magic, end in MAGIC.items() if head.startswith(magic)), "")
+
+
+def reader_of_folder(folder: Path) -> Opens | None:
+    """The reader of a folder that is one data set of another library; None for any other folder."""
+    if not folder.is_dir():
+        return None
+    found = next((opens for recognises, opens in FOLDERS if _named(recognises)(folder)), None)
+    return None if found is None else cast(Opens, _named(found))
+
+
+def require_utf8(path: str | Path) -> None:
+    """Check that a file name is UTF-8. Other names cannot be written to a run's database or a report.
+
+    Raises:
+        InputError: a name that is not UTF-8.
+    """
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{str(path)!a}: a name that is not UTF-8; expected one that is: rename it") from None
+
+
+def _reader(end: str) -> Opens:
+    if end and end not in READERS:
+        return cast(Opens, _entries()[end].load())
+    return cast(Opens, _named(READERS.get(end, SHARDS)))
+
+
+def _named(place: str) -> Any:
+    module, name = place.split(":")
+    return getattr(import_module(f"grace_irl.demos.{module}"), name)
+
+
+@cache
+def _entries() -> dict[str, EntryPoint]:
+    return {each.name: each for each in entry_points(group=GROUP)}

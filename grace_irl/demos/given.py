@@ -1,0 +1,88 @@
+"""Demonstrations that a caller in Python holds: paths, arrays, data frames and objects of other libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from grace_irl.demos.files import expand, gather
+from grace_irl.demos.foreign.objects import are_paths, require_paths, source_of
+from grace_irl.demos.foreign.table import Columns
+from grace_irl.demos.formats import open_source
+from grace_irl.demos.memory import Memory
+from grace_irl.demos.source import Source
+from grace_irl.demos.trajectory import Demonstrations, Role, Trajectory
+from grace_irl.errors import InputError
+
+Given = Any
+"""A path or a sequence of paths, or any object that `grace_irl.demos.foreign.objects` reads."""
+
+
+def in_memory(
+    demos: Given, experts: Given, negatives: Given, *, kind: str = "", columns: Columns = Columns()
+) -> Demonstrations | None:
+    """The demonstrations of a call's arguments; None if all of them name files.
+
+    Args:
+        demos: demonstrations whose roles the data state.
+        experts: demonstrations that are all experts'.
+        negatives: demonstrations that are all negative.
+        kind: name of the states' kind, such as "grid"; "" chooses by the values of the states.
+        columns: the user's choice of columns, for tables.
+
+    Raises:
+        InputError: data that cannot be used.
+    """
+    given: dict[str, tuple[Given, Role | None]]
+    given = {"experts": (experts, "expert"), "demos": (demos, None), "negatives": (negatives, "negative")}
+    given = {
+        name: (value, role)
+        for name, (value, role) in given.items()
+        if value is not None and not (isinstance(value, tuple) and not value)
+    }
+    named = {name: are_paths(value) for name, (value, _) in given.items()}
+    for name, (value, _) in given.items():
+        if named[name]:
+            require_paths(value, name)
+        if named[name] and not value and (name == "experts" or not all(named.values())):
+            raise InputError(f"{name}: an empty list; expected at least one episode, or a path")
+    if isinstance(demos, Demonstrations) and not any(value for name, (value, _) in given.items() if name != "demos"):
+        return demos
+    if all(named.values()):
+        return None
+    memory = Memory()
+    wanted = [
+        (source, role)
+        for name, (value, role) in given.items()
+        for source in _sources(value, name, memory, kind, columns)
+    ]
+    return gather(wanted, kind, memory)
+
+
+def trajectories_of(value: Given, name: str) -> Sequence[Trajectory]:
+    """The trajectories of an object or of files, whatever their role.
+
+    Args:
+        value: a path or a sequence of paths, or any object that holds episodes.
+        name: name of the argument, for messages.
+
+    Raises:
+        InputError: data that cannot be used.
+    """
+    if isinstance(value, list | tuple) and all(isinstance(each, Trajectory) for each in value):
+        return list(value)
+    if are_paths(value):
+        require_paths(value, name)
+    memory = Memory()
+    sources = _sources(value, name, memory, "", Columns())
+    return [item.trajectory for item in gather([(source, "expert") for source in sources], "", memory)]
+
+
+def _sources(value: Given, name: str, memory: Memory, kind: str, columns: Columns) -> list[Source]:
+    if not are_paths(value):
+        return [source_of(value, name, columns)]
+    paths = [value] if isinstance(value, str | Path) else value
+    if not paths:
+        raise InputError(f"{name}: an empty list; expected at least one episode, or a path")
+    return [open_source(file, memory, kind, columns) for path in paths for file in expand(path)]
