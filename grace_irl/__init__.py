@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 from grace_irl.version import __version__
 
 if TYPE_CHECKING:
-    from grace_irl.api import fit, score
+    from grace_irl.api import comparison, fit, score
     from grace_irl.errors import GraceError, InputError, SandboxError
     from grace_irl.rewards.file import RewardFile, load_reward
     from grace_irl.runs.run import Best, Run
     from grace_irl.runs.score import Score
 
 _HOMES = {
+    "comparison": "grace_irl.api",
     "fit": "grace_irl.api",
     "score": "grace_irl.api",
     "load_reward": "grace_irl.rewards.file",
@@ -44,6 +45,7 @@ __all__ = [
     "SandboxError",
     "Score",
     "__version__",
+    "comparison",
     "fit",
     "load_reward",
     "score",

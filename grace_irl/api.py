@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Unpack, cast
+from typing import TYPE_CHECKING, Unpack, cast
 
+from grace_irl.compare.folder import ComparisonFolder
 from grace_irl.config import METHOD, DataConfig
 from grace_irl.demos import load
 from grace_irl.demos.given import Given, in_memory
@@ -15,6 +17,7 @@ from grace_irl.demos.trajectory import Demonstrations, LabelRule
 from grace_irl.errors import InputError
 from grace_irl.keyworded import in_keywords
 from grace_irl.keywords import FitSettings, Paths
+from grace_irl.notebook import frame
 from grace_irl.propose.protocol import Proposer
 from grace_irl.runs import fit as fits
 from grace_irl.runs import score as scores
@@ -28,6 +31,9 @@ from grace_irl.runs.recording import recorded_config
 from grace_irl.runs.run import Interrupted, Run
 from grace_irl.runs.score import Score
 from grace_irl.settings import by_keyword
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 def _keywords() -> dict[str, Sequence[str]]:
@@ -177,6 +183,32 @@ def score(
         workers=workers,
         allow_weak=allow_weak_sandbox,
     )
+
+
+def comparison(folder: str | Path) -> DataFrame:
+    """The results of a comparison as a pandas table, with a row for each method, seed and environment.
+
+    Args:
+        folder: folder that `grace-irl compare` wrote, which may still be at work.
+
+    Raises:
+        InputError: no results in the folder, or pandas is not installed.
+    """
+    place = ComparisonFolder(Path(folder)).csv
+    try:
+        text = place.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{place}: {error.strerror}; expected the folder of a comparison with a result") from None
+    head, *rows = csv.reader(text.splitlines())
+    return frame([dict(zip(head, map(_value, row), strict=True)) for row in rows], head)
+
+
+def _value(cell: str) -> str | float | None:
+    """A cell of a table: a number if it is one, None if it is empty."""
+    try:
+        return float(cell) if cell else None
+    except ValueError:
+        return cell
 
 
 def _report(folder: Path, note: Callable[[str], None] | None, demonstrations: Demonstrations | None) -> None:

@@ -80,8 +80,8 @@ def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
             out.print(table_of(figures))
         for remark in account.remarks(best.evaluation):
             say(remark)
-        if len(run.front) > 1 and run.front[0].auc is not None:
-            out.print(table_of(front_figures(run.front)))
+        if len(run.front_rows) > 1 and run.front_rows[0].auc is not None:
+            out.print(table_of(front_figures(run.front_rows)))
         tried = f"{run.programs} programs in {run.calls} answers, generations complete: {run.generations}"
         if run.tokens:
             tried += f", {run.tokens} tokens" + (f" for {run.cost:.4g}" if run.cost else "")
@@ -116,7 +116,7 @@ def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
                 "label": run.label.rule if run.label else "",
                 "label_reason": run.label.reason if run.label else "",
                 "notes": run.notes,
-                "front": run.front,
+                "front": run.front_rows,
                 "contrast": run.audit and run.audit.contrast,
                 "warnings": run.warnings,
                 "reason": run.reason,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.given import Given, trajectories_of
 from grace_irl.errors import GraceError, InputError
+from grace_irl.notebook import shown
 from grace_irl.programs.export import calibration_of, threshold_of
 from grace_irl.programs.parsing import canonical, unseen
 from grace_irl.rewards.runner import InProcessRunner, OnlineReward, RewardRunner, SandboxedRunner, trusted_candidate
@@ -174,6 +175,11 @@ class RewardFile:
     def scaled(self, form: Form = "raw") -> Scale:
         """The conversion of this reward to a form for the learner, with the file's calibration."""
         return Scale(form, self.scale, self.offset)
+
+    def _repr_html_(self) -> str:
+        """The program as a notebook displays it."""
+        trust = "may run in this process" if self.trust else "runs in the sandbox only"
+        return shown(f"Reward {self.path}", [f"{trust}; scale {self.scale:.4g}, offset {self.offset:.4g}"], self.source)
 
     @cached_property
     def _candidate(self) -> Candidate:

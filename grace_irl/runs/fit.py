@@ -324,7 +324,7 @@ def _work(
         label=labelling.choice,
         notes=tuple(detail for _, kind, detail in store.events() if kind == "note"),
         audit=audit,
-        front=front_of(store, engine.records),
+        front_rows=front_of(store, engine.records),
     )
 
 

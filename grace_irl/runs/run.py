@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grace_irl.audit.warning import Audit, RewardWarning
 from grace_irl.config import Config
@@ -15,6 +16,8 @@ from grace_irl.demos.label_rule import RuleChoice
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.evaluate.separation import Metrics, Separation
+from grace_irl.methods.registry import judged_by
+from grace_irl.notebook import frame, shown
 from grace_irl.programs.program import Program
 from grace_irl.runs import acting
 from grace_irl.runs.acting import DATA, plain_acting
@@ -25,6 +28,9 @@ from grace_irl.runs.front import FrontRow
 from grace_irl.runs.record import Record, candidate
 from grace_irl.runs.store import Store
 from grace_irl.search.ranks import Scored, winner
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 
 @dataclass(frozen=True)
@@ -106,7 +112,7 @@ class Run:
         label: the label rule, which selects the positive expert states, and the reason for its choice.
         notes: messages shown to the user during the run.
         audit: the audit of the best program; None if the method does not separate expert from negative states.
-        front: the best programs of each size, smallest first.
+        front_rows: the best programs of each size, smallest first.
     """
 
     folder: Path
@@ -127,7 +133,7 @@ class Run:
     label: RuleChoice | None = None
     notes: tuple[str, ...] = ()
     audit: Audit | None = None
-    front: tuple[FrontRow, ...] = ()
+    front_rows: tuple[FrontRow, ...] = ()
 
     @property
     def warnings(self) -> tuple[RewardWarning, ...]:
@@ -138,6 +144,55 @@ class Run:
     def report_path(self) -> Path:
         """The path of the HTML report. The file is missing if it could not be written."""
         return RunPaths(self.folder).report
+
+    @property
+    def front(self) -> DataFrame:
+        """The best programs of each size as a pandas table, smallest first; its columns are those of `FrontRow`.
+
+        Raises:
+            InputError: pandas is not installed.
+        """
+        return frame([asdict(row) for row in self.front_rows], [each.name for each in fields(FrontRow)])
+
+    @property
+    def candidates(self) -> DataFrame:
+        """All programs of the run as a pandas table, in the order of their requests, with the program's id as index.
+
+        The columns are `score`, `size` (bits), `generation`, `operator`, `status`, `message`, `parents`, `source`, and
+        the metrics of the method.
+
+        Raises:
+            InputError: pandas is not installed, or the run's folder is gone.
+        """
+        with opened(self.folder) as (store, _):
+            requests, records = store.requests(), store.records()
+        rows = [
+            {
+                "program": record.program.id,
+                "score": record.evaluation.score if record.evaluation.complete else record.evaluation.bound,
+                "size": record.program.size,
+                "generation": requests[record.index][0],
+                "operator": record.program.operator,
+                "status": record.evaluation.status,
+                "message": record.evaluation.message,
+                "parents": record.program.parents,
+                "source": record.program.source,
+                **record.evaluation.metrics,
+            }
+            for record in records.values()
+        ]
+        return frame(rows, ["program", "score"]).set_index("program")
+
+    def _repr_html_(self) -> str:
+        """The run as a notebook displays it: the result, the warnings, and the program."""
+        account = judged_by(self.method, self.task).account
+        said = [
+            account.headline(self.best.evaluation),
+            account.verdict(self.best.evaluation),
+            *(warning.line for warning in self.warnings),
+        ]
+        said += [f"{self.programs} programs in {self.seconds:.1f} s; ended by {self.reason}", str(self.reward_path)]
+        return shown(f"Run {self.folder}", said, self.best.source)
 
     @property
     def reshaped(self) -> bool:

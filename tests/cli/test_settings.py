@@ -67,7 +67,12 @@ FIT = {  # flags of `fit` before settings were declared once, and the settings t
     "workers": "sandbox.workers",
     "allow-weak-sandbox": "sandbox.allow_weak",
 }
-LISTS = {"demos": "data.demos", "experts": "data.experts", "negatives": "data.negatives", "start-from": "proposer.start_from"}
+LISTS = {
+    "demos": "data.demos",
+    "experts": "data.experts",
+    "negatives": "data.negatives",
+    "start-from": "proposer.start_from",
+}
 SWITCHES = ("field-names", "steady", "calibrate", "repair", "images", "trust-reward")
 KEYWORDS = {*FIT, "start-from"} - {"proposer"}
 TYPES = {"held_out": float, "max_seconds": float, "population": int, "steady": bool, "llm_url": str}

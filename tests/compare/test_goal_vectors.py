@@ -84,7 +84,7 @@ def test_a_predicate_judged_on_validation_episodes(demos: Path, tmp_path: Path) 
     """Folds choose on training episodes first; then the episodes that are set aside decide."""
     run = grace_irl.fit(demos, out=tmp_path / "run", validation=0.3, generations=1, population=4, held_out=0.0)
     assert PREDICATE in run.best.source
-    assert all(row.words == "" and row.auc is not None for row in run.front)
-    best = next(row for row in run.front if row.best)
+    assert all(row.words == "" and row.auc is not None for row in run.front_rows)
+    best = next(row for row in run.front_rows if row.best)
     assert best.auc is not None
     assert best.auc > 0.99

@@ -1,7 +1,6 @@
 """Arrays in Python: what a script or a simulator leaves in memory."""
 
 import numpy as np
-import pytest
 
 import grace_irl
 

@@ -13,7 +13,6 @@ def test_a_report_without_files(experts, negatives):
     assert run.best.program.id[:8] in page
 
 
-@pytest.mark.xfail(strict=True, reason="no Run.candidates")
 def test_candidates_as_a_frame(recovered):
     """Sort all programs of a run in a pandas table."""
     pandas = pytest.importorskip("pandas")
@@ -25,7 +24,6 @@ def test_candidates_as_a_frame(recovered):
     assert "fitness" in table.columns or "score" in table.columns
 
 
-@pytest.mark.xfail(strict=True, reason="Run.front is a tuple")
 def test_the_front_as_a_frame(recovered):
     """Plot score against size of the best programs of each size."""
     pandas = pytest.importorskip("pandas")
@@ -36,7 +34,6 @@ def test_the_front_as_a_frame(recovered):
     assert table["best"].sum() == 1
 
 
-@pytest.mark.xfail(strict=True, reason="no _repr_html_")
 def test_a_run_and_a_reward_in_a_notebook(recovered):
     """Let a notebook display a run, and then its reward."""
     shown = recovered._repr_html_()

@@ -27,7 +27,8 @@ NOT_IMPORTED = {"mujoco"}
 TOOLS = {"mypy", "pytest-xdist", "ruff"}  # run by the Makefile
 ROOMS_OF_EXTRAS = {
     "minari": ("grace_irl/demos/minari",),
-    "h5py": ("grace_irl/demos/minari/hdf5.py",),
+    "h5py": ("grace_irl/demos/hdf5.py",),
+    "pandas": ("grace_irl/notebook.py", "grace_irl/runs/run.py", "grace_irl/api.py"),
     "gymnasium": (
         "grace_irl/demos/minari",
         "grace_irl/rl/",
@@ -208,6 +209,7 @@ def test_every_import_is_declared_where_it_belongs() -> None:
     assert set(asked(EXTRAS["minari"])) == {"minari", "h5py", "gymnasium"}
     assert set(asked(EXTRAS["llm"])) == {"openai", "pillow"}
     assert set(asked(EXTRAS["android"])) == {"protobuf", "google-crc32c", "pyyaml", "pillow"}
+    assert set(asked(EXTRAS["pandas"])) == {"pandas"}
     assert set(asked(EXTRAS["rl"])) == {"gymnasium", "minigrid", "mujoco", "stable-baselines3", "torch"}
 
 
@@ -222,7 +224,7 @@ def test_the_baselines_import_what_they_declare() -> None:
 
 def test_nothing_is_declared_that_nothing_imports() -> None:
     package = set(imported("grace_irl"))
-    extras = [line for name in ("minari", "rl", "llm", "android") for line in EXTRAS[name]]
+    extras = [line for name in ("minari", "rl", "llm", "android", "pandas") for line in EXTRAS[name]]
     declared = set(asked([*PROJECT["dependencies"], *extras]))
     assert not declared - package - NOT_IMPORTED
     around = set(imported("tests")) | set(imported("benchmarks"))

@@ -35,7 +35,7 @@ def sums(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_the_front_has_a_row_for_each_size(sums: Run) -> None:
-    rows = sums.front
+    rows = sums.front_rows
     assert len(rows) > 3
     words = [int(row.words.split()[0]) for row in rows if row.words]
     assert len({*words}) == len(words)
@@ -51,17 +51,17 @@ def test_the_front_has_a_row_for_each_size(sums: Run) -> None:
 
 def test_the_front_is_kept_with_the_run(sums: Run, capsys: pytest.CaptureFixture[str]) -> None:
     with opened(sums.folder) as (store, _):
-        assert front_of(store) == sums.front
+        assert front_of(store) == sums.front_rows
     assert main(["show", str(sums.folder)]) == 0
     assert "front: sizes in nested folds" in capsys.readouterr().out
     assert main(["show", str(sums.folder), "--json"]) == 0
     shown = json.loads(capsys.readouterr().out.strip().splitlines()[-1])["front"]
-    assert [row["program"] for row in shown] == [row.program for row in sums.front]
+    assert [row["program"] for row in shown] == [row.program for row in sums.front_rows]
     assert "front: sizes in nested folds" in sums.report_path.read_text()
 
 
 def test_another_program_of_the_front_can_be_exported(sums: Run, tmp_path: Path) -> None:
-    other = next(row for row in sums.front if not row.best)
+    other = next(row for row in sums.front_rows if not row.best)
     assert main(["export", str(sums.folder), "--program", other.program, "--out", str(tmp_path / "r.py")]) == 0
     assert "class Reward" in (tmp_path / "r.py").read_text()
 
@@ -86,7 +86,7 @@ def test_damaged_figures_are_one_line(sums: Run, tmp_path: Path, capsys: pytest.
 def test_below_six_episodes_folds_choose_nothing(tmp_path: Path) -> None:
     run = grace_irl.fit(demonstrations("last", 5), out=tmp_path / "run", held_out=0.0, generations=0)
     assert TOO_FEW in run.notes
-    assert all(row.auc is None for row in run.front)
+    assert all(row.auc is None for row in run.front_rows)
     assert "distance(achieved_goal, desired_goal) <=" in run.best.source
 
 
@@ -103,7 +103,7 @@ def test_a_resumed_run_has_the_same_front(sums: Run, tmp_path: Path) -> None:
     out = tmp_path / "run"
     grace_irl.fit(demonstrations("all"), out=out, held_out=0.0, generations=0)
     again = grace_irl.fit(demonstrations("all"), resume=out, generations=1)
-    assert again.front == sums.front
+    assert again.front_rows == sums.front_rows
 
 
 def goals(tasks: int = 1, scramble: int | None = None) -> Demonstrations:
@@ -144,4 +144,4 @@ def test_a_replayed_run_has_the_same_predicate_and_no_folds(tmp_path: Path) -> N
     first = grace_irl.fit(goals(), out=tmp_path / "run", held_out=0.0, generations=1)
     again = grace_irl.fit(goals(), out=tmp_path / "again", replay=tmp_path / "run")
     assert again.best.program.id == first.best.program.id
-    assert all(row.auc is None for row in again.front)
+    assert all(row.auc is None for row in again.front_rows)

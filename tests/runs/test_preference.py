@@ -67,7 +67,7 @@ def test_the_smallest_program_that_follows_the_instruction_is_chosen(order: tupl
     )
     assert run.best.train.separated
     assert run.best.source.strip() == FOLLOWS.strip()
-    assert [row.program for row in run.front if row.best] == [run.best.program.id]
+    assert [row.program for row in run.front_rows if row.best] == [run.best.program.id]
 
 
 def test_with_one_instruction_the_smallest_is_chosen(tmp_path: Path) -> None:

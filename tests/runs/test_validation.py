@@ -88,12 +88,12 @@ def test_a_program_that_learnt_training_by_heart_loses(tmp_path: Path) -> None:
     run = cheated(tmp_path, validation=0.25)
     assert run.best.source.strip() == SIMPLE.strip()
     assert not run.best.train.separated
-    rows = {row.program: row for row in run.front}
-    best = next(row for row in run.front if row.best)
+    rows = {row.program: row for row in run.front_rows}
+    best = next(row for row in run.front_rows if row.best)
     assert best.program == run.best.program.id
     assert best.auc is not None
     assert best.auc > 0.8
-    heart = next(row for row in run.front if row.score > best.score)
+    heart = next(row for row in run.front_rows if row.score > best.score)
     assert heart.auc is not None
     assert heart.auc < 0.6
     assert heart.worse is not None
@@ -102,14 +102,14 @@ def test_a_program_that_learnt_training_by_heart_loses(tmp_path: Path) -> None:
     with opened(run.folder) as (store, _):
         sides = [row.split for row in store.trajectories()]
     assert (sides.count("validation"), sides.count("train")) == (16, 48)
-    assert len(rows) == len(run.front)
+    assert len(rows) == len(run.front_rows)
 
 
 def test_without_validation_it_wins(tmp_path: Path) -> None:
     run = cheated(tmp_path)
     assert run.best.train.separated
     assert run.best.source.strip() != SIMPLE.strip()
-    assert all(row.auc is None for row in run.front)
+    assert all(row.auc is None for row in run.front_rows)
 
 
 def test_where_the_choice_is_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -211,7 +211,7 @@ def test_too_few_episodes_to_set_any_aside(tmp_path: Path) -> None:
     settings = {"held_out": 0.0, "generations": 0, "population": 1, "validation": 0.25}
     run = grace_irl.fit(demonstrations, out=tmp_path / "run", proposer=Listed(SIMPLE), **settings)  # type: ignore[arg-type]
     assert UNJUDGED.format(share=0.25) in run.notes
-    assert all(row.auc is None for row in run.front)
+    assert all(row.auc is None for row in run.front_rows)
 
 
 def test_shares_outside_the_range_are_refused(tmp_path: Path) -> None:

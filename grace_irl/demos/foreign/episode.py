@@ -230,9 +230,7 @@ def _whole(episode: Episode, fields: Sequence[str] | None) -> Episode:
 
 
 def _stored(part: NDArray[Any]) -> NDArray[Any]:
-    if part.dtype.kind == "U":
-        return pack(part.reshape(-1).tolist(), np.empty)
-    return part
+    return pack(part.tolist(), np.empty) if part.dtype.kind == "U" and part.ndim == 1 else part
 
 
 def _copied(part: NDArray[Any], allocate: Allocate) -> NDArray[Any]:

@@ -260,10 +260,11 @@ def _as_table(value: Any) -> Table | None:
         from grace_irl.demos.foreign.arrow import columns_of
 
         return columns_of(value)
+    if library == "polars":
+        value = value.collect() if hasattr(value, "collect") else value
     if library not in ("pandas", "polars") or not hasattr(value, "columns"):
         return None
     if library == "polars":
-        value = value.collect() if hasattr(value, "collect") else value
         return {name: _series(value[name].to_list()) for name in value.columns}
     index = [each for each in value.index.names if each is not None]
     value = value.reset_index() if index else value
@@ -288,6 +289,8 @@ def _of_buffer(buffer: Any, name: str) -> Iterator[Episode]:
     if not count:
         raise InputError(f"{name}: an empty buffer; expected one that holds steps")
     order = np.arange(count) if not (replay and buffer.full) else (np.arange(count) + buffer.pos) % count
+    if replay and buffer.full and getattr(buffer, "next_observations", None) is None:
+        order = order[1:]  # the state after the newest step has replaced the oldest state
     flags = np.asarray(buffer.dones if replay else buffer.episode_starts)
     timeouts = getattr(buffer, "timeouts", None)
     number = 0
@@ -304,7 +307,7 @@ def _of_buffer(buffer: Any, name: str) -> Iterator[Episode]:
         steps = {"observations": column(buffer.observations), "actions": column(buffer.actions)}
         steps["rewards"] = column(buffer.rewards)
         if replay:
-            over = column(timeouts).astype(bool) if timeouts is not None else np.zeros(count, bool)
+            over = column(timeouts).astype(bool) if timeouts is not None else np.zeros(len(order), bool)
             ends = column(flags).astype(bool)
             steps |= {"terminals": ends & ~over, "timeouts": ends & over}
             if getattr(buffer, "next_observations", None) is not None:
