@@ -28,8 +28,8 @@ def open_npy(file: Path, memory: Memory) -> EpisodesSource:
         if "allow_pickle" in str(error):
             raise InputError(
                 f"{file}: an array of Python objects, which is a pickle; a pickle runs whatever code its author put in "
-                "it when it is opened, so it is never read: save one array of numbers for each episode in an npz file, "
-                "or as Parquet (docs/demonstrations.md)"
+                "it when it is opened, so it is never read; expected an array of numbers: save one for each episode in "
+                "an npz file, or Parquet (docs/demonstrations.md)"
             ) from None
         raise InputError(f"{file}: not readable as npy ({error}); expected a whole file: write it again") from None
     return source_of(array, str(file))

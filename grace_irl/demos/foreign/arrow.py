@@ -8,9 +8,23 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from grace_irl.errors import InputError
 
-def columns_of(table: pa.Table) -> dict[str, NDArray[Any]]:
-    """The columns by name: numbers, or texts and lists as objects. Nulls among numbers become NaN."""
+
+def columns_of(table: pa.Table, where: str) -> dict[str, NDArray[Any]]:
+    """The columns by name: numbers, or texts and lists as objects. Nulls among numbers become NaN.
+
+    Args:
+        table: the table.
+        where: file or argument, for messages.
+
+    Raises:
+        InputError: two columns of one name.
+    """
+    names = table.column_names
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"{where}: two columns {twice!r}; expected one of each name: rename one")
     return {name: _column(table.column(place)) for place, name in enumerate(table.column_names)}
 
 

@@ -77,7 +77,7 @@ def _table(file: Path, columns: list[str], memory: Memory) -> dict[str, NDArray[
         size = sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
         memory.require(FACTOR * max(size, 8 * about.num_rows * len(columns)), str(file))
         present = [name for name in columns if name in opened.schema_arrow.names]
-        table = columns_of(opened.read(columns=present, use_threads=False))
+        table = columns_of(opened.read(columns=present, use_threads=False), str(file))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         said = (str(error).splitlines() or [type(error).__name__])[0].rstrip(". ")
         raise InputError(f"{file}: not readable as Parquet ({said}); expected a whole file: copy it again") from None

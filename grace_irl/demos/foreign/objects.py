@@ -259,7 +259,7 @@ def _as_table(value: Any) -> Table | None:
     if library == "pyarrow" and hasattr(value, "column_names"):
         from grace_irl.demos.foreign.arrow import columns_of
 
-        return columns_of(value)
+        return columns_of(value, "the table")
     if library == "polars":
         value = value.collect() if hasattr(value, "collect") else value
     if library not in ("pandas", "polars") or not hasattr(value, "columns"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,9 @@ DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 CSV_FACTOR, JSON_FACTOR, PARQUET_FACTOR = 6, 20, 4
 """Bytes of memory for each byte of a file, at most, while its rows become episodes."""
 
+DAMAGED = (OSError, EOFError, zlib.error, UnicodeDecodeError)
+"""Errors of files that are truncated, or packed in another way."""
+
 MOST_GZIP = 1032
 """Maximum number of unpacked bytes per byte of gzip."""
 
@@ -44,19 +48,19 @@ def open_csv(file: Path, memory: Memory, columns: Columns = Columns()) -> Episod
         InputError: lines with different numbers of cells, text that is not UTF-8, or columns that cannot be used.
     """
     memory.require(_size(file) * CSV_FACTOR, str(file))
-    with _opened(file) as stream:
-        head = stream.readline(1 << 20).decode("utf-8", "replace")
-    delimiter = max(DELIMITERS, key=head.count)
     try:
+        with _opened(file) as stream:
+            head = stream.readline(1 << 20).decode("utf-8", "replace")
+        delimiter = max(DELIMITERS, key=head.count)
         table = _csv(file, delimiter, ".")
         if delimiter == ";" and _has_decimal_commas(table):
             table = _csv(file, delimiter, ",")
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+    except (pa.ArrowException, *DAMAGED) as error:
         said = (str(error).splitlines() or [type(error).__name__])[0].removeprefix("CSV parse error: ").rstrip(". ")
         raise InputError(
             f"{file}: not readable as CSV ({said[:200]}); expected a line of names, then one line for each state"
         ) from None
-    return table_source(columns_of(table), str(file), columns)
+    return table_source(columns_of(table, str(file)), str(file), columns)
 
 
 def open_json_lines(file: Path, memory: Memory, columns: Columns = Columns()) -> EpisodesSource:
@@ -77,7 +81,7 @@ def open_json_lines(file: Path, memory: Memory, columns: Columns = Columns()) ->
             for number, line in enumerate(stream, 1):
                 if line.strip():
                     rows.append(_object(line, f"{file}: line {number}"))
-    except (OSError, EOFError) as error:
+    except DAMAGED as error:
         raise InputError(f"{file}: not readable ({error}); expected a whole file: write or copy it again") from None
     if not rows:
         raise InputError(f"{file}: no lines; expected a JSON object in each line")
@@ -100,7 +104,7 @@ def open_wide_parquet(file: Path, memory: Memory, columns: Columns = Columns()) 
         about = opened.metadata
         size = sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
         memory.require(max(size, about.num_rows * about.num_columns * 8) * PARQUET_FACTOR, str(file))
-        table = columns_of(opened.read(use_threads=False))
+        table = columns_of(opened.read(use_threads=False), str(file))
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         said = (str(error).splitlines() or [type(error).__name__])[0].rstrip(". ")
         raise InputError(

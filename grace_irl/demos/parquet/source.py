@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from grace_irl.demos.foreign.table import Columns, is_table
+from grace_irl.demos.foreign.table import STATE, Columns, is_table
 from grace_irl.demos.header import KEY, Header
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.parquet.pages import Pages
@@ -35,6 +35,7 @@ from grace_irl.demos.parquet.schema import (
     TEXT_COLUMNS,
     WORD_COLUMNS,
     WORDED_COLUMNS,
+    is_list,
     is_text,
     numbers_of,
     part_columns,
@@ -410,7 +411,9 @@ def _is_labelled(schema: pa.Schema) -> bool:
 
 
 def _has_numbers(schema: pa.Schema) -> bool:
-    """Whether a column beside that of episodes holds numbers."""
+    """Whether a column beside that of episodes holds numbers, or whole states."""
+    if any(is_list(schema.field(name).type) for name in STATE if name in schema.names):
+        return True
     numbers = [
         name for name in schema.names if pa.types.is_integer(k := schema.field(name).type) or pa.types.is_floating(k)
     ]

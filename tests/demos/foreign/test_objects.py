@@ -140,7 +140,7 @@ def test_a_full_replay_buffer_of_two_environments_is_read_in_the_order_of_time(o
         done = np.array([step % 3 == 2, False])
         infos = [{"TimeLimit.truncated": bool(step == 5)}, {}]
         state = np.array([[step, 0.0], [step, 1.0]])
-        buffer.add(state, state + [1, 0], np.zeros((2, 1)), np.zeros(2), done, infos)
+        buffer.add(state, state + np.array([1, 0]), np.zeros((2, 1)), np.zeros(2), done, infos)
     found = read(buffer)
     numbers = [each.trajectory.states[:, 0].tolist() for each in found]
     if optimised:  # the state after the last step of an episode is the first one of the next

@@ -1,0 +1,377 @@
+"""Files of other programs: each reader by the suite of readers, what is guessed, and what is refused in one line."""
+
+import gzip
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import h5py
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from grace_irl.cli import main
+from grace_irl.demos import load
+from grace_irl.demos.files import expand
+from grace_irl.demos.foreign.table import Columns
+from grace_irl.demos.formats import open_source
+from grace_irl.demos.trajectory import Demonstrations, Role
+from grace_irl.errors import InputError
+from grace_irl.testing.readers import vectors
+from tests.demos.foreign.writing import (
+    flat,
+    plain,
+    rows,
+    to_csv,
+    to_hdf5,
+    to_imitation,
+    to_json_lines,
+    to_lerobot,
+    to_parquet,
+    to_robomimic,
+)
+from tests.demos.test_readers_suite import Ours
+
+NAMES = ("height", "speed", "angle")
+
+
+class OfOthers(Ours):
+    """A format of others, which holds no roles."""
+
+    role: ClassVar[Role | None] = "expert"
+
+    def demonstrations(self) -> Demonstrations:
+        return plain()
+
+
+class Tables(Ours):
+    """A table with a row for each state. It holds all but the probabilities of actions and the label rule."""
+
+    def demonstrations(self) -> Demonstrations:
+        whole = vectors()
+        items = tuple(replace(each, trajectory=replace(each.trajectory, log_probs=None, source="")) for each in whole)
+        return replace(whole, metadata=replace(whole.metadata, label=""), items=items)
+
+
+class TestCsv(Tables):
+    file = "set.csv"
+
+    def write(self, demonstrations: Demonstrations, path: Path) -> None:
+        to_csv(rows(demonstrations), path)
+
+
+class TestTabsAndGzip(Tables):
+    file = "set.tsv.gz"
+
+    def write(self, demonstrations: Demonstrations, path: Path) -> None:
+        to_csv(rows(demonstrations), path, "\t")
+
+
+class TestJsonLines(Tables):
+    file = "set.jsonl"
+
+    def write(self, demonstrations: Demonstrations, path: Path) -> None:
+        to_json_lines(rows(demonstrations), path)
+
+
+class TestWideParquet(Tables):
+    file = "set.parquet"
+
+    def write(self, demonstrations: Demonstrations, path: Path) -> None:
+        to_parquet(rows(demonstrations), path)
+
+
+class OfD4rl(OfOthers):
+    """Flat arrays. An episode that the environment did not end was cut by a limit."""
+
+    def demonstrations(self) -> Demonstrations:
+        return plain(cut=True)
+
+
+class TestHdf5OfD4rl(OfD4rl):
+    file = "set.hdf5"
+
+    def write(self, demonstrations: Demonstrations, path: Path) -> None:
+        to_hdf5(demonstrations, path)
+
+
+class TestNpzOfD4rl(OfD4rl):
+    file = "set.npz"
+
+    def write(self, demonstrations: Demonstrations, path: Path) -> None:
+        np.savez(path, **flat(demonstrations))
+
+
+class TestHdf5OfRobomimic(OfOthers):
+    file = "low_dim.h5"
+
+    def write(self, demonstrations: Demonstrations, path: Path) -> None:
+        to_robomimic(demonstrations, path)
+
+
+class TestImitationFolder(OfOthers):
+    file = "trajectories"
+
+    def write(self, demonstrations: Demonstrations, path: Path) -> None:
+        to_imitation(demonstrations, path)
+
+
+@pytest.mark.parametrize("version", ["v2.1", "v3.0"])
+class TestLeRobot(OfOthers):
+    file = "robot"
+
+    @pytest.fixture(autouse=True)
+    def _version(self, version: str) -> None:
+        self.version = version
+
+    def demonstrations(self) -> Demonstrations:
+        whole = plain(NAMES)
+        tasks = ("lift the cube", "push it")
+        items = tuple(
+            replace(each, trajectory=replace(each.trajectory, extra_info=task))
+            for each, task in zip(whole, tasks, strict=True)
+        )
+        return replace(whole, items=items)
+
+    def write(self, demonstrations: Demonstrations, path: Path) -> None:
+        to_lerobot(demonstrations, path, self.version)
+
+
+def table(**more: list[Any]) -> list[dict[str, Any]]:
+    """Two episodes of two states."""
+    columns: dict[str, list[Any]] = {"episode": [0, 0, 1, 1], "x": [0.5, 1.5, 2.5, 3.5], **more}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def read(path: Path, **more: Any) -> Demonstrations:
+    return load([path], role="expert", **more)
+
+
+def numbers(found: Demonstrations) -> list[list[list[float]]]:
+    return [each.trajectory.states.tolist() for each in found]
+
+
+WHOLE = [[[0.5], [1.5]], [[2.5], [3.5]]]
+
+
+def test_a_csv_of_a_country_with_decimal_commas_is_read(tmp_path: Path) -> None:
+    (tmp_path / "set.csv").write_text("episode;x\n0;0,5\n0;1,5\n1;2,5\n1;3,5\n")
+    assert numbers(read(tmp_path / "set.csv")) == WHOLE
+
+
+def test_names_of_columns_count_whatever_their_capitals_and_the_mark_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "set.csv").write_bytes("\ufeffEpisode,x\n0,0.5\n0,1.5\n1,2.5\n1,3.5\n".encode())
+    assert numbers(read(tmp_path / "set.csv")) == WHOLE
+
+
+def test_rows_are_put_in_the_order_of_their_steps(tmp_path: Path) -> None:
+    to_csv(table(step=[1, 0, 0, 1]), tmp_path / "set.csv")
+    assert numbers(read(tmp_path / "set.csv")) == [[[1.5], [0.5]], [[2.5], [3.5]]]
+
+
+def test_without_a_column_of_episodes_flags_end_them(tmp_path: Path) -> None:
+    lines = [{**row, "done": place == 1} for place, row in enumerate(table())]
+    to_csv([{name: value for name, value in row.items() if name != "episode"} for row in lines], tmp_path / "set.csv")
+    found = read(tmp_path / "set.csv")
+    assert numbers(found) == WHOLE
+    assert [each.trajectory.terminated for each in found] == [True, False]
+
+
+def test_lines_of_whole_episodes_are_read(tmp_path: Path) -> None:
+    lines = [{"observations": [[0.5], [1.5]], "instruction": "go"}, {"observations": [[2.5], [3.5]]}]
+    to_json_lines(lines, tmp_path / "set.jsonl")
+    found = read(tmp_path / "set.jsonl")
+    assert numbers(found) == WHOLE
+    assert found[0].trajectory.extra_info == "go"
+
+
+def test_a_column_of_lists_holds_whole_states(tmp_path: Path) -> None:
+    lines = [{"episode": 0, "obs": [1.0, 2.0]}, {"episode": 0, "obs": [3.0, 4.0]}]
+    to_json_lines(lines, tmp_path / "set.jsonl")
+    assert numbers(read(tmp_path / "set.jsonl")) == [[[1, 2], [3, 4]]]
+    to_parquet(lines, tmp_path / "set.parquet")
+    assert numbers(read(tmp_path / "set.parquet")) == [[[1, 2], [3, 4]]]
+
+
+@pytest.mark.parametrize("labels", [["expert", "negative"], [1, 0], [True, False], ["1", "0"]])
+def test_a_label_column_gives_the_roles(labels: list[Any], tmp_path: Path) -> None:
+    column = [labels[0], labels[0], labels[1], labels[1]]
+    states = [[0.5], [1.5], [2.5], [3.5]]
+    pq.write_table(pa.table({"episode": [0, 0, 1, 1], "state": states, "label": column}), tmp_path / "set.parquet")
+    to_csv(table(label=column), tmp_path / "set.csv")
+    for name in ("set.parquet", "set.csv"):
+        assert [each.role for each in load([tmp_path / name])] == ["expert", "negative"]
+
+
+def test_a_file_is_known_by_its_first_bytes(tmp_path: Path) -> None:
+    to_parquet(table(), tmp_path / "a.parquet")
+    np.savez(tmp_path / "b.npz", **flat(plain()))
+    np.save(tmp_path / "c.npy", np.zeros((2, 3, 4)))
+    to_hdf5(plain(), tmp_path / "d.hdf5")
+    for name in ("a.parquet", "b.npz", "c.npy", "d.hdf5"):
+        (tmp_path / name).rename(tmp_path / "data.bin")
+        assert len(read(tmp_path / "data.bin")) == 2
+
+
+def test_arrays_one_for_each_episode_are_read_from_an_archive(tmp_path: Path) -> None:
+    np.savez(tmp_path / "set.npz", np.array([[0.5], [1.5]]), np.array([[2.5], [3.5]]))
+    assert numbers(read(tmp_path / "set.npz")) == WHOLE
+    np.savez(tmp_path / "one.npz", episodes=np.array(WHOLE))
+    assert numbers(read(tmp_path / "one.npz")) == WHOLE
+
+
+def test_groups_of_observations_are_parts_and_none_is_lost(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "set.hdf5", "w") as file:
+        group = file.create_group("data/demo_0")
+        group["actions"] = np.zeros((3, 1))
+        group["obs/robot/joints"], group["obs/grip"] = np.zeros((3, 7)), np.arange(3.0)
+    (found,) = read(tmp_path / "set.hdf5")
+    assert set(found.trajectory.states.parts) == {"robot/joints", "grip"}
+    assert found.trajectory.actions.shape == (2, 1)
+
+
+def test_folders_inside_folders_are_searched_if_there_is_nothing_above_them(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / "set" / name).mkdir(parents=True)
+        to_parquet(table(), tmp_path / "set" / name / "expert.parquet")
+    assert [Path(file).parent.name for file in expand(tmp_path / "set")] == ["a", "b"]
+    to_parquet(table(), tmp_path / "set" / "expert.parquet")
+    assert expand(tmp_path / "set") == [tmp_path / "set" / "expert.parquet"]
+    to_lerobot(plain(NAMES), tmp_path / "more" / "robot")
+    assert expand(tmp_path / "more") == [tmp_path / "more" / "robot"]
+
+
+def test_tables_beside_other_demonstrations_describe_them(tmp_path: Path) -> None:
+    to_csv(table(), tmp_path / "notes.csv")
+    to_parquet(table(), tmp_path / "expert.parquet")
+    assert expand(tmp_path) == [tmp_path / "expert.parquet"]
+
+
+def test_pictures_that_are_not_read_are_named(tmp_path: Path) -> None:
+    to_lerobot(plain(NAMES), tmp_path / "robot")
+    assert any("observation.images.top" in note for note in read(tmp_path / "robot").notes)
+
+
+def test_chosen_columns_count_on_the_command_line_and_are_kept_for_a_resume(tmp_path: Path) -> None:
+    lines = [{**row, "which": row["episode"], "noise": 3.0} for row in table()]
+    to_csv([{name: row[name] for name in ("which", "x", "noise")} for row in lines], tmp_path / "expert.csv")
+    to_csv([{"which": 0, "x": 9.0, "noise": 3.0}] * 2, tmp_path / "negative.csv")
+    words = ["--demos", str(tmp_path / "expert.csv"), str(tmp_path / "negative.csv"), "--label", "all"]
+    words += ["--state-columns", "x", "--episode-column", "which", "--held-out", "0"]
+    assert main(["fit", *words, "--out", str(tmp_path / "run"), "--max-calls", "3"]) == 0
+    assert "noise" not in (tmp_path / "run" / "reward.py").read_text()
+    assert main(["fit", "--resume", str(tmp_path / "run"), "--max-calls", "4"]) == 0
+    assert main(["score", str(tmp_path / "run" / "reward.py"), *words[:-2]]) == 0
+
+
+def write_bytes(name: str, data: bytes) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        (folder / name).write_bytes(data)
+        return folder / name
+
+    return write
+
+
+def linked(folder: Path) -> Path:
+    to_hdf5(plain(), folder / "there.hdf5")
+    with h5py.File(folder / "set.hdf5", "w") as file:
+        file["observations"] = h5py.ExternalLink("there.hdf5", "/observations")
+        file["terminals"] = np.zeros(6)
+    return folder / "set.hdf5"
+
+
+def lerobot(change: Callable[[Path], object]) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        to_lerobot(plain(NAMES), folder / "robot")
+        change(folder / "robot")
+        return folder / "robot"
+
+    return write
+
+
+def pickled(folder: Path) -> Path:
+    np.save(folder / "set.npy", np.array([{}, []], object))
+    return folder / "set.npy"
+
+
+BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "uneven lines": (write_bytes("set.csv", b"episode,x\n0,1\n0\n"), "not readable as CSV"),
+    "no lines": (write_bytes("set.csv", b"episode,x\n"), "an empty table"),
+    "not UTF-8": (write_bytes("set.csv", b"episode,x\n0,\xff\xfe\n"), "expected"),
+    "two columns of a name": (write_bytes("set.csv", b"episode,x,x\n0,1,2\n"), "'x'"),
+    "a hole": (write_bytes("set.csv", b"episode,x\n0,1\n0,\n"), "step 1, field 'x'"),
+    "damaged gzip": (write_bytes("set.csv.gz", b"\x1f\x8b\x08 nothing"), "not readable"),
+    "damaged lines": (write_bytes("set.jsonl.gz", gzip.compress(b'{"episode": 0, "x": 1}')[:-9]), "not readable"),
+    "no object": (write_bytes("set.jsonl", b'{"episode": 0, "x": 1}\n[1]\n'), "line 2: list; expected a JSON object"),
+    "no JSON": (write_bytes("set.jsonl", b'{"episode": 0\n'), "line 1"),
+    "deep JSON": (write_bytes("set.jsonl", b"[" * 100_000), "line 1"),
+    "other keys": (
+        write_bytes("set.jsonl", b'{"episode": 0, "x": 1}\n{"episode": 0, "y": 1}\n'),
+        "row 1 differs from row 0 in 'x'",
+    ),
+    "a label in between": (
+        lambda folder: (to_csv(table(label=[1, 0, 1, 1]), folder / "set.csv"), folder / "set.csv")[1],
+        "column 'label' holds '0', '1'; expected one value in all rows of an episode",
+    ),
+    "a pickle": (pickled, "which is a pickle"),
+    "half an array": (write_bytes("set.npy", b"\x93NUMPY\x01\x00"), "not readable as npy"),
+    "no hdf5": (write_bytes("set.hdf5", b"\x89HDF\r\n\x1a\n and then nothing"), "not readable as hdf5"),
+    "a link": (linked, "is a link to"),
+    "another layout": (
+        lambda folder: (h5py.File(folder / "set.hdf5", "w").create_group("here"), folder / "set.hdf5")[1],
+        "here at its root; expected D4RL's observations",
+    ),
+    "LeRobot without data": (lerobot(lambda folder: (folder / "data").rename(folder / "other")), "no Parquet file"),
+    "LeRobot's damaged tasks": (
+        lerobot(lambda folder: (folder / "meta" / "tasks.jsonl").write_text("{")),
+        "the tasks in meta are not readable",
+    ),
+    "LeRobot of pictures alone": (
+        lerobot(
+            lambda folder: (folder / "meta" / "info.json").write_text(
+                json.dumps({"codebase_version": "v2.1", "features": {"observation.image": {"dtype": "image"}}})
+            )
+        ),
+        "no observations of numbers among observation.image",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_refused_in_one_line(name: str, tmp_path: Path) -> None:
+    make, said = BAD[name]
+    with pytest.raises(InputError) as error:
+        read(make(tmp_path))
+    message = str(error.value)
+    assert said in message
+    assert "expected" in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("name", ["set.csv", "set.jsonl", "set.parquet", "set.npy", "set.hdf5", "robot"])
+def test_more_than_the_memory_is_refused_before_it_is_read(name: str, tmp_path: Path) -> None:
+    many = [{**row, "episode": copy} for copy in range(500) for row in table()[:2]]
+    to_csv(many, tmp_path / "set.csv")
+    to_json_lines(many, tmp_path / "set.jsonl")
+    to_parquet(many, tmp_path / "set.parquet")
+    np.save(tmp_path / "set.npy", np.zeros((50, 20, 4)))
+    to_hdf5(plain(), tmp_path / "set.hdf5")
+    to_lerobot(plain(NAMES), tmp_path / "robot")
+    with pytest.raises(InputError, match=r"needs .* of memory.*expected at most"):
+        read(tmp_path / name, max_memory=100 if name == "set.hdf5" else 500)
+
+
+def test_columns_are_chosen_for_tables_alone(tmp_path: Path) -> None:
+    np.save(tmp_path / "set.npy", np.zeros((2, 3, 4)))
+    with pytest.raises(InputError, match="columns were chosen, and this is no table"):
+        read(tmp_path / "set.npy", columns=Columns(("x",)))
+
+
+def test_without_h5py_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    to_hdf5(plain(), tmp_path / "set.hdf5")
+    monkeypatch.setitem(__import__("sys").modules, "h5py", None)
+    with pytest.raises(InputError, match=r"h5py is not installed.*grace-irl\[minari\]"):
+        open_source(tmp_path / "set.hdf5")
