@@ -1,4 +1,4 @@
-"""What a notebook shows of a run or a reward (`_repr_html_`), and tables as pandas data frames."""
+"""Runs and rewards in a notebook: as HTML (`_repr_html_`), and as pandas data frames."""
 
 from __future__ import annotations
 

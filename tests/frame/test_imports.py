@@ -19,6 +19,8 @@ ORDER: tuple[tuple[str, str], ...] = (
     ("version", "a number"),
     ("text", "plain functions on texts"),
     ("errors", "messages are texts"),
+    ("keyworded", "errors in the words of Python"),
+    ("notebook", "shows texts as HTML, and rows as a table"),
     ("atomic", "writes a file whole, or raises an error of ours"),
     ("contents", "reads a folder of somebody else's, or refuses it"),
     ("toml", "reads and writes settings and JSON"),

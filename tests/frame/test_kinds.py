@@ -36,6 +36,7 @@ EXCEPTIONS: dict[str, str] = {
     "rl/episodes.py": "observations of policies, and no states",
     "rl/horizon.py": "observations of policies, which are vectors or not, and no states",
     "demos/npz/source.py": "arrays of an archive, before the kind is known",
+    "demos/foreign": "arrays of other programs, before the kind is known",
     "demos/ui": "formats of screens alone",
     "rewards/view.py": "observations, which may hold the state under a key",
 }

@@ -11,7 +11,7 @@ from grace_irl.demos.foreign.episode import EpisodesSource
 from grace_irl.demos.foreign.flat import KNOWN, flat_source, is_flat
 from grace_irl.demos.foreign.objects import source_of
 from grace_irl.demos.memory import Memory
-from grace_irl.demos.npz.member import Member
+from grace_irl.demos.npz.member import DAMAGED, Member
 from grace_irl.errors import InputError
 
 
@@ -40,7 +40,7 @@ def is_foreign(file: Path) -> bool:
     try:
         with zipfile.ZipFile(file) as archive:
             names = {name.removesuffix(".npy") for name in archive.namelist()}
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+    except DAMAGED:
         return False
     if names & {"grace_irl", "episode_lengths", "indices"} or any("/" in name for name in names):
         return False

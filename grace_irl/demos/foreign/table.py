@@ -1,8 +1,8 @@
 """Tables: one row per state and one column per number, or a row per number. The columns' names say what they hold.
 
 A column that is called like one of `ROLES_OF_COLUMNS` holds what that entry says. Other columns of numbers are the
-states, and their names become the names of a vector's components. The user's own choice (`Columns`) comes first. What
-was decided is said in one line (`Header.notes`).
+states, and their names become the names of a vector's components. The user's own choice (`Columns`) comes first. One
+line tells the user what each column was taken for (`Header.notes`).
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def table_source(table: Table, path: str, columns: Columns = Columns()) -> Episo
 
 @dataclass(frozen=True)
 class _Layout:
-    """What the columns of a table hold."""
+    """The columns of a table by what they hold."""
 
     table: Table
     path: str

@@ -1,1 +1,1 @@
-
+"""Demonstrations in the layouts of other programs and libraries."""
