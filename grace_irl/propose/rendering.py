@@ -125,6 +125,8 @@ def shown_item(briefing: Briefing, item: Labelled, material: Material) -> Shown:
     """Prepare a training trajectory for a prompt, with the rewards of the first parent if there is one."""
     budget, negative = briefing.budget, item.demonstration.role == "negative"
     sparse = budget.negative_heavy if item.trajectory.state_kind.heavy else budget.negative
+    if negative and briefing.view.events(item.trajectory.states) is not None:
+        sparse = budget.negative_events
     limit = budget.dense if briefing.rule == "all" else sparse if negative else None
     return Shown(item, rewards=material.rewards.get(item.trajectory.digest), limit=limit)
 
