@@ -13,7 +13,7 @@ from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.propose.tokens import cut, estimate
 from grace_irl.propose.views.actor import Code, Place, find_actor
-from grace_irl.propose.views.words import table
+from grace_irl.propose.views.words import Without, table
 
 _BITS = 20  # maximum bits of each of a code's three numbers, so that all three fit into one integer
 
@@ -180,12 +180,8 @@ class GridView:
         return lines
 
     def words(self, tokens: int) -> str:
-        """See `View`. The text is "" if all states of any one trajectory are positive: no step leads to its goal."""
-        return (
-            ""
-            if any(item.positive.all() and len(item.positive) > 1 for item in self._items)
-            else table(self._items, tokens)
-        )
+        """See `View`."""
+        return table(self._items, tokens, Without(self._actor, self._background))
 
     def _layout(self, grid: NDArray[np.int64]) -> str:
         """List the cells of each background code. "elsewhere" replaces the longest of these lists."""
