@@ -180,6 +180,7 @@ def brief(
     items = renamed(problem.train, names)
     view = view_of(items, problem.metadata)
     instructions = [item.trajectory.extra_info for item in items if item.trajectory.extra_info]
+    experts = [item for item in items if item.demonstration.role == "expert"]
 
     def system(terse: bool) -> str:
         return render(
@@ -190,6 +191,8 @@ def brief(
             negatives=any(item.demonstration.role == "negative" for item in problem),
             terse=terse,
             instructions=bool(instructions),
+            experts=len(experts),
+            first=sum(bool(item.positive[0]) for item in experts),
             action=_action(problem, items),
         )
 

@@ -9,6 +9,8 @@ from itertools import takewhile
 import numpy as np
 import pytest
 
+from grace_irl.demos.labels import positive_states
+from grace_irl.demos.trajectory import LabelRule
 from grace_irl.errors import InputError
 from grace_irl.methods.grace_operators import OPERATORS, initialise, mutate
 from grace_irl.propose.briefing import PromptBudget, brief
@@ -114,6 +116,28 @@ def test_actions_are_offered_where_the_data_has_them() -> None:
     assert "next_state" not in brief(plain).system
     assert "next_state" not in brief(replace(acted, items=(*items, *plain.items))).system
     assert "next_state" not in brief(asked.grids()).system
+
+
+@pytest.mark.parametrize("rule", ["last", "goal", "all"])
+def test_the_system_part_says_what_the_label_rule_makes_true(rule: LabelRule) -> None:
+    plain = asked.grids()
+    items = tuple(
+        replace(item, positive=positive_states(replace(item.demonstration, goals=(1,)), rule)) for item in plain.items
+    )
+    alone = tuple(item for item in items if item.demonstration.role == "expert")
+    system = brief(replace(plain, rule=rule, items=items)).system
+    assert ("No state of a negative trajectory fulfils its instruction." in system) == (rule != "all")
+    assert ("No first state in this data is positive." in system) == (rule != "all")
+    assert "No state of a negative trajectory" not in brief(replace(plain, rule=rule, items=alone)).system
+    assert "fulfils its instruction" not in brief(asked.vectors()).system
+
+
+def test_a_first_state_can_be_positive_where_it_is() -> None:
+    plain = asked.grids()
+    done = replace(plain.items[0], positive=np.array([True, False, False, False]))
+    system = brief(replace(plain, rule="goal", items=(done, *plain.items[1:]))).system
+    assert "A first state can be positive: in 1 of 2 expert trajectories it is." in system
+    assert "No first state" not in system
 
 
 def test_failures_are_marked_and_told_with_rewards_and_debug() -> None:
