@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
@@ -20,6 +21,7 @@ from grace_irl.propose.protocol import Prompt
 from grace_irl.propose.rendering import Operator, compose, of_role, shown_item
 from grace_irl.propose.tokens import cut
 from grace_irl.propose.views.trajectory import Shown
+from grace_irl.propose.views.words import words_of
 
 EXPERTS_PER_NEGATIVE = 2
 """Number of expert trajectories per negative one, in a prompt without room for all trajectories.
@@ -195,8 +197,9 @@ def _metrics(metrics: Metrics) -> str:
 def _subset(briefing: Briefing, rng: np.random.Generator) -> list[Labelled]:
     """Draw a random subset of trajectories, in an order of which every beginning is balanced.
 
-    A prompt without room for all of them omits the last ones. For this reason, tasks alternate, and
-    `EXPERTS_PER_NEGATIVE` expert trajectories come before each negative one.
+    A prompt without room for all of them omits the last ones. For this reason, tasks alternate,
+    `EXPERTS_PER_NEGATIVE` expert trajectories come before each negative one, and the first experts have as many
+    different words in their instructions as possible (`_of_many_words`).
     """
     budget, tasks = briefing.budget, briefing.tasks
     queues: list[list[Labelled]] = []
@@ -204,6 +207,8 @@ def _subset(briefing: Briefing, rng: np.random.Generator) -> list[Labelled]:
         items = of_role(briefing, role)
         shuffled = [items[int(n)] for n in rng.permutation(len(items))]
         by_task = [[item for item in shuffled if item.task == task] for task in tasks]
+        if role == "expert":
+            by_task = [_of_many_words(each, count) for each in by_task]
         in_turn = [item for row in zip_longest(*by_task) for item in row if item is not None]
         queues.append(in_turn[: max(count, len(tasks))])
     experts, negatives = queues
@@ -212,3 +217,24 @@ def _subset(briefing: Briefing, rng: np.random.Generator) -> list[Labelled]:
         merged += [*experts[:EXPERTS_PER_NEGATIVE], *negatives[:1]]
         experts, negatives = experts[EXPERTS_PER_NEGATIVE:], negatives[1:]
     return merged
+
+
+def _of_many_words(items: Sequence[Labelled], count: int) -> list[Labelled]:
+    """Choose `count` trajectories so that the words of their instructions appear early, the commonest words first.
+
+    Each next trajectory is the one whose new words are in the largest number of instructions in all; among equal ones,
+    it is the first. So a few trajectories show every verb and every connective, which many instructions share, before
+    rare names. After every word has appeared, the remaining trajectories are chosen alike.
+    """
+    words = [words_of(item.trajectory.extra_info) for item in items]
+    common = Counter(word for each in words for word in each)
+    left, order, seen = list(range(len(items))), list[int](), set[str]()
+    while left and len(order) < count:
+        gains = [sum(common[word] for word in words[place] - seen) for place in left]
+        if seen and not any(gains):
+            seen = set()
+            continue
+        chosen = left.pop(gains.index(max(gains)))
+        order.append(chosen)
+        seen |= words[chosen]
+    return [items[place] for place in order]

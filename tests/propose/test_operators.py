@@ -82,6 +82,27 @@ def test_a_scale_asks_for_a_share_of_the_tokens(scale: float) -> None:
     assert scale * whole * 0.8 <= scaled <= scale * whole * 1.05
 
 
+def test_the_first_experts_have_every_verb_and_connective() -> None:
+    """Verbs and connectives are in some instructions of 40, things in fewer; a prompt shows four experts."""
+    things = [f"thing{n}" for n in range(20)]
+    texts = [f"{'zor' if n % 10 else 'plu'} the {things[n % 20]}" for n in range(37)]
+    texts += ["zor the thing1 ek plu the thing2", "plu the thing3 dun zor the thing4", "mab the thing5 nim the thing6"]
+    one = asked.grids().items[0]
+    items = tuple(
+        replace(one, demonstration=replace(one.demonstration, trajectory=replace(one.trajectory, extra_info=text)))
+        for text in texts
+    )
+    plain = brief(replace(asked.grids(), items=items), budget=PromptBudget(experts=4))
+    orders = set()
+    for seed in range(20):
+        text = initialise(plain, Material(seed=seed)).user.split("# Trajectories")[1]
+        shown = re.findall(r"^Expert \d: extra_info '(.*)';.*;", text, re.MULTILINE)
+        assert len(shown) == 4
+        assert {"zor", "plu", "mab", "ek", "dun", "nim"} <= set(" ".join(shown).split())
+        orders.add(tuple(shown))
+    assert len(orders) > 1
+
+
 def test_a_total_is_kept_or_refused() -> None:
     problem = asked.vectors(length=400)
     for total in (4000, 2500, 1800):
