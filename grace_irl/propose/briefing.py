@@ -54,6 +54,7 @@ SECTIONS = {
     "words": (500, 1 / 20),  # words in instructions, each with the cells or nodes that occur most often with it
     "context": (3_000, 1 / 8),  # the user's own text
     "source": (6_000, 1 / 4),  # source of a parent program
+    "tried": (600, 1 / 20),  # earlier versions of a parent program
     "debug": (1_000, 1 / 20),  # output of debug(expert_states, negative_states)
     "traceback": (800, 1 / 20),  # error message and traceback in a repair prompt
 }
