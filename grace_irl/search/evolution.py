@@ -25,7 +25,7 @@ class EvolutionSettings:
         population: maximum number of programs in the population.
         elite: number of best members that stay in the population even if all new programs are better.
         generations: number of generations after the first population.
-        include_expert: probability that a mutation prompt shows an expert trajectory.
+        include_expert: probability that a mutation prompt shows one more expert trajectory.
         incorrect_only: probability that a mutation prompt shows no states but misclassified ones.
         expert_only: probability that a mutation prompt picks only positive states among the misclassified ones.
         parent_temperature: temperature of the softmax over fitness, in nats. GRACE uses 1.

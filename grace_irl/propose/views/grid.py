@@ -152,9 +152,9 @@ class GridView:
         for (h, w), grid in self._backdrops.items():
             lines.append(f"- {h} x {w}: {self._layout(grid)}")
         lines.append(
-            "Later states of a trajectory are written as changes since the state shown before: "
-            "`[i,j] X -> Y` for a cell that had X and has Y now, and `X: [i,j] => [k,l]` where X left [i,j] for [k,l] "
-            "and the background that lay at [k,l] lies at [i,j] now. `as 3`: equal to state 3."
+            "Later states are written as changes since the state shown before: `[i,j] X -> Y` for a cell that had X "
+            "and has Y now, `X: [i,j] => [k,l]` where X changed places with the background at [k,l], `as 3` if equal "
+            "to state 3."
         )
         lines += self._acting()
         seen = [", ".join(map(str, sorted({code[channel] for code in self._codes}))) for channel in range(3)]
@@ -165,17 +165,17 @@ class GridView:
         """Lines about the actor: its number, the steps that its codes tell, and what states do not show of it."""
         lines: list[str] = []
         if (actor := self._actor) is not None:
-            steps = ", ".join(f"{_code(code)} by {_by(step)}" for code, step in actor.steps.items())
+            steps = ", ".join(f"{_code(code)} {_by(step)}" for code, step in actor.steps.items())
             lines.append(
                 f"One cell of every state has {CHANNELS[actor.channel]}={actor.number}: the actor. "
-                + (f"Before it steps, its codes tell where to: {steps}. " if steps else "")
-                + "`… 9 moves left out`: in these 9 states, nothing changes but the actor's cell. "
-                + "`actor at [i,j] (a,b,c)` follows states that are left out: the cell where it was is background now."
+                + (f"Its codes tell its next step: {steps}. " if steps else "")
+                + "`… 9 moves left out`: nothing changes in them but the actor's cell. "
+                + "`actor at [i,j] (a,b,c)`: it moved there in states left out, and background is where it was."
             )
         if self._hides:
             lines.append(
-                "The actor hides what lies on its cell. What it carries may be hidden, too: no cell shows it. So two "
-                "different actions can leave equal states."
+                "The actor hides what lies on its cell. What it carries may be hidden, too, so that two different "
+                "actions can leave equal states."
             )
         return lines
 

@@ -206,9 +206,10 @@ def _lines(view: View, shown: Shown, steps: Sequence[int], events: Set[int] | No
         text = view.state(states[step]) if before < 0 else _change(view, states, seen[-view.recalls :], step)
         reached = bool(goal and before >= 0 and not (positive[step - 1] and step - 1 == before))
         seen.append(step)
+        debug = " ".join(shown.debug.get(step, "").split())
         if step > before + 1 or alike != note:
             close(step)
-        if text == "no change" and not reached and not shown.debug.get(step):
+        if text == "no change" and not reached and debug in ("", said):
             same.append(step)
             before, alike = step, note
             continue
@@ -217,10 +218,10 @@ def _lines(view: View, shown: Shown, steps: Sequence[int], events: Set[int] | No
             lines_apart = "\n" in text or "\n" in full
             text += f"{_LINE if lines_apart else '; '}in full: {full}"
         lines.append(f"{step + 1}: {note}{text}")
-        if shown.debug.get(step):
-            before_it, said = said, " ".join(shown.debug[step].split())
-            text = f"{said[:MAX_DEBUG]}{'…' if len(said) > MAX_DEBUG else ''}"
-            lines.append(f"  debug: {'the same' if said == before_it else text}")
+        if debug:
+            text = f"{debug[:MAX_DEBUG]}{'…' if len(debug) > MAX_DEBUG else ''}"
+            lines.append(f"  debug: {'the same' if debug == said else text}")
+            said = debug
         before = step
     close(len(states))
     return "\n".join(lines)

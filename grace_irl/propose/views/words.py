@@ -143,22 +143,22 @@ def table(items: Sequence[Labelled], tokens: int, without: Without = Without()) 
     the second part is left out.
     """
     told = _told(items)
-    aside = " (the actor's and the background aside)" if without.actor else ""
+    aside = " (without the actor and the background)" if without.actor else ""
     first = associations(items, without)
     every = any(item.positive.all() and len(item.positive) > 1 for item in items)
     near = {} if every else {word: entry for word, entry in near_goals(items, without).items() if word not in first}
     lines: list[str] = []
     for title, found, total in (
         (
-            f"Words and codes: codes of channel a, b or c that some cell{aside} has in the first state of every "
-            "trajectory with the word, and of how many without it. Counts, no proof:",
+            f"Words and codes: codes of channel a, b or c in the first state of every trajectory with the word{aside}, "
+            "and how many others have them. Counts, no proof:",
             first,
             len(told),
         ),
         (
-            f"{'Words that this does not tell' if first else 'Words and codes'}: codes of channel a, b or c that are "
-            f"near the goal (in or beside a cell that the step to the positive state changed) in "
-            "every expert trajectory with the word, and in how many of those without it. Counts, no proof:",
+            f"{'Words that this does not tell' if first else 'Words and codes'}: codes of channel a, b or c near the "
+            "goal (in or beside a cell that the step to the positive state changed) of every expert with the word"
+            f"{'' if first else aside}, and how many others have them. Counts, no proof:",
             near,
             sum(bool(item.positive.any()) for item in told),
         ),

@@ -68,9 +68,7 @@ def test_the_actor_and_its_steps_are_found() -> None:
     assert (actor.channel, actor.number) == (0, 21)
     assert actor.steps == {(21, 1, heading): step for heading, step in STEPS.items()}
     legend = GridView(ITEMS, Metadata("grid")).legend(1000)
-    assert (
-        "a=21: the actor. Before it steps, its codes tell where to: (21,1,0) by [+1,0], (21,1,1) by [0,+1]," in legend
-    )
+    assert "a=21: the actor. Its codes tell its next step: (21,1,0) [+1,0], (21,1,1) [0,+1]," in legend
 
 
 def test_codes_that_do_not_tell_the_step_are_not_explained() -> None:
@@ -78,7 +76,7 @@ def test_codes_that_do_not_tell_the_step_are_not_explained() -> None:
     actor = find_actor([states])
     assert actor is not None
     assert actor.steps == {}
-    assert "tell where to" not in GridView([labelled(states)], Metadata("grid")).legend(1000)
+    assert "next step" not in GridView([labelled(states)], Metadata("grid")).legend(1000)
 
 
 @pytest.mark.parametrize("moving", [0, 2])

@@ -70,6 +70,7 @@ def test_states_in_a_row_that_do_not_change_are_one_line() -> None:
     differing = lines(Shown(still, rewards=np.array([0.0, 0, 1, 1, 1, 1]), wrong=(2,)))
     assert differing[1:4] == ["2: {reward 0} no change", "3: {reward 1 WRONG} no change", "4: {reward 1} [1]"]
     assert len(lines(Shown(still, debug={1: "a", 2: "b"}))) == 8
+    assert lines(Shown(still, debug=dict.fromkeys(range(3), "a")))[:3] == ["1: [0]", "  debug: a", "2..3: no change"]
 
 
 @pytest.mark.parametrize("tokens", [30, 60, 120, 200])

@@ -98,7 +98,7 @@ def test_in_crowded_grids_codes_near_goals_tell_more() -> None:
     assert near_goals(items, WITHOUT)["gax"] == (6, [((1, 11), 0, (6 / 9) ** 6)])
     assert near_goals(items, WITHOUT)["sul"] == (3, [((0, 8), 0, (3 / 9) ** 3)])
     text = table(items, 1000, WITHOUT)
-    assert text.startswith("Words and codes: codes of channel a, b or c that are near the goal")
+    assert text.startswith("Words and codes: codes of channel a, b or c near the goal")
     # A first state with the word and without the code says that the word means something else.
     gone = reaching(BLUE_BALL, "take the gax sul", "negative")
     assert {"gax", "sul"}.isdisjoint(near_goals([*items, gone], WITHOUT))
