@@ -248,7 +248,7 @@ def tried(attempts: Sequence[Attempt], evaluation: Evaluation | None, tokens: in
 
 
 def _outcome(evaluation: Evaluation, parent: Evaluation | None) -> str:
-    """What came of a version: how its fitness compares with that of its parent."""
+    """The result of a version in a few words: whether it runs, and how its fitness compares with that of its parent."""
     if not evaluation.valid:
         return f"does not run ({evaluation.status})"
     if parent is None or not evaluation.complete:

@@ -1,4 +1,4 @@
-"""What prompts of a run tell of earlier versions, and answers that end a line of search, over real HTTP."""
+"""Prompts about earlier versions, and answers that end a line of search: whole runs over real HTTP."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def near_goals(items: Sequence[Labelled], without: Without = Without()) -> Going
     out.
     """
     told = _told(items)
-    first = {word: _shared(told, word, without) for item in told for word in words_of(item.trajectory.extra_info)}
+    first = _shared(told, without)
     reached = [item for item in told if item.positive.any()]
     found = _often(reached, [_near_goal(item, without) for item in reached])
     kept = {word: (count, [each for each in codes if each[0] in first[word]]) for word, (count, codes) in found.items()}
@@ -99,11 +99,14 @@ def _often(items: Sequence[Labelled], present: Sequence[frozenset[tuple[int, int
     return {word: entry for word, entry in found.items() if entry[0] >= LEAST}
 
 
-def _shared(items: Sequence[Labelled], word: str, without: Without) -> frozenset[tuple[int, int]]:
-    """The codes of all first states whose instructions have a word."""
-    return frozenset.intersection(
-        *(_at_first(item, without) for item in items if word in words_of(item.trajectory.extra_info))
-    )
+def _shared(items: Sequence[Labelled], without: Without) -> dict[str, frozenset[tuple[int, int]]]:
+    """The codes of all first states whose instructions have a word, by word."""
+    found: dict[str, frozenset[tuple[int, int]]] = {}
+    for item in items:
+        present = _at_first(item, without)
+        for word in words_of(item.trajectory.extra_info):
+            found[word] = found.get(word, present) & present
+    return found
 
 
 def going_with(texts: Sequence[frozenset[str]], present: Sequence[frozenset[Thing]]) -> Going[Thing]:
