@@ -30,7 +30,7 @@ class EvolutionConfig(SearchConfig):
     )
     generations: int = setting(100, "Rounds of mutation after the first population, at most.", ge=0)
     include_expert: float = setting(
-        0.25, "Chance that a mutation prompt shows an expert trajectory.", needs="prompts", ge=0, le=1
+        0.25, "Chance that a mutation prompt shows one more expert trajectory.", needs="prompts", ge=0, le=1
     )
     incorrect_only: float = setting(
         0.5, "Chance that a mutation prompt shows incorrect states only.", needs="prompts", ge=0, le=1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import zip_longest
 from typing import get_args
 
@@ -11,15 +13,16 @@ import numpy as np
 
 from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Role
-from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.evaluate.evaluation import EQUAL, Evaluation
 from grace_irl.evaluate.evaluation import shown as fitness_shown
 from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.propose.briefing import Briefing
 from grace_irl.propose.material import Material, drawn, of_experts
-from grace_irl.propose.protocol import Prompt
+from grace_irl.propose.protocol import Attempt, Prompt
 from grace_irl.propose.rendering import Operator, compose, of_role, shown_item
-from grace_irl.propose.tokens import cut
+from grace_irl.propose.tokens import cut, estimate
 from grace_irl.propose.views.trajectory import Shown
+from grace_irl.propose.views.words import words_of
 
 EXPERTS_PER_NEGATIVE = 2
 """Number of expert trajectories per negative one, in a prompt without room for all trajectories.
@@ -28,8 +31,16 @@ Expert trajectories are more informative. They can also hold negative states, bu
 positive ones."""
 
 
+MAX_REASONING = 240
+"""Maximum characters of what a prompt cites from the author of an earlier version."""
+
+
 MAX_TASKS_SCORED = 12
 """Maximum number of tasks whose scores a prompt lists."""
+
+
+EXPERTS = 2
+"""Minimum number of whole expert trajectories in a prompt for a better version, if the data have them."""
 
 
 FOCUS = 5
@@ -52,22 +63,36 @@ def initialise(
     return compose(briefing, "initialise", {"trajectories": shown}, asked=asked, others=others)
 
 
-def mutate(briefing: Briefing, material: Material, asked: str = "", others: Sequence[tuple[str, str]] = ()) -> Prompt:
+def mutate(
+    briefing: Briefing,
+    material: Material,
+    asked: str = "",
+    others: Sequence[tuple[str, str]] = (),
+    *,
+    may_end: bool = False,
+) -> Prompt:
     """Write the prompt that requests a better version of a program. It shows trajectories with misclassified states.
 
     Args:
         briefing: data of the run, for all prompts.
         material: input of this prompt. The operator reads its attributes `seed`, `source`, `evaluation`, `rewards`,
-            `wrong`, `debug`, `overall`, `expert_only`, `incorrect_only` and `include_expert`.
+            `wrong`, `debug`, `overall`, `tried`, `expert_only`, `incorrect_only` and `include_expert`.
         asked: a direction for the new version; "" for none.
         others: texts and scores of other programs.
+        may_end: whether the answer may be that the states do not tell what a better version needs (`Result.untold`).
+            The search must heed this answer. With label rule "all" no prompt allows it, because positive and negative
+            states may overlap there.
     """
     return compose(
         briefing,
         "mutate",
         mutation(briefing, material),
         source=cut(material.source.strip(), briefing.budget.of("source")),
+        mistaken=mistaken(briefing.items, material),
         scores=scores(material.evaluation, briefing.names),
+        tried=tried(material.tried, material.evaluation, briefing.budget.of("tried")),
+        may_end=may_end and briefing.rule != "all",
+        answer_format=briefing.answer_format,
         debugged=any(material.debug.values()),
         overall=cut(material.overall.strip(), briefing.budget.of("debug")),
         asked=asked,
@@ -80,13 +105,14 @@ def mutation(briefing: Briefing, material: Material) -> dict[str, list[Shown]]:
 
     A failure is a trajectory with wrong states, which the program misclassifies. Wrong states are marked. If a failure
     is too long to show in full, `FOCUS` of its wrong states, drawn at random, take precedence over most other states.
-    Without failures, the examples are one trajectory of each role.
+    With them come whole expert trajectories as examples, so that the prompt shows at least `EXPERTS` of them, those of
+    the failures' tasks and without wrong states first. Without failures, there is also a negative example.
 
     Three options of the material are our reading of GRACE's table 6:
 
     - `expert_only`: draw only wrong states that are positive, if there are any.
     - `incorrect_only`: show only the drawn wrong states, each with its predecessor.
-    - `include_expert`: add an expert trajectory as an example.
+    - `include_expert`: add one more expert trajectory as an example.
 
     The choice depends on `seed`. It does not depend on `debug`, because debug texts are collected after the choice, for
     the chosen trajectories only.
@@ -99,17 +125,19 @@ def mutation(briefing: Briefing, material: Material) -> dict[str, list[Shown]]:
         told = replace(_told(briefing, place, material), focus=tuple(focus.tolist()), limit=None)
         failures.append(replace(told, only_focus=material.incorrect_only))
     seen = {each.item.trajectory.digest for each in failures}
+    tasks = {each.item.task for each in failures}
+    whole = sum(each.item.demonstration.role == "expert" and not each.only_focus for each in failures)
+    counts = {"expert": max(EXPERTS - whole, 0) + material.include_expert, "negative": not failures}
     examples = []
     for role in get_args(Role):
-        if failures and not (role == "expert" and material.include_expert):
-            continue
         others = [
             place
             for place, item in enumerate(briefing.items)
             if item.demonstration.role == role and item.trajectory.digest not in seen
         ]
-        if others:
-            examples.append(_told(briefing, others[int(rng.integers(len(others)))], material))
+        shuffled = [others[int(n)] for n in rng.permutation(len(others))]
+        shuffled.sort(key=lambda place: (briefing.items[place].task not in tasks, place in material.wrong))
+        examples += [_told(briefing, place, material) for place in shuffled[: counts[role]]]
     return {"failures": failures, "examples": examples}
 
 
@@ -159,7 +187,7 @@ def reshape(briefing: Briefing, material: Material) -> Prompt:
 
 OPERATORS: Mapping[str, Operator] = {
     "initialise": Operator(initialise),
-    "mutate": Operator(mutate, debugged=mutation),
+    "mutate": Operator(partial(mutate, may_end=True), debugged=mutation),
     "reshape": Operator(reshape),
 }
 """The operators by name (`Request.operator`)."""
@@ -184,6 +212,52 @@ def scores(evaluation: Evaluation | None, names: Mapping[str, str]) -> str:
     return "\n".join(lines)
 
 
+def mistaken(items: Sequence[Labelled], material: Material) -> str:
+    """Say on how many training states a program is wrong, in plain words; "" if no rewards are known."""
+    known = [(place, item) for place, item in enumerate(items) if item.trajectory.digest in material.rewards]
+    parts = []
+    for positive, name in ((True, "positive"), (False, "negative")):
+        count = sum(int((item.positive == positive).sum()) for _, item in known)
+        wrong = sum(
+            int((item.positive[material.wrong[n]] == positive).sum()) for n, item in known if n in material.wrong
+        )
+        if count:
+            parts.append(f"{wrong} of {count} {name} states")
+    return f"At its best threshold it is wrong on {' and on '.join(parts)}." if parts else ""
+
+
+def tried(attempts: Sequence[Attempt], evaluation: Evaluation | None, tokens: int) -> str:
+    """List earlier versions of a program within a token limit, oldest first; the oldest are left out first.
+
+    Args:
+        attempts: the versions, oldest first.
+        evaluation: evaluation of the program.
+        tokens: limit of the text (estimated).
+    """
+    lines: list[str] = []
+    for attempt in reversed(attempts):
+        words = " ".join(attempt.reasoning.split())
+        said = f"{words[:MAX_REASONING]}{'…' if len(words) > MAX_REASONING else ''}" or "(nothing)"
+        line = f"- {_outcome(attempt.evaluation, evaluation)}: {said}"
+        tokens -= estimate(line) + 1
+        if tokens < 0:
+            break
+        lines.append(line)
+    left = len(attempts) - len(lines)
+    return "\n".join([*([f"[{left} more left out]"] if left and lines else []), *reversed(lines)])
+
+
+def _outcome(evaluation: Evaluation, parent: Evaluation | None) -> str:
+    """The result of a version in a few words: whether it runs, and how its fitness compares with that of its parent."""
+    if not evaluation.valid:
+        return f"does not run ({evaluation.status})"
+    if parent is None or not evaluation.complete:
+        return "worse" if parent is not None else "not known"
+    more = evaluation.score - parent.score
+    word = "no better" if abs(more) <= EQUAL else "better" if more > 0 else "worse"
+    return f"{word}, fitness {fitness_shown(evaluation.score)}"
+
+
 def _metrics(metrics: Metrics) -> str:
     apart = "every positive state above every negative one" if metrics.separated else "positive and negative overlap"
     return (
@@ -195,8 +269,9 @@ def _metrics(metrics: Metrics) -> str:
 def _subset(briefing: Briefing, rng: np.random.Generator) -> list[Labelled]:
     """Draw a random subset of trajectories, in an order of which every beginning is balanced.
 
-    A prompt without room for all of them omits the last ones. For this reason, tasks alternate, and
-    `EXPERTS_PER_NEGATIVE` expert trajectories come before each negative one.
+    A prompt without room for all of them omits the last ones. For this reason, tasks alternate,
+    `EXPERTS_PER_NEGATIVE` expert trajectories come before each negative one, and the first experts have as many
+    different words in their instructions as possible (`_of_many_words`).
     """
     budget, tasks = briefing.budget, briefing.tasks
     queues: list[list[Labelled]] = []
@@ -204,6 +279,8 @@ def _subset(briefing: Briefing, rng: np.random.Generator) -> list[Labelled]:
         items = of_role(briefing, role)
         shuffled = [items[int(n)] for n in rng.permutation(len(items))]
         by_task = [[item for item in shuffled if item.task == task] for task in tasks]
+        if role == "expert":
+            by_task = [_of_many_words(each, count) for each in by_task]
         in_turn = [item for row in zip_longest(*by_task) for item in row if item is not None]
         queues.append(in_turn[: max(count, len(tasks))])
     experts, negatives = queues
@@ -212,3 +289,24 @@ def _subset(briefing: Briefing, rng: np.random.Generator) -> list[Labelled]:
         merged += [*experts[:EXPERTS_PER_NEGATIVE], *negatives[:1]]
         experts, negatives = experts[EXPERTS_PER_NEGATIVE:], negatives[1:]
     return merged
+
+
+def _of_many_words(items: Sequence[Labelled], count: int) -> list[Labelled]:
+    """Choose `count` trajectories so that the words of their instructions appear early, the commonest words first.
+
+    Each next trajectory is the one whose new words are in the largest number of instructions in all; among equal ones,
+    it is the first. So a few trajectories show every verb and every connective, which many instructions share, before
+    rare names. After every word has appeared, the remaining trajectories are chosen alike.
+    """
+    words = [words_of(item.trajectory.extra_info) for item in items]
+    common = Counter(word for each in words for word in each)
+    left, order, seen = list(range(len(items))), list[int](), set[str]()
+    while left and len(order) < count:
+        gains = [sum(common[word] for word in words[place] - seen) for place in left]
+        if seen and not any(gains):
+            seen = set()
+            continue
+        chosen = left.pop(gains.index(max(gains)))
+        order.append(chosen)
+        seen |= words[chosen]
+    return [items[place] for place in order]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from grace_irl.programs.contract import REWARD_CLASS
 from grace_irl.propose.json_answer import CODE_KEYS, read_object
 from grace_irl.propose.protocol import Finish
+from grace_irl.search.protocol import UNTOLD
 
 _OPENING = re.compile(r"^[ \t]*(?:[-*>][ \t]+)?(?P<mark>`{3,}|~{3,})[ \t]*(?P<language>[\w+-]*)[^`\n]*$")
 _OPENING_LATE = re.compile(r"(?P<mark>`{3,}|~{3,})[ \t]*(?P<language>python3?|py)[ \t]*$")
@@ -155,6 +156,7 @@ def _names(code: str) -> set[str]:
 MAX_CHARS = 1_000_000
 """Maximum number of characters of an answer. A longer answer is a failure. Programs need far less: at most 64 KB."""
 
+MAX_UNTOLD = 500  # maximum characters of the reason in a failure of kind "untold"
 MAX_REASONING = 4_000  # maximum characters of `Answer.reasoning`
 
 CLASS = re.compile(rf"^class\s+{REWARD_CLASS}\s*[(:]", re.MULTILINE)
@@ -162,6 +164,7 @@ _THOUGHT = re.compile(r"\s*<(think|thinking|thought|reasoning)>")
 _DECLINED = re.compile(
     r"\W*(?:sorry\b|(?:i['’]?m|i am) (?:very |so )?(?:sorry|unable)\b|i (?:cannot|can['’]t|won['’]t)\b)", re.IGNORECASE
 )
+_UNTOLD = re.compile(r"\W*(?:it )?cannot be told from the states\b\W*(.*)", re.IGNORECASE | re.DOTALL)
 _CODE_LINE = re.compile(
     r"import\s|from\s+[\w.]+\s+import\b|class\s+\w+\s*[(:]|(?:async\s+)?def\s+\w+\s*\(|@\w|#|\"{3}|'{3}"
     r"|[A-Za-z_][\w.]*\s*(?::[^=]*)?=[^=]|(?:if|for|while|try|with|else|elif|except|finally)\b.*:\s*$"
@@ -182,6 +185,7 @@ class Answer:
             - "empty": the answer has no text except white space and thoughts.
             - "unparsable": JSON without a program, or a text longer than `MAX_CHARS`.
             - "no_class": no class Reward.
+            - "untold": no program, because the states do not tell what a better one needs (`Result.untold`).
     """
 
     source: str
@@ -213,6 +217,9 @@ def parse(text: str, finish: Finish = "stop") -> Answer:
         return Answer(found.source, found.reasoning[:MAX_REASONING], "")
     if finish == "length":
         return _failed("length", "cut by the token limit before the program was whole", found.reasoning)
+    if told := _UNTOLD.match(found.reasoning or text):
+        words = " ".join(told[1].split()) or "no reason given"
+        return _failed(UNTOLD, f"it cannot be told from the states: {words[:MAX_UNTOLD]}", found.reasoning)
     if _DECLINED.match(text) and "```" not in text:
         return _failed("refusal", "the model declined", text.strip())
     if found.as_json or f'"{CODE_KEYS[0]}"' in text:

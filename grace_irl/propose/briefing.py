@@ -54,6 +54,7 @@ SECTIONS = {
     "words": (500, 1 / 20),  # words in instructions, each with the cells or nodes that occur most often with it
     "context": (3_000, 1 / 8),  # the user's own text
     "source": (6_000, 1 / 4),  # source of a parent program
+    "tried": (600, 1 / 20),  # earlier versions of a parent program
     "debug": (1_000, 1 / 20),  # output of debug(expert_states, negative_states)
     "traceback": (800, 1 / 20),  # error message and traceback in a repair prompt
 }
@@ -75,6 +76,8 @@ class PromptBudget:
         trajectories: maximum tokens of all trajectories of a prompt together.
         negative: maximum tokens of one negative trajectory under the label rules "last" and "goal". Negative
             trajectories are often random walks, which are long and say little.
+        negative_events: the limit that replaces `negative` if the view knows an actor. Then these trajectories show the
+            steps in which something else changes, and no other ones.
         negative_heavy: the limit that replaces `negative` for large states, such as screens. One screen takes as many
             tokens as several grids.
         dense: maximum tokens of one trajectory under the label rule "all". Statistics of the states then say more than
@@ -88,6 +91,7 @@ class PromptBudget:
     scale: float = 1.0
     trajectories: int = 10_000
     negative: int = 120
+    negative_events: int = 800
     negative_heavy: int = 500
     dense: int = 800
     experts: int = 8
@@ -177,6 +181,7 @@ def brief(
     items = renamed(problem.train, names)
     view = view_of(items, problem.metadata)
     instructions = [item.trajectory.extra_info for item in items if item.trajectory.extra_info]
+    experts = [item for item in items if item.demonstration.role == "expert"]
 
     def system(terse: bool) -> str:
         return render(
@@ -187,6 +192,8 @@ def brief(
             negatives=any(item.demonstration.role == "negative" for item in problem),
             terse=terse,
             instructions=bool(instructions),
+            experts=len(experts),
+            first=sum(bool(item.positive[0]) for item in experts),
             action=_action(problem, items),
         )
 

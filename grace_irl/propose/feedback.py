@@ -55,6 +55,7 @@ def material(
         rewards=first.rewards,
         wrong=first.wrong,
         overall=first.overall,
+        tried=first.tried,
     )
     if operator.debugged is None or not parents[0].program.defines(DEBUG_METHOD, "class"):
         return found
@@ -73,7 +74,7 @@ def _known(bench: Workbench, briefing: Briefing, parent: Parent, seed: int | Non
     wrong = wrong_states(briefing.items, rewards)
     compares = seed is not None and parent.program.defines(DEBUG_SETS, "module")
     overall = _overall(bench, source, seed) if compares and seed is not None else ""
-    return ParentMaterial(source, parent.evaluation, rewards, wrong, overall, parent.notes)
+    return ParentMaterial(source, parent.evaluation, rewards, wrong, overall, parent.notes, parent.tried)
 
 
 def _debug(bench: Workbench, source: str, shown: Sequence[Shown]) -> dict[tuple[str, int], str]:

@@ -124,7 +124,7 @@ class LlmProposer:
     One call to the model answers consecutive requests with the same prompt (`Request.samples`).
 
     An answer without a program becomes a proposal with a failure. The failure begins with its kind: "length",
-    "refusal", "empty", "unparsable", "no_class" or "no answer".
+    "refusal", "empty", "unparsable", "no_class", "untold" or "no answer".
 
     Args:
         chat: the model.

@@ -16,6 +16,7 @@ from grace_irl.demos.labels import Labelled, Problem
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.evaluate.metrics import ranking
 from grace_irl.evaluate.rewards import MemoryCache, RewardCache
+from grace_irl.propose.protocol import Attempt
 from grace_irl.sandbox.protocol import Limits, Sandbox
 
 Wrong = Mapping[int, NDArray[np.int64]]
@@ -97,6 +98,7 @@ class ParentMaterial:
         wrong: states that the program misclassifies (`wrong_states`).
         overall: output of the program's debug(expert_states, negative_states), which is called once.
         notes: texts with which the model answered follow-up calls about the program, by the operator of the call.
+        tried: versions of the program from earlier generations, oldest first.
     """
 
     source: str
@@ -105,6 +107,7 @@ class ParentMaterial:
     wrong: Wrong = field(default_factory=dict)
     overall: str = ""
     notes: Mapping[str, str] = field(default_factory=dict)
+    tried: tuple[Attempt, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,12 +116,12 @@ class Material:
 
     Attributes:
         seed: seed of all random draws (`Request.seed`).
-        source, evaluation, rewards, wrong, overall: facts about the first parent, as in `ParentMaterial`.
+        source, evaluation, rewards, wrong, overall, tried: facts about the first parent, as in `ParentMaterial`.
         parents: all parents.
         ancestors: further programs that the request names, such as the parents of a parent.
         debug: output of the first parent's debug_fn, by pairs of trajectory digest and step (from 0).
-        include_expert: whether the prompt shows an additional expert trajectory. The search sets this attribute and
-            the next two at random (GRACE, table 6).
+        include_expert: whether the prompt shows one more expert trajectory for comparison. The search sets this
+            attribute and the next two at random (GRACE, table 6).
         incorrect_only: whether the prompt shows only wrong states, each with the state before it.
         expert_only: whether the prompt shows only wrong states that are positive, if there are any.
         trajectories: trajectories of a prompt that asks which of their states are goals; () in other prompts.
@@ -131,6 +134,7 @@ class Material:
     wrong: Wrong = field(default_factory=dict)
     debug: Mapping[tuple[str, int], str] = field(default_factory=dict)
     overall: str = ""
+    tried: tuple[Attempt, ...] = ()
     include_expert: bool = False
     incorrect_only: bool = False
     expert_only: bool = False

@@ -45,6 +45,19 @@ class Proposal:
 
 
 @dataclass(frozen=True)
+class Attempt:
+    """An earlier version of a program: what its author wrote about it, and what came of it.
+
+    Attributes:
+        reasoning: `Proposal.reasoning` of the version.
+        evaluation: the version's scores.
+    """
+
+    reasoning: str
+    evaluation: Evaluation
+
+
+@dataclass(frozen=True)
 class Parent:
     """A program on which a new one builds.
 
@@ -53,12 +66,14 @@ class Parent:
         evaluation: the program's scores.
         sketch: `Proposal.sketch` of the program.
         notes: map from the operator of a follow-up call (`Step.operator`) to the text that answered the call.
+        tried: versions of the program from earlier generations, oldest first.
     """
 
     program: Program
     evaluation: Evaluation
     sketch: str = ""
     notes: Mapping[str, str] = field(default_factory=dict)
+    tried: tuple[Attempt, ...] = ()
 
 
 class Proposer(Protocol):

@@ -70,8 +70,8 @@ def compose(
 ) -> Prompt:
     """Write a prompt from a template.
 
-    The sections with trajectories share the tokens that the other parts leave. With `Briefing.images`, pictures follow
-    the text.
+    The sections with trajectories share the tokens that the other parts leave. If their shortest forms do not fit, the
+    last sections are left out; the first one stays. With `Briefing.images`, pictures follow the text.
 
     Args:
         briefing: the common part of all prompts.
@@ -89,25 +89,36 @@ def compose(
     def user(sections: Mapping[str, str]) -> str:
         return render(template, preamble=briefing.preamble, **values, **sections)
 
-    # Sections with trajectories get the placeholder "-", since the template leaves out the headings of empty ones.
-    fixed = estimate(system) + estimate(user({key: "-" if each else "" for key, each in shown.items()}))
-    if briefing.images and any(shown.values()):
-        fixed += most_of_captions(briefing.items[0].trajectory.kind)
+    def fixed_in(kept: Mapping[str, Sequence[Shown]]) -> int:
+        # Sections with trajectories get the placeholder "-", since the template leaves out the headings of empty ones.
+        tokens = estimate(system) + estimate(user({key: "-" if each else "" for key, each in kept.items()}))
+        pictured = briefing.images and any(kept.values())
+        return tokens + (most_of_captions(briefing.items[0].trajectory.kind) if pictured else 0)
+
     whole = {key: wanted(view, each) for key, each in shown.items()}
+    shortest = {key: min(needed(view, each), whole[key]) for key, each in shown.items()}
+    filled = [key for key, each in shown.items() if each]
+    while (fixed := fixed_in(shown)) + sum(shortest.values()) > budget.total and len(filled) > 1:
+        last = filled.pop()
+        shown, whole, shortest = {**shown, last: ()}, {**whole, last: 0}, {**shortest, last: 0}
     room = budget.room(fixed, sum(whole.values()), briefing.spared)
-    least = fixed + sum(needed(view, each) for each in shown.values())
-    if least > budget.total:
+    least = sum(shortest.values())
+    if fixed + least > budget.total:
         raise InputError(
-            f"a prompt ({name}) needs about {least} tokens; expected at most {budget.total}: "
+            f"a prompt ({name}) needs about {fixed + least} tokens; expected at most {budget.total}: "
             "use a model with a longer context, or shorten --context"
         )
+    # Each section gets the tokens of its shortest form. The rest is divided in proportion to what they lack.
+    lacking = {key: whole[key] - shortest[key] for key in shown}
+    rest = max(room - least, 0)
     sections: dict[str, str] = {}
     titles: dict[str, Shown] = {}
     numbers: Mapping[str, int] = {}
     for key, each in shown.items():
         sections[key] = ""
         if each:
-            written = section(view, each, room * whole[key] // max(sum(whole.values()), 1), numbers)
+            tokens = shortest[key] + rest * lacking[key] // max(sum(lacking.values()), 1)
+            written = section(view, each, tokens, numbers)
             sections[key], numbers = written.text, written.numbers
             titles.update(written.titles)
     text = user(sections)
@@ -125,6 +136,8 @@ def shown_item(briefing: Briefing, item: Labelled, material: Material) -> Shown:
     """Prepare a training trajectory for a prompt, with the rewards of the first parent if there is one."""
     budget, negative = briefing.budget, item.demonstration.role == "negative"
     sparse = budget.negative_heavy if item.trajectory.state_kind.heavy else budget.negative
+    if negative and briefing.view.events(item.trajectory.states) is not None:
+        sparse = budget.negative_events
     limit = budget.dense if briefing.rule == "all" else sparse if negative else None
     return Shown(item, rewards=material.rewards.get(item.trajectory.digest), limit=limit)
 

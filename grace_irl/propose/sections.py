@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from grace_irl.propose.tokens import estimate
-from grace_irl.propose.views.trajectory import Shown, head, least, write
+from grace_irl.propose.views.trajectory import Shown, head, least, telling, write
 from grace_irl.propose.views.view import View
 
 _LEFT_OUT = 12  # tokens of the line that gives the number of omitted trajectories
@@ -41,9 +41,9 @@ def needed(view: View, shown: Sequence[Shown]) -> int:
 def section(view: View, shown: Sequence[Shown], tokens: int, numbers: Mapping[str, int] | None = None) -> PromptSection:
     """Write trajectories under headings by task and role, in about `tokens` tokens.
 
-    If not everything fits, goal states are written only as changes, and not in full as well. Trajectories in their
-    shortest form are added in the given order, until one does not fit. The first is always added. The remaining tokens
-    are divided evenly among the added ones. A last line gives the number of omitted trajectories.
+    If not everything fits, trajectories without their pure moves (`telling`) are added in the given order, until one
+    does not fit. The first is always added, in its shortest form if need be. The remaining tokens are divided evenly
+    among the added ones. A last line gives the number of omitted trajectories.
 
     Args:
         view: the object that writes states as text.
@@ -51,18 +51,16 @@ def section(view: View, shown: Sequence[Shown], tokens: int, numbers: Mapping[st
         tokens: limit of the section.
         numbers: `PromptSection.numbers` of the previous section of the prompt. Titles continue these numbers.
     """
-    if wanted(view, shown) > tokens:  # the goal states in full, which only repeat the changes, are omitted first
-        shown = [replace(each, restate=False) for each in shown]
     kept: list[Shown] = []
     shortest: list[int] = []
-    costs = [_head(each) + least(view, each) for each in shown]
+    costs = [_head(each) + telling(view, each) for each in shown]
     tokens -= _tasks(shown) + (_LEFT_OUT if sum(costs) + _tasks(shown) > tokens else 0)
     for each, cost in zip(shown, costs, strict=True):
         if kept and sum(shortest) + cost > tokens:
             break
         kept.append(each)
-        shortest.append(cost)
-    whole = [_head(each) + estimate(write(view, each)) for each in kept]
+        shortest.append(cost if len(kept) > 1 else min(cost, max(tokens, _head(each) + least(view, each))))
+    whole = [max(_head(each) + estimate(write(view, each)), low) for each, low in zip(kept, shortest, strict=True)]
     shares = share(whole, shortest, tokens)
     lines: list[str] = []
     tasks = list(dict.fromkeys(each.item.task for each in shown))

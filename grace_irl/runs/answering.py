@@ -10,7 +10,7 @@ from typing import Any
 from grace_irl.evaluate.evaluation import Bar, Evaluation, Evaluator
 from grace_irl.programs.parsing import canonical
 from grace_irl.programs.program import Program
-from grace_irl.propose.protocol import Follower, Following, Parent, Proposal, Proposer, Step, Stoppable
+from grace_irl.propose.protocol import Attempt, Follower, Following, Parent, Proposal, Proposer, Step, Stoppable
 from grace_irl.runs.record import Record
 from grace_irl.runs.store import Store
 from grace_irl.sandbox.protocol import Inspection, Sandbox
@@ -49,6 +49,8 @@ class Answering:
         self._on_proposal = on_proposal
         self._next = following
         self._notes: dict[str, Mapping[str, str]] = {}
+        self._tried: dict[str, tuple[Attempt, ...]] = {}
+        self._fresh: list[tuple[str, Attempt]] = []  # the attempts of this generation, each with its parent's id
         self._sketches: dict[str, str] = {}
         self._old = store.told()
         self._old_records = store.records()
@@ -122,9 +124,24 @@ class Answering:
         return result
 
     def remember(self, result: Result) -> None:
-        """Keep the notes of a result (texts that follow-up calls returned), because later prompts may show them."""
+        """Keep what later prompts may show of a result: its notes (texts that follow-up calls returned), and, for its
+        parent, what was tried.
+        """
         if result.program is not None and result.notes:
             self._notes.setdefault(result.program.id, result.notes)
+        proposal = self._store.proposal(result.request.index)
+        if result.request.parents and result.evaluation is not None and proposal is not None:
+            attempt = Attempt(proposal.reasoning, result.evaluation)
+            self._fresh.append((result.request.parents[0], attempt))
+
+    def settle(self) -> None:
+        """End a generation: from here on, prompts tell what it tried.
+
+        Within a generation, the results that have arrived depend on the number of requests in flight. Prompts do not.
+        """
+        for parent, attempt in self._fresh:
+            self._tried[parent] = (*self._tried.get(parent, ()), attempt)
+        self._fresh.clear()
 
     async def verified(self, program: Program) -> str:
         """Compute the rewards of all data twice, in different orders (strict mode). Return the problem, or ""."""
@@ -153,7 +170,8 @@ class Answering:
         if name not in self._sketches:
             proposal = self._store.proposal(record.index)
             self._sketches[name] = proposal.sketch if proposal else ""
-        return Parent(record.program, record.evaluation, self._sketches[name], self._notes.get(name, {}))
+        notes, tried = self._notes.get(name, {}), self._tried.get(name, ())
+        return Parent(record.program, record.evaluation, self._sketches[name], notes, tried)
 
     async def _score(self, request: Request, proposal: Proposal, bar: Bar) -> Result:
         if proposal.failure or not proposal.source.strip():

@@ -271,6 +271,8 @@ class Engine:
         self._told += 1
         fates = [*_sent_back(result), *fates]
         ended = self._generation > generation
+        if ended:
+            self._answering.settle()
         seconds = self._seconds() if old is None else old.seconds
         if old is None:
             self._store.add_told(result, fates, generation, seconds)

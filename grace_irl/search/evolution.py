@@ -25,7 +25,7 @@ class EvolutionSettings:
         population: maximum number of programs in the population.
         elite: number of best members that stay in the population even if all new programs are better.
         generations: number of generations after the first population.
-        include_expert: probability that a mutation prompt shows an expert trajectory.
+        include_expert: probability that a mutation prompt shows one more expert trajectory.
         incorrect_only: probability that a mutation prompt shows no states but misclassified ones.
         expert_only: probability that a mutation prompt picks only positive states among the misclassified ones.
         parent_temperature: temperature of the softmax over fitness, in nats. GRACE uses 1.
@@ -50,6 +50,8 @@ class Evolution:
     The first generation fills the population with P new programs, where P is `settings.population`. Each later
     generation requests P mutations. The search draws the parent of a mutation with probability
     exp(f / T) / sum exp(f / T). Here f is the fitness, T is `parent_temperature`, and the sum is over the population.
+    If an answer says that the states tell nothing more (`Result.untold`), no later generation mutates its parent. If no
+    other program is left, the search requests new programs.
 
     After the last request of a generation, `ask` returns `Wait` until all results of the generation have arrived. Then
     the population changes. With `steady`, the population changes after every result, `ask` never returns `Wait`, and a
@@ -63,6 +65,8 @@ class Evolution:
         self._members: list[Scored] = []
         self._fresh: list[Scored] = []  # valid programs of this generation, neither kept nor dropped yet
         self._seen: set[str] = set()
+        self._ended: set[str] = set()  # programs of which, as an answer said, the states tell nothing more
+        self._ending: set[str] = set()  # those of this generation, which may still be parents until its end
         self._asked = 0
         self._told = 0
         self._generation = 0
@@ -132,17 +136,18 @@ class Evolution:
         parents: tuple[str, ...] = ()
         context: tuple[tuple[str, bool], ...] = ()
         filling = self._asked < self._settings.population if self._settings.steady else self._generation == 0
-        if self._members and not filling:
-            parents = (self._parent(),)
+        open_ = [member for member in self._members if member.program.id not in self._ended]
+        if open_ and not filling:
+            parents = (self._parent(open_),)
             context = self._context()
         seed = int(self._rng.integers(2**62))
         return Request(self._asked, "mutate" if parents else "initialise", parents, seed, context, samples=samples)
 
-    def _parent(self) -> str:
-        fitness = np.array([member.evaluation.score for member in self._members])
+    def _parent(self, members: Sequence[Scored]) -> str:
+        fitness = np.array([member.evaluation.score for member in members])
         with np.errstate(over="ignore"):  # a temperature near 0 overflows to -inf; exp(-inf) is 0, as it should be
             chance = np.exp((fitness - fitness.max()) / self._settings.parent_temperature)
-        return self._members[int(self._rng.choice(len(chance), p=chance / chance.sum()))].program.id
+        return members[int(self._rng.choice(len(chance), p=chance / chance.sum()))].program.id
 
     def _context(self) -> tuple[tuple[str, bool], ...]:
         names = ("include_expert", "incorrect_only", "expert_only")
@@ -169,6 +174,8 @@ class Evolution:
     def _take(self, result: Result) -> list[Fate]:
         program, evaluation = result.program, result.evaluation
         self._exhausted = result.exhausted
+        if result.untold:
+            self._ending.update(result.request.parents)
         if program is None or evaluation is None:
             return []
         if program.id in self._seen:
@@ -187,6 +194,7 @@ class Evolution:
 
     def _close_generation(self) -> list[Fate]:
         """Keep the elites and the best of all other programs, old and new. Return the new fates."""
+        self._ended |= self._ending
         before = {member.program.id for member in self._members}
         elites = self._members[: self._settings.elite]
         safe = {member.program.id for member in elites}

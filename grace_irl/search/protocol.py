@@ -54,6 +54,10 @@ class Draft:
     evaluation: Evaluation
 
 
+UNTOLD = "untold"
+"""Kind of the failure (`Result.failure`) of an answer which says that the states do not tell what the program needs."""
+
+
 @dataclass(frozen=True)
 class Result:
     """The answer to a request: a scored program, or the reason why there is none.
@@ -75,6 +79,11 @@ class Result:
     drafts: tuple[Draft, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
     exhausted: bool = False
+
+    @property
+    def untold(self) -> bool:
+        """Whether the answer says that no better version can be told from the states. Then the line of search ends."""
+        return self.failure.startswith(f"{UNTOLD}:")
 
 
 @dataclass(frozen=True)

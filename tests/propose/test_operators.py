@@ -9,10 +9,15 @@ from itertools import takewhile
 import numpy as np
 import pytest
 
+from grace_irl.demos.labels import positive_states
+from grace_irl.demos.trajectory import LabelRule
 from grace_irl.errors import InputError
+from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.methods.directed_operators import OPERATORS as DIRECTED
 from grace_irl.methods.grace_operators import OPERATORS, initialise, mutate
 from grace_irl.propose.briefing import PromptBudget, brief
 from grace_irl.propose.material import Material
+from grace_irl.propose.protocol import Attempt
 from grace_irl.propose.rendering import COMMON, clean
 from grace_irl.propose.tokens import estimate
 from tests.propose import asked
@@ -80,6 +85,27 @@ def test_a_scale_asks_for_a_share_of_the_tokens(scale: float) -> None:
     assert scale * whole * 0.8 <= scaled <= scale * whole * 1.05
 
 
+def test_the_first_experts_have_every_verb_and_connective() -> None:
+    """Verbs and connectives are in some instructions of 40, things in fewer; a prompt shows four experts."""
+    things = [f"thing{n}" for n in range(20)]
+    texts = [f"{'zor' if n % 10 else 'plu'} the {things[n % 20]}" for n in range(37)]
+    texts += ["zor the thing1 ek plu the thing2", "plu the thing3 dun zor the thing4", "mab the thing5 nim the thing6"]
+    one = asked.grids().items[0]
+    items = tuple(
+        replace(one, demonstration=replace(one.demonstration, trajectory=replace(one.trajectory, extra_info=text)))
+        for text in texts
+    )
+    plain = brief(replace(asked.grids(), items=items), budget=PromptBudget(experts=4))
+    orders = set()
+    for seed in range(20):
+        text = initialise(plain, Material(seed=seed)).user.split("# Trajectories")[1]
+        shown = re.findall(r"^Expert \d: extra_info '(.*)';.*;", text, re.MULTILINE)
+        assert len(shown) == 4
+        assert {"zor", "plu", "mab", "ek", "dun", "nim"} <= set(" ".join(shown).split())
+        orders.add(tuple(shown))
+    assert len(orders) > 1
+
+
 def test_a_total_is_kept_or_refused() -> None:
     problem = asked.vectors(length=400)
     for total in (4000, 2500, 1800):
@@ -116,6 +142,28 @@ def test_actions_are_offered_where_the_data_has_them() -> None:
     assert "next_state" not in brief(asked.grids()).system
 
 
+@pytest.mark.parametrize("rule", ["last", "goal", "all"])
+def test_the_system_part_says_what_the_label_rule_makes_true(rule: LabelRule) -> None:
+    plain = asked.grids()
+    items = tuple(
+        replace(item, positive=positive_states(replace(item.demonstration, goals=(1,)), rule)) for item in plain.items
+    )
+    alone = tuple(item for item in items if item.demonstration.role == "expert")
+    system = brief(replace(plain, rule=rule, items=items)).system
+    assert ("No state of a negative trajectory fulfils its instruction." in system) == (rule != "all")
+    assert ("No first state in this data is positive." in system) == (rule != "all")
+    assert "No state of a negative trajectory" not in brief(replace(plain, rule=rule, items=alone)).system
+    assert "fulfils its instruction" not in brief(asked.vectors()).system
+
+
+def test_a_first_state_can_be_positive_where_it_is() -> None:
+    plain = asked.grids()
+    done = replace(plain.items[0], positive=np.array([True, False, False, False]))
+    system = brief(replace(plain, rule="goal", items=(done, *plain.items[1:]))).system
+    assert "A first state can be positive: in 1 of 2 expert trajectories it is." in system
+    assert "No first state" not in system
+
+
 def test_failures_are_marked_and_told_with_rewards_and_debug() -> None:
     text = mutate(brief(asked.grids()), asked.material(asked.grids())).user
     assert "{reward 1 WRONG}" in text  # the expert's last state
@@ -138,6 +186,92 @@ def test_a_program_without_failures_is_shown_examples() -> None:
     assert "On no training trajectory." in text
     assert "# For comparison" in text
     assert "Negative 1:" in text
+
+
+def test_mistakes_are_counted_in_plain_words() -> None:
+    given = asked.material(asked.grids())
+    text = mutate(brief(asked.grids()), given).user
+    assert "At its best threshold it is wrong on 1 of 2 positive states and on 2 of 21 negative states." in text
+    right = mutate(brief(asked.grids()), replace(given, wrong={})).user
+    assert "At its best threshold it is wrong on 0 of 2 positive states and on 0 of 21 negative states." in right
+    assert "wrong on" not in mutate(brief(asked.grids()), replace(given, rewards={}, wrong={})).user
+
+
+@pytest.mark.parametrize("include", [False, True])
+@pytest.mark.parametrize("only", [False, True])
+@pytest.mark.parametrize("failing", [0, 1, 3])
+def test_a_mutation_shows_two_whole_experts_at_least(include: bool, only: bool, failing: int) -> None:
+    """One more with `include_expert`; of experts that are not wrong, if there are any."""
+    several = asked.grids(tasks=("a", "b", "c"))
+    trajectories = [replace(item.trajectory, extra_info=f"mip {n}") for n, item in enumerate(several.train)]
+    items = [
+        replace(item, demonstration=replace(item.demonstration, trajectory=trajectory))
+        for item, trajectory in zip(several.train, trajectories, strict=True)
+    ]
+    problem = replace(several, items=tuple(items))
+    experts = [n for n, item in enumerate(items) if item.demonstration.role == "expert"]
+    wrong = {n: np.array([3]) for n in experts[:failing]}
+    for seed in range(5):
+        given = replace(asked.material(problem, seed), wrong=wrong, include_expert=include, incorrect_only=only)
+        text = mutate(brief(problem), given).user
+        where, _, compared = text.partition("# For comparison")
+        assert len(re.findall("^Expert", where, re.MULTILINE)) == failing
+        added = len(re.findall("^Expert", compared, re.MULTILINE))
+        assert added == max(2 - (0 if only else failing), 0) + include
+        assert "WRONG" not in compared
+        assert ("Negative" in compared) == (not failing)
+
+
+def test_examples_are_of_the_tasks_that_fail() -> None:
+    problem = asked.grids(tasks=("a", "b", "c"))
+    trajectories = [replace(item.trajectory, extra_info=f"mip {n}") for n, item in enumerate(problem.train)]
+    items = [
+        replace(item, demonstration=replace(item.demonstration, trajectory=trajectory))
+        for item, trajectory in zip(problem.train, trajectories, strict=True)
+    ]
+    distinct = replace(problem, items=tuple(items))
+    place = next(n for n, item in enumerate(items) if (item.task, item.demonstration.role) == ("b", "negative"))
+    for seed in range(5):
+        text = mutate(brief(distinct), replace(asked.material(distinct, seed), wrong={place: np.array([1])})).user
+        assert re.findall("^## Task (.)", text.partition("# For comparison")[2], re.MULTILINE) in ([], ["B"])
+
+
+def test_a_mutation_tells_what_was_tried() -> None:
+    problem = asked.grids()
+    parent = asked.evaluation(problem)
+    attempts = (
+        Attempt("Looks at\n the box." + " So." * 100, replace(parent, score=parent.score + 0.1)),
+        Attempt("", replace(parent, score=parent.score - 0.1)),
+        Attempt("Counts.", Evaluation("timeout", "too slow")),
+        Attempt("Stops early.", Evaluation("ok", bound=-0.9)),
+        Attempt("Same.", parent),
+    )
+    given = replace(asked.material(problem), tried=attempts)
+    text = mutate(brief(problem), given).user
+    lines = text.split("# What was tried before\n")[1].split("\n\n")[0].splitlines()[1:]
+    assert lines[0].startswith("- better, fitness -0.631: Looks at the box. So. So.")
+    assert lines[0].endswith("…")
+    assert lines[1:] == [
+        "- worse, fitness -0.831: (nothing)",
+        "- does not run (timeout): Counts.",
+        "- worse: Stops early.",
+        "- no better, fitness -0.731: Same.",
+    ]
+    assert "tried before" not in mutate(brief(problem), replace(given, tried=())).user
+    many = mutate(brief(problem), replace(given, tried=attempts * 50)).user
+    assert re.search(r"^\[2\d\d more left out\]\n- ", many, re.MULTILINE)
+    assert estimate(many) < estimate(text) + 700
+
+
+def test_an_answer_without_a_program_is_allowed_where_the_search_heeds_it() -> None:
+    said = "It cannot be told from the states:"
+    given = asked.material(asked.grids())
+    assert said in OPERATORS["mutate"](brief(asked.grids()), given).user
+    assert "begin the reasoning with" in OPERATORS["mutate"](brief(asked.grids(), answer_format="json"), given).user
+    assert said not in OPERATORS["mutate"](brief(asked.grids()), replace(given, wrong={})).user  # nothing to tell
+    assert said not in OPERATORS["mutate"](brief(asked.vectors()), asked.material(asked.vectors())).user
+    assert said not in DIRECTED["mutate"](brief(asked.grids()), given).user
+    assert said not in DIRECTED["reflect"](brief(asked.grids()), given).user
 
 
 def test_worst_tasks_come_first() -> None:

@@ -127,6 +127,48 @@ def test_steady_state_never_waits(seed: int, lag: int) -> None:
     assert len(told) == 16
 
 
+def untold(request: Request) -> Result:
+    return Result(request, failure="untold: it cannot be told from the states: two are equal")
+
+
+@pytest.mark.parametrize("steady", [False, True])
+def test_a_parent_of_which_nothing_more_can_be_told_is_not_mutated_again(steady: bool) -> None:
+    """All versions of the two best are given up; the other programs go on."""
+    settings = EvolutionSettings(population=4, elite=1, generations=6, steady=steady, parent_temperature=0.1)
+    given_up: dict[str, int] = {}  # index of the first such answer
+
+    def reply(request: Request) -> Result:
+        if request.parents and request.parents[0] in ("p0", "p1"):
+            given_up.setdefault(request.parents[0], request.index)
+            return untold(request)
+        return answer(request, -0.1 * (request.index + 1))
+
+    requests, _, _ = drive(Evolution(settings, 0), reply)
+    assert set(given_up) == {"p0", "p1"}
+    for parent, first in given_up.items():
+        after = [r.index for r in requests if r.parents == (parent,) and r.index > first]
+        assert all(index // 4 == first // 4 and not steady for index in after)  # of the same generation alone
+    assert {r.operator for r in requests[4:]} == {"mutate"}
+
+
+def test_new_programs_follow_if_nothing_can_be_told_of_any() -> None:
+    settings = EvolutionSettings(population=2, elite=1, generations=3)
+    requests, _, _ = drive(Evolution(settings, 0), lambda r: untold(r) if r.parents else answer(r, -1.0 - r.index))
+    by_generation = [{r.operator for r in requests[n : n + 2]} for n in range(0, len(requests), 2)]
+    assert by_generation[:2] == [{"initialise"}, {"mutate"}]
+    assert {"initialise"} in by_generation[2:]
+    assert all(r.index < 8 for r in requests)
+
+
+@given(st.integers(0, 20), st.integers(1, 9))
+def test_the_lag_changes_nothing_if_lines_end(seed: int, lag: int) -> None:
+    def reply(request: Request) -> Result:
+        ends = request.parents and np.random.default_rng(request.seed).random() < 0.4
+        return untold(request) if ends else random_fitness(request)
+
+    assert drive(Evolution(SMALL, seed), reply, lag) == drive(Evolution(SMALL, seed), reply, 1)
+
+
 def test_it_waits_for_its_generation() -> None:
     search = Evolution(SMALL, 0)
     asked = [search.ask() for _ in range(4)]

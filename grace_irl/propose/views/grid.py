@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,8 @@ from numpy.typing import NDArray
 from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.propose.tokens import cut, estimate
-from grace_irl.propose.views.view import FULL_GOAL
-from grace_irl.propose.views.words import table
-
-Code = tuple[int, int, int]  # the three numbers of a cell, whose meaning is unknown
-Place = tuple[int, int]  # row and column of a cell
+from grace_irl.propose.views.actor import Code, Place, find_actor
+from grace_irl.propose.views.words import Without, table
 
 _BITS = 20  # maximum bits of each of a code's three numbers, so that all three fit into one integer
 
@@ -100,6 +97,12 @@ def _packed(flat: NDArray[Any]) -> NDArray[np.int64]:
 
 Size = tuple[int, int]
 
+CHANNELS = "abc"
+"""Names of the three numbers of a code."""
+
+HIDING = ("minigrid-full",)
+"""Names of views (`Metadata.view`) whose states lack what lies on the actor's cell, and what the actor carries."""
+
 MAX_CODES = 20_000_000
 """Maximum number of array elements from which the background and the other codes are found. If there are more, only
 every n-th state of each trajectory is used."""
@@ -113,13 +116,13 @@ class GridView:
     """
 
     modules, tokens_of, helps = "numpy", "codes", False
-    restated = FULL_GOAL
     recalls = 1
     coarser = None  # states have no shorter form
 
     def __init__(self, items: Sequence[Labelled], metadata: Metadata) -> None:
-        del metadata  # a grid's codes have no names
+        self._hides = metadata.view in HIDING
         self._items = items
+        self._actor = find_actor([item.trajectory.states for item in items])
         stacks = _sampled([item.trajectory.states for item in items])
         self._background = commonest(stacks)
         sizes: dict[Size, list[NDArray[Any]]] = {}
@@ -149,21 +152,36 @@ class GridView:
         for (h, w), grid in self._backdrops.items():
             lines.append(f"- {h} x {w}: {self._layout(grid)}")
         lines.append(
-            "Later states of a trajectory are written as changes since the state shown before: "
-            "`[i,j] X -> Y` for a cell that had X and has Y now, and `X: [i,j] => [k,l]` where X left [i,j] for [k,l] "
-            "and the background that lay at [k,l] lies at [i,j] now."
+            "Later states are written as changes since the state shown before: `[i,j] X -> Y` for a cell that had X "
+            "and has Y now, `X: [i,j] => [k,l]` where X changed places with the background at [k,l], `as 3` if equal "
+            "to state 3."
         )
+        lines += self._acting()
         seen = [", ".join(map(str, sorted({code[channel] for code in self._codes}))) for channel in range(3)]
         lines.append(f"Codes beside the background: a {seen[0]}; b {seen[1]}; c {seen[2]}.")
         return cut("\n".join(lines), tokens)
 
+    def _acting(self) -> list[str]:
+        """Lines about the actor: its number, the steps that its codes tell, and what states do not show of it."""
+        lines: list[str] = []
+        if (actor := self._actor) is not None:
+            steps = ", ".join(f"{_code(code)} {_by(step)}" for code, step in actor.steps.items())
+            lines.append(
+                f"One cell of every state has {CHANNELS[actor.channel]}={actor.number}: the actor. "
+                + (f"Its codes tell its next step: {steps}. " if steps else "")
+                + "`… 9 moves left out`: nothing changes in them but the actor's cell. "
+                + "`actor at [i,j] (a,b,c)`: it moved there in states left out, and background is where it was."
+            )
+        if self._hides:
+            lines.append(
+                "The actor hides what lies on its cell. What it carries may be hidden, too, so that two different "
+                "actions can leave equal states."
+            )
+        return lines
+
     def words(self, tokens: int) -> str:
-        """See `View`. The text is "" if all states of any one trajectory are positive: no step leads to its goal."""
-        return (
-            ""
-            if any(item.positive.all() and len(item.positive) > 1 for item in self._items)
-            else table(self._items, tokens)
-        )
+        """See `View`."""
+        return table(self._items, tokens, Without(self._actor, self._background))
 
     def _layout(self, grid: NDArray[np.int64]) -> str:
         """List the cells of each background code. "elsewhere" replaces the longest of these lists."""
@@ -193,15 +211,25 @@ class GridView:
         text = "; ".join(listed) or "background only"
         return f"{state.shape[0]} x {state.shape[1]}: {text}" if len(self._backdrops) > 1 else text
 
-    def change(self, before: NDArray[Any], after: NDArray[Any]) -> str:
+    def events(self, states: NDArray[Any]) -> Set[int] | None:
         """See `View`."""
+        return None if self._actor is None else self._actor.events(states)
+
+    def change(self, before: NDArray[Any], after: NDArray[Any], *, apart: bool = False) -> str:
+        """See `View`. With `apart`, no thing is written as moved, because its way between the states is not known."""
         if before.shape != after.shape:
             return f"in full: {self.state(after)}"
         cells = [(i, j) for i, j in np.argwhere((before != after).any(axis=2)).tolist()]
         if not cells:
             return "no change"
-        moved, rest = self._moves(before, after, cells)
-        parts = [f"{_code(_at(before, one))}: {_cell(one)} => {_cell(two)}" for one, two in moved]
+        parts: list[str] = []
+        if apart:
+            moved: list[tuple[Place, Place]] = []
+            place, rest = self._actor_at(before, after, cells)
+            parts += [f"actor at {_cell(place)} {_code(_at(after, place))}"] if place else []
+        else:
+            moved, rest = self._moves(before, after, cells)
+        parts += [f"{_code(_at(before, one))}: {_cell(one)} => {_cell(two)}" for one, two in moved]
         parts += [f"{_cell(cell)} {_code(_at(before, cell))} -> {_code(_at(after, cell))}" for cell in rest]
         text = "; ".join(parts)
         # One or two changes are always written, since they show what the step did. Instead of more changes, the whole
@@ -209,6 +237,21 @@ class GridView:
         if len(parts) <= 2 or estimate(text) <= estimate(full := self.state(after)):
             return text
         return f"in full: {full}"
+
+    def _actor_at(
+        self, before: NDArray[Any], after: NDArray[Any], cells: Sequence[Place]
+    ) -> tuple[Place | None, list[Place]]:
+        """Find the actor's new cell, if both that cell and the actor's old one are background without the actor.
+
+        Return the cell, or None, and the changed cells other than these two.
+        """
+        if self._actor is not None:
+            old, new = (_places(self._actor.cells(state)) for state in (before, after))
+            if len(old) == len(new) == 1 and old != new:
+                base, left, found = self._base(after), old[0], new[0]
+                if _at(before, found) == _at(base, found) and _at(after, left) == _at(base, left):
+                    return found, [cell for cell in cells if cell not in (left, found)]
+        return None, list(cells)
 
     def _moves(
         self, before: NDArray[Any], after: NDArray[Any], cells: Sequence[Place]
@@ -236,6 +279,10 @@ def _sampled(stacks: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
     return [stack[::every] for stack in stacks]
 
 
+def _places(mask: NDArray[np.bool_]) -> list[Place]:
+    return [(i, j) for i, j in np.argwhere(mask).tolist()]
+
+
 def _at(state: NDArray[Any], place: Place) -> Code:
     a, b, c = state[place].tolist()
     return int(a), int(b), int(c)
@@ -243,6 +290,11 @@ def _at(state: NDArray[Any], place: Place) -> Code:
 
 def _code(code: Code) -> str:
     return f"({code[0]},{code[1]},{code[2]})"
+
+
+def _by(step: Place) -> str:
+    """A step such as `[+1,0]`."""
+    return f"[{','.join(f'{each:+d}' if each else '0' for each in step)}]"
 
 
 def _cell(place: Place) -> str:

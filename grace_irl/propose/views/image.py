@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.propose.tokens import cut
-from grace_irl.propose.views.view import FULL_GOAL, View
+from grace_irl.propose.views.view import View
 from grace_irl.states.image import CHANNELS
 
 MOST_COLOURS = 8
@@ -39,7 +39,6 @@ class ImageView:
     """
 
     modules, tokens_of, helps = "numpy", "colours", False
-    restated = FULL_GOAL
     recalls = 1
 
     def __init__(self, items: Sequence[Labelled], metadata: Metadata, colours: int = MOST_COLOURS) -> None:
@@ -113,11 +112,16 @@ class ImageView:
         size = f"{state.shape[0]} x {state.shape[1]}: " if len(self._sizes) > 1 else ""
         return f"{size}{self._colours(state, np.ones(state.shape[:2], np.bool_))}"
 
-    def change(self, before: NDArray[Any], after: NDArray[Any]) -> str:
+    def events(self, states: Any) -> None:
+        """See `View`. The result is None, because no colour is known to be an actor."""
+        del states
+
+    def change(self, before: NDArray[Any], after: NDArray[Any], *, apart: bool = False) -> str:
         """See `View`. The text lists the new colours of the pixels that changed.
 
         An example is `now (0,0,0) 12 in rows 3..6, columns 9..11; (255,0,0) 12 in rows 3..6, columns 10..12`.
         """
+        del apart
         if before.shape != after.shape:
             return self.state(after)
         differs = (before != after).any(axis=2)

@@ -85,8 +85,9 @@ class RecordView(VectorView):
             at += count
         return " ".join([*found, *self._texts(state)])
 
-    def change(self, before: Any, after: Any) -> str:
+    def change(self, before: Any, after: Any, *, apart: bool = False) -> str:
         """See `View`. If more than a third of the numbers changed, the text is the whole state."""
+        del apart
         if not self._small:
             return self.state(after)
         old, new = self._row_of(before), self._row_of(after)

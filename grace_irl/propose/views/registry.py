@@ -24,7 +24,7 @@ from grace_irl.states.vector import VECTOR
 class NoStates:
     """The view for runs without demonstrations. The search method of these runs writes its own prompts."""
 
-    modules, tokens_of, helps, restated, recalls = "numpy", "values", False, 0, 1
+    modules, tokens_of, helps, recalls = "numpy", "values", False, 1
     about = "A state is what the task gives."
     coarser: View | None = None
 
@@ -39,9 +39,13 @@ class NoStates:
         """The state as Python prints it."""
         return repr(state)
 
-    def change(self, before: Any, after: Any) -> str:
+    def events(self, states: Any) -> None:
+        """None, because nothing is known of the states."""
+        del states
+
+    def change(self, before: Any, after: Any, *, apart: bool = False) -> str:
         """The second state as Python prints it."""
-        del before
+        del before, apart
         return repr(after)
 
 

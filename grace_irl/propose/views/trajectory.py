@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,7 +34,6 @@ class Shown:
         focus: steps that stay when other steps are left out, most often some of the steps in `wrong`.
         only_focus: whether to write only the first step, the steps in focus, and the step before each of these.
         marks: whether to mark positive states.
-        restate: whether to write goal states in full in addition to their changes.
         limit: maximum tokens, or None. The shortest form may exceed it.
     """
 
@@ -45,7 +44,6 @@ class Shown:
     focus: Collection[int] = ()
     only_focus: bool = False
     marks: bool = True
-    restate: bool = True
     limit: int | None = None
 
 
@@ -80,26 +78,27 @@ def write(view: View, shown: Shown, tokens: int | None = None) -> str:
         shown: the trajectory.
         tokens: maximum tokens; None for no maximum besides `Shown.limit`. The smaller of the two limits applies.
     """
-    order = _order(shown)
+    events = view.events(shown.item.trajectory.states)
+    order = _order(shown, events)
     limits = [limit for limit in (tokens, shown.limit) if limit is not None]
     if not limits:
-        return _lines(view, shown, order)
-    view = _fine(view, shown, order, min(limits))
+        return _lines(view, shown, order, events)
+    view = _fine(view, shown, order, min(limits), events)
     # Consecutive steps without a change share one line, so a trajectory with few changes may be shorter without gaps.
-    if len(order) <= _SHORT and estimate(whole := _lines(view, shown, order)) <= min(limits):
+    if len(order) <= _SHORT and estimate(whole := _lines(view, shown, order, events)) <= min(limits):
         return whole
     # Search for the largest number of steps that fits, from below, since a random walk may have thousands.
     low, high = min(_LEAST, len(order)), min(2 * _LEAST, len(order))
-    best = _lines(view, shown, order[:low])
+    best = _lines(view, shown, order[:low], events)
     while low < len(order):
-        text = _lines(view, shown, order[:high])
+        text = _lines(view, shown, order[:high], events)
         if estimate(text) <= min(limits):
             low, best, high = high, text, min(2 * high, len(order))
         else:
             break
     while low + 1 < high:
         middle = (low + high) // 2
-        text = _lines(view, shown, order[:middle])
+        text = _lines(view, shown, order[:middle], events)
         if estimate(text) <= min(limits):
             low, best = middle, text
         else:
@@ -109,33 +108,57 @@ def write(view: View, shown: Shown, tokens: int | None = None) -> str:
 
 def least(view: View, shown: Shown) -> int:
     """Tokens of the shortest form of a trajectory, which most often has the first, the last and one other step."""
-    order = _order(shown)
-    return _shortest(_fine(view, shown, order, 0), shown, order)
+    events = view.events(shown.item.trajectory.states)
+    order = _order(shown, events)
+    return _shortest(_fine(view, shown, order, 0, events), shown, order, events)
 
 
-def _shortest(view: View, shown: Shown, order: Sequence[int]) -> int:
+def telling(view: View, shown: Shown) -> int:
+    """Tokens of a trajectory that loses pure moves alone, or of its shortest form if the view knows no actor.
+
+    It is never more than the larger one of `Shown.limit` and the shortest form.
+    """
+    shortest = least(view, shown)
+    events = view.events(shown.item.trajectory.states)
+    if events is None:
+        return shortest
+    order = _order(shown, events)
+    count = len({*foremost(shown), *([] if shown.only_focus and shown.focus else events)})
+    whole = estimate(_lines(view, shown, order[:count], events))
+    return max(shortest, whole if shown.limit is None else min(whole, shown.limit))
+
+
+def _shortest(view: View, shown: Shown, order: Sequence[int], events: Set[int] | None) -> int:
     # Each gap takes a line, so a trajectory with few or short states may be shorter without gaps. States are long in
     # views with `recalls` above 1 (screens).
     whole = len(order) if view.recalls == 1 or len(order) <= 2 * _LEAST else _LEAST
-    return min(estimate(_lines(view, shown, order[:count])) for count in {_LEAST, whole})
+    return min(estimate(_lines(view, shown, order[:count], events)) for count in {_LEAST, whole})
 
 
-def _fine(view: View, shown: Shown, order: Sequence[int], tokens: int) -> View:
+def _fine(view: View, shown: Shown, order: Sequence[int], tokens: int, events: Set[int] | None) -> View:
     """Find the finest view in which the shortest form of a trajectory fits into `tokens`, else the coarsest view."""
-    while view.coarser is not None and _shortest(view, shown, order) > tokens:
+    while view.coarser is not None and _shortest(view, shown, order, events) > tokens:
         view = view.coarser
     return view
 
 
-def _order(shown: Shown) -> list[int]:
-    """Order the steps by importance: those of `foremost`, then the others in the order of `halves`.
+def _order(shown: Shown, events: Set[int] | None) -> list[int]:
+    """Order the steps by importance.
 
-    With `Shown.only_focus` and a focus, the others are absent.
+    The steps of `foremost` come first, then those in which something besides the actor changes (`events`), then the
+    others in the order of `halves`. The others are absent with `Shown.only_focus` and a focus, and from negative
+    trajectories with known events: their pure moves say little.
     """
     first = foremost(shown)
     if shown.only_focus and shown.focus:
         return first
-    return list(dict.fromkeys((*first, *halves(len(shown.item.positive)))))
+    count = len(shown.item.positive)
+    if events is None:
+        return list(dict.fromkeys((*first, *halves(count))))
+    listed = sorted(events)
+    told = [listed[place] for place in halves(len(listed))]
+    moves = [] if shown.item.demonstration.role == "negative" else halves(count)
+    return list(dict.fromkeys((*first, *told, *moves)))
 
 
 def foremost(shown: Shown) -> list[int]:
@@ -160,50 +183,56 @@ def halves(count: int) -> list[int]:
     return sorted(range(count), key=lambda n: (int(f"{n:b}"[::-1].ljust(count.bit_length(), "0"), 2), n))
 
 
-def _lines(view: View, shown: Shown, steps: Sequence[int]) -> str:
+def _lines(view: View, shown: Shown, steps: Sequence[int], events: Set[int] | None) -> str:
     states, positive = shown.item.trajectory.states, shown.item.positive
     marked = shown.marks and positive.any() and not positive.all()
     lines: list[str] = []
     before = -1  # the last step that was handled
     seen: list[int] = []  # steps that are written so far
-    same: list[int] = []  # consecutive steps whose states do not differ from the state before
-    changes = 0  # number of changes written after the first state
+    same: list[int] = []  # consecutive steps with equal notes, whose states do not differ from the state before
+    alike = ""  # their note
     said = ""  # the last debug text
 
     def close(stop: int) -> None:
         if same:
-            lines.append(f"{same[0] + 1}{f'..{same[-1] + 1}' if len(same) > 1 else ''}: no change")
+            lines.append(f"{same[0] + 1}{f'..{same[-1] + 1}' if len(same) > 1 else ''}: {alike}no change")
             same.clear()
         if stop > before + 1:
-            lines.append(f"… {stop - before - 1} left out")
+            lines.append(_gap(shown, range(before + 1, stop), events))
 
     for step in sorted(steps):
         goal = "GOAL " if marked and positive[step] else ""
         note = goal + _reward(shown, step)
-        first = before < 0
-        text = view.state(states[step]) if first else _change(view, states, seen[-view.recalls :], step)
+        text = view.state(states[step]) if before < 0 else _change(view, states, seen[-view.recalls :], step)
+        reached = bool(goal and before >= 0 and not (positive[step - 1] and step - 1 == before))
         seen.append(step)
-        if step > before + 1:
+        debug = " ".join(shown.debug.get(step, "").split())
+        if step > before + 1 or alike != note:
             close(step)
-        if text == "no change" and not note and not shown.debug.get(step):
+        if text == "no change" and not reached and debug in ("", said):
             same.append(step)
-            before = step
+            before, alike = step, note
             continue
         close(before + 1)
-        changes = 0 if first else changes + 1
-        if goal and shown.restate and changes > 1:
-            full = view.state(states[step])
-            if full not in text and estimate(full) <= view.restated:
-                lines_apart = "\n" in text or "\n" in full
-                text += f"{_LINE if lines_apart else '; '}in full: {full}"
+        if reached and (full := view.state(states[step])) not in text:
+            lines_apart = "\n" in text or "\n" in full
+            text += f"{_LINE if lines_apart else '; '}in full: {full}"
         lines.append(f"{step + 1}: {note}{text}")
-        if shown.debug.get(step):
-            before_it, said = said, " ".join(shown.debug[step].split())
-            text = f"{said[:MAX_DEBUG]}{'…' if len(said) > MAX_DEBUG else ''}"
-            lines.append(f"  debug: {'the same' if said == before_it else text}")
+        if debug:
+            text = f"{debug[:MAX_DEBUG]}{'…' if len(debug) > MAX_DEBUG else ''}"
+            lines.append(f"  debug: {'the same' if debug == said else text}")
+            said = debug
         before = step
     close(len(states))
     return "\n".join(lines)
+
+
+def _gap(shown: Shown, steps: range, events: Set[int] | None) -> str:
+    """Write the line that replaces steps: their number, whether all are pure moves, and how many are wrong."""
+    moves = events is not None and events.isdisjoint(steps)
+    wrong = sum(step in shown.wrong for step in steps)
+    word = ("move " if len(steps) == 1 else "moves ") if moves else ""
+    return f"… {len(steps)} {word}left out{f', {wrong} of them WRONG' if wrong else ''}"
 
 
 def _change(view: View, states: NDArray[Any], bases: Sequence[int], step: int) -> str:
@@ -215,11 +244,14 @@ def _change(view: View, states: NDArray[Any], bases: Sequence[int], step: int) -
         bases: steps of written states to which the text may refer, in ascending order.
         step: step of the state.
     """
-    text = view.change(states[bases[-1]], states[step])
+    apart = step > bases[-1] + 1
+    text = view.change(states[bases[-1]], states[step], apart=apart)
+    if apart and text == "no change":
+        return f"as {bases[-1] + 1}"
     for base in reversed(bases[:-1]):
         if text == "no change" or len(text) < _QUICK:
             break
-        other = view.change(states[base], states[step])
+        other = view.change(states[base], states[step], apart=True)
         if other == "no change":
             return f"as {base + 1}"
         if 2 * estimate(other) < estimate(text):

@@ -153,7 +153,6 @@ class UiView:
     """
 
     modules, tokens_of, helps = "lxml, xml.etree.ElementTree", "texts", False
-    restated = STATE
     recalls = 6
 
     def __init__(self, items: Sequence[Labelled], metadata: Metadata, tokens: int = STATE) -> None:
@@ -228,8 +227,13 @@ class UiView:
         """See `View`. The text has a line for each package, and below it a line for each of its nodes."""
         return _kept(self._texts, (_digest(state),), lambda: self._written(self._outline(state)))
 
-    def change(self, before: Any, after: Any) -> str:
+    def events(self, states: Any) -> None:
+        """See `View`. The result is None, because screens have no actor."""
+        del states
+
+    def change(self, before: Any, after: Any, *, apart: bool = False) -> str:
         """See `View`. The text has a line for each node that differs."""
+        del apart
         return _kept(self._texts, (_digest(before), _digest(after)), lambda: self._changed(before, after))
 
     def _changed(self, before: Any, after: Any) -> str:

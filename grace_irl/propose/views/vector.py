@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.propose.tokens import cut, estimate
-from grace_irl.propose.views.view import FULL_GOAL
 
 
 def field_statistics(expert_states: Any, negative_states: Any) -> list[dict[str, Any]]:
@@ -46,7 +45,6 @@ class VectorView:
     """View of vectors `(n,)`. It rounds each number to about a tenth of its field's standard deviation."""
 
     modules, tokens_of, helps = "numpy", "values", True
-    restated = FULL_GOAL
     recalls = 1
     coarser = None  # states have no shorter form
 
@@ -105,7 +103,8 @@ class VectorView:
         shown = "all fields in order" if len(self._shown) == self._width else f"fields {_ranges(self._shown)}"
         return (
             f"A state is written as a row [...] of rounded numbers: {shown}. "
-            "Where few fields changed since the state shown before, only those are written: `[2]=0.31`."
+            "Where few fields changed since the state shown before, only those are written: `[2]=0.31`; "
+            "`as 3`: as in state 3."
         )
 
     def words(self, tokens: int) -> str:
@@ -131,8 +130,13 @@ class VectorView:
         """See `View`. An example is `[1.25 0.01 -0.4]`."""
         return f"[{' '.join(self._number(i, float(state[i])) for i in self._shown)}]"
 
-    def change(self, before: NDArray[Any], after: NDArray[Any]) -> str:
+    def events(self, states: Any) -> None:
+        """See `View`. The result is None, because no field is known to be an actor."""
+        del states
+
+    def change(self, before: NDArray[Any], after: NDArray[Any], *, apart: bool = False) -> str:
         """See `View`. An example is `[2]=0.31 [5]=1`. If over a third of the fields changed, it is the whole row."""
+        del apart
         pairs = [(i, self._number(i, float(before[i])), self._number(i, float(after[i]))) for i in self._shown]
         changed = [f"{self._labels[i]}={new}" for i, old, new in pairs if old != new]
         if not changed:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import Any, Protocol
-
-FULL_GOAL = 120
-"""`View.restated` for kinds with short states, in tokens."""
 
 
 class View(Protocol):
@@ -19,7 +17,6 @@ class View(Protocol):
         modules: modules that programs need to read these states, for prompts.
         tokens_of: name of the elements of a state that may be new in other trajectories, such as "codes" or "texts".
         helps: whether prompts include the helper function of `vector.HELPER`, which compares two sets of vectors.
-        restated: maximum tokens of a goal state that is written in full in addition to its changes.
         recalls: number of written states to which a change may refer; 1 for only the state written last.
     """
 
@@ -31,9 +28,6 @@ class View(Protocol):
 
     @property
     def helps(self) -> bool: ...
-
-    @property
-    def restated(self) -> int: ...
 
     @property
     def recalls(self) -> int: ...
@@ -60,6 +54,19 @@ class View(Protocol):
         """Write one state in full."""
         ...
 
-    def change(self, before: Any, after: Any) -> str:
-        """Write the changes from one state to another, or the second state in full if that is shorter."""
+    def change(self, before: Any, after: Any, *, apart: bool = False) -> str:
+        """Write the changes from one state to another, or the second state in full if that is shorter.
+
+        Args:
+            before, after: the states.
+            apart: whether the trajectory has states between them that the prompt leaves out. Then the text must not
+                read like a single step.
+        """
+        ...
+
+    def events(self, states: Any) -> Set[int] | None:
+        """Find the steps of a trajectory in which something besides the actor changes.
+
+        The result is None if the view knows no actor. Then every step may be as important as any other.
+        """
         ...

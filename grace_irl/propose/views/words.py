@@ -1,4 +1,4 @@
-"""Table for prompts about grids: for each word, the cell codes near the goal whenever an instruction has the word.
+"""Table for prompts about grids: for each word, the codes that first states have whenever an instruction has the word.
 Each cell of a grid has one code in each of three channels. `going_with` does the counting, also for screens.
 """
 
@@ -7,17 +7,22 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import TypeVar
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.labels import Labelled
 from grace_irl.propose.tokens import estimate
+from grace_irl.propose.views.actor import Actor, Code
 
 CHANCE = 0.2
-"""Maximum probability that a code is near the goal by chance in all trajectories with a word. Codes with a higher
-probability are left out."""
+"""Maximum probability that all first states with a word have a code by chance. Codes with a higher probability are left
+out."""
+
+LEAST = 2
+"""Minimum number of trajectories with a word. One alone has many codes beside those that the word names."""
 
 PER_WORD = 3  # maximum number of things (see `Going`) for each word
 
@@ -36,19 +41,72 @@ other is the probability that all trajectories with the word have the thing by c
 probability come first."""
 
 
-def associations(items: Sequence[Labelled]) -> Going[tuple[int, int]]:
-    """Find, for each word that only some instructions have, the codes that are near the goal whenever the word occurs.
+@dataclass(frozen=True)
+class Without:
+    """Cells that the table leaves out, because no instruction names them.
+
+    Attributes:
+        actor: the actor, or None if it is not known.
+        background: codes of the background.
+    """
+
+    actor: Actor | None = None
+    background: tuple[Code, ...] = ()
+
+    def others(self, state: NDArray[Any]) -> NDArray[np.bool_]:
+        """The cells `(h, w)` of a state that count."""
+        found = np.ones(state.shape[:2], dtype=np.bool_) if self.actor is None else ~self.actor.cells(state)
+        for code in self.background:
+            found &= (state != np.array(code)).any(axis=2)
+        return found
+
+
+def associations(items: Sequence[Labelled], without: Without = Without()) -> Going[tuple[int, int]]:
+    """Find, for each word that only some instructions have, the codes of all first states whose instructions have it.
+
+    What an instruction names is there at the start, in the first states of experts and of others. So negative
+    trajectories count, too. Trajectories with equal first states and instructions count once, because they say the
+    same. The actor's cell and cells of the background are left out, and so are instructions that another trajectory
+    brought (`Demonstration.swapped`).
+
+    Let q be the share of all trajectories whose first state has the code. Let n be the number of trajectories whose
+    instruction has the word. By chance, all n of them have the code with probability q^n. The codes with the lowest
+    probability come first. Words without any code are left out, and so are words of fewer than `LEAST` trajectories.
+    """
+    told = _told(items)
+    return _often(told, [_at_first(item, without) for item in told])
+
+
+def near_goals(items: Sequence[Labelled], without: Without = Without()) -> Going[tuple[int, int]]:
+    """Find, for each word that only some instructions have, the codes near the goal whenever the word occurs.
 
     "Near the goal" means in or right beside a cell that the step to the first positive state changed. In a crowded
-    grid, the object that the instruction names is most likely there.
-
-    Let q be the share of all trajectories that have the code near the goal. Let n be the number of trajectories whose
-    instruction has the word. By chance, all n of them have the code with probability q^n. The codes with the lowest
-    probability come first. Words without any code are left out.
+    grid, first states have nearly all codes, while the object that the instruction names is most likely there. Codes
+    count as in `associations`, of expert trajectories alone. A code that some first state with the word lacks is left
+    out.
     """
-    reached = [item for item in items if item.positive.any() and item.trajectory.extra_info]
-    texts = [words_of(item.trajectory.extra_info) for item in reached]
-    return going_with(texts, [_near_goal(item) for item in reached])
+    told = _told(items)
+    first = _shared(told, without)
+    reached = [item for item in told if item.positive.any()]
+    found = _often(reached, [_near_goal(item, without) for item in reached])
+    kept = {word: (count, [each for each in codes if each[0] in first[word]]) for word, (count, codes) in found.items()}
+    return {word: entry for word, entry in kept.items() if entry[1]}
+
+
+def _often(items: Sequence[Labelled], present: Sequence[frozenset[tuple[int, int]]]) -> Going[tuple[int, int]]:
+    """The result of `going_with` for the words of at least `LEAST` trajectories."""
+    found = going_with([words_of(item.trajectory.extra_info) for item in items], present)
+    return {word: entry for word, entry in found.items() if entry[0] >= LEAST}
+
+
+def _shared(items: Sequence[Labelled], without: Without) -> dict[str, frozenset[tuple[int, int]]]:
+    """The codes of all first states whose instructions have a word, by word."""
+    found: dict[str, frozenset[tuple[int, int]]] = {}
+    for item in items:
+        present = _at_first(item, without)
+        for word in words_of(item.trajectory.extra_info):
+            found[word] = found.get(word, present) & present
+    return found
 
 
 def going_with(texts: Sequence[frozenset[str]], present: Sequence[frozenset[Thing]]) -> Going[Thing]:
@@ -80,32 +138,68 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.lower()))
 
 
-def table(items: Sequence[Labelled], tokens: int) -> str:
-    """Write the result of `associations` within a token limit; "" if it is empty or the limit is too low.
+def table(items: Sequence[Labelled], tokens: int, without: Without = Without()) -> str:
+    """Write the result of `associations`, then that of `near_goals` for the other words, within a token limit.
 
-    Words that are least likely to occur with their codes by chance come first.
+    Words that are least likely to occur with their codes by chance come first. The text is "" if there are no such
+    words, or if the limit is too low. If all states of any one trajectory are positive, no step leads to its goal, and
+    the second part is left out.
     """
-    total = sum(bool(item.positive.any() and item.trajectory.extra_info) for item in items)
-    lines = [
-        "Words and codes, counted over all expert trajectories: codes of channel a, b or c that are near the goal "
-        "(in or beside a cell that the step to the positive state changed) in every trajectory with the word, and in "
-        "how many of those without it. Counts, no proof:"
-    ]
-    tokens -= estimate(lines[0])
-    for word, (count, codes) in sorted(associations(items).items(), key=lambda entry: (entry[1][1][0][2], entry[0])):
-        rest = total - count
-        listed = ", ".join(
-            f"{_CHANNELS[channel]}={code} (without it {elsewhere} of {rest})" for (channel, code), elsewhere, _ in codes
-        )
-        line = f"{word} ({count}): {listed}"
-        tokens -= estimate(line) + 1
-        if tokens < 0:
-            break
-        lines.append(line)
-    return "\n".join(lines) if len(lines) > 1 else ""
+    told = _told(items)
+    aside = " (without the actor and the background)" if without.actor else ""
+    first = associations(items, without)
+    every = any(item.positive.all() and len(item.positive) > 1 for item in items)
+    near = {} if every else {word: entry for word, entry in near_goals(items, without).items() if word not in first}
+    lines: list[str] = []
+    for title, found, total in (
+        (
+            f"Words and codes: codes of channel a, b or c in the first state of every trajectory with the word{aside}, "
+            "and how many others have them. Counts, no proof:",
+            first,
+            len(told),
+        ),
+        (
+            f"{'Words that this does not tell' if first else 'Words and codes'}: codes of channel a, b or c near the "
+            "goal (in or beside a cell that the step to the positive state changed) of every expert with the word"
+            f"{'' if first else aside}, and how many others have them. Counts, no proof:",
+            near,
+            sum(bool(item.positive.any()) for item in told),
+        ),
+    ):
+        for number, (word, (count, codes)) in enumerate(sorted(found.items(), key=_likely)):
+            listed = ", ".join(
+                f"{_CHANNELS[channel]}={code} (without it {elsewhere} of {total - count})"
+                for (channel, code), elsewhere, _ in codes
+            )
+            rows = [*([] if number else [title]), f"{word} ({count}): {listed}"]
+            tokens -= sum(estimate(row) + 1 for row in rows)
+            if tokens < 0:
+                return "\n".join(lines)
+            lines += rows
+    return "\n".join(lines)
 
 
-def _near_goal(item: Labelled) -> frozenset[tuple[int, int]]:
+def _likely(entry: tuple[str, tuple[int, list[tuple[tuple[int, int], int, float]]]]) -> tuple[float, str]:
+    """The sort key of a word: the probability of its first code, and the word."""
+    return entry[1][1][0][2], entry[0]
+
+
+def _told(items: Sequence[Labelled]) -> list[Labelled]:
+    """The trajectories with an instruction of their own, one of each first state and instruction."""
+    found: dict[tuple[str, bytes], Labelled] = {}
+    for item in sorted(items, key=lambda item: not item.positive.any()):  # of equal ones, an expert's
+        if item.trajectory.extra_info and not item.demonstration.swapped:
+            found.setdefault((item.trajectory.extra_info, item.trajectory.states[0].tobytes()), item)
+    return list(found.values())
+
+
+def _at_first(item: Labelled, without: Without) -> frozenset[tuple[int, int]]:
+    """Find the pairs of channel and code in the first state."""
+    state = item.trajectory.states[0]
+    return _pairs(state[without.others(state)])
+
+
+def _near_goal(item: Labelled, without: Without) -> frozenset[tuple[int, int]]:
     """Find the pairs of channel and code near the goal, before and after the step to the first positive state.
 
     The cells near the goal are those that the step changed, and the cells right beside them.
@@ -113,7 +207,10 @@ def _near_goal(item: Labelled) -> frozenset[tuple[int, int]]:
     states, goal = item.trajectory.states, int(np.flatnonzero(item.positive)[0])
     before, after = states[max(goal - 1, 0)], states[goal]
     near = _grown((before != after).any(axis=2))
-    cells = np.concatenate([before[near], after[near]])
+    return _pairs(np.concatenate([state[near & without.others(state)] for state in (before, after)]))
+
+
+def _pairs(cells: NDArray[Any]) -> frozenset[tuple[int, int]]:
     return frozenset((channel, int(code)) for channel in range(3) for code in np.unique(cells[:, channel]))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -64,7 +65,12 @@ def test_states_in_a_row_that_do_not_change_are_one_line() -> None:
     states = np.array([0.0, 0.0, 0.0, 1.0, 1.0, 2.0]).reshape(-1, 1)
     still = Labelled(Demonstration(Trajectory(states), "negative"), np.zeros(6, dtype=np.bool_))
     assert lines(Shown(still)) == ["1: [0]", "2..3: no change", "4: [1]", "5: no change", "6: [2]"]
-    assert len(lines(Shown(still, rewards=np.zeros(6)))) == 6
+    with_rewards = lines(Shown(still, rewards=np.zeros(6)))
+    assert with_rewards[1] == "2..3: {reward 0} no change"
+    differing = lines(Shown(still, rewards=np.array([0.0, 0, 1, 1, 1, 1]), wrong=(2,)))
+    assert differing[1:4] == ["2: {reward 0} no change", "3: {reward 1 WRONG} no change", "4: {reward 1} [1]"]
+    assert len(lines(Shown(still, debug={1: "a", 2: "b"}))) == 8
+    assert lines(Shown(still, debug=dict.fromkeys(range(3), "a")))[:3] == ["1: [0]", "  debug: a", "2..3: no change"]
 
 
 @pytest.mark.parametrize("tokens", [30, 60, 120, 200])
@@ -87,16 +93,28 @@ def test_the_ends_the_failures_and_what_is_beside_them_stay_longest() -> None:
     assert {1, 50, 21, 20, 22, 49} <= first
 
 
-def test_goal_states_are_written_twice_where_that_helps() -> None:
-    """In full beside the change, after two changes and unless the change says it all."""
-    states = np.array([[0.0, 1, 1, 5], [1, 1, 1, 6], [2, 1, 1, 6], [2, 2, 1, 7], [2, 2, 3, 7]])
+def test_goal_states_are_written_in_full_beside_the_change() -> None:
+    """The first of a row of goal states, unless the change says it all."""
+    states = np.array([[0.0, 1, 1, 5], [1, 1, 1, 6], [2, 1, 1, 6], [2, 2, 1, 7], [2, 2, 3, 7], [2, 2, 3, 7]])
     items = [
         Labelled(Demonstration(Trajectory(states), role), positive)
-        for role, positive in (("expert", np.arange(5) == 4), ("negative", np.zeros(5, dtype=np.bool_)))
+        for role, positive in (("expert", np.arange(6) >= 4), ("negative", np.zeros(6, dtype=np.bool_)))
     ]
     view = VectorView(items, Metadata("vector"))
-    assert write(view, Shown(items[0])).splitlines()[-1] == "5: GOAL [2]=3; in full: [2 2 3 7]"
-    assert write(view, Shown(items[0], restate=False)).splitlines()[-1] == "5: GOAL [2]=3"
+    assert write(view, Shown(items[0])).splitlines()[-2:] == [
+        "5: GOAL [2]=3; in full: [2 2 3 7]",
+        "6: GOAL no change",
+    ]
+    second = replace(items[0], positive=np.arange(6) == 1)
+    assert write(view, Shown(second)).splitlines()[1] == "2: GOAL [1 1 1 6]"
+
+
+def test_a_state_after_an_omission_that_is_as_before_names_the_state() -> None:
+    states = np.zeros((50, 1))
+    states[20:30] = 1.0
+    back = Labelled(Demonstration(Trajectory(states), "negative"), np.zeros(50, dtype=np.bool_))
+    told = lines(Shown(back, focus=(40,), only_focus=True))
+    assert told == ["1: [0]", "… 38 left out", "40: as 1", "41: no change", "… 9 left out"]
 
 
 def test_only_what_is_wrong() -> None:
