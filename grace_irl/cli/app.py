@@ -14,6 +14,7 @@ import typer
 from grace_irl.version import __version__
 
 COMMANDS = {
+    "example": "Write the demonstrations that ship, and show how to begin.",
     "fit": "Recover a reward function from demonstrations.",
     "compare": "Compare GRACE with GAIL, AIRL, BC and PPO on the true reward.",
     "score": "Score a reward file on demonstrations, in the sandbox.",

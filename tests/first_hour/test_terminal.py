@@ -19,7 +19,6 @@ import pytest
 from .robot import said, shell, write_states
 
 
-@pytest.mark.xfail(strict=True, reason="no command example")
 def test_the_example(here):
     """Write the demonstrations that ship, without a clone of the repository, and look at them."""
     done = shell("example")
