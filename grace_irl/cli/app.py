@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from grace_irl.cli.completion import Install, Show
 from grace_irl.version import __version__
 
 COMMANDS = {
@@ -75,15 +76,15 @@ def build(loaded: Collection[str] = (), method: str = "") -> typer.Typer:
         name="grace-irl",
         help=HELP,
         no_args_is_help=True,
-        add_completion=False,
+        add_completion=False,  # `grace_irl.cli.completion` has it, and asks for the shell's name
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
 
     @app.callback()
-    def options(version: Version = False) -> None:
-        del version  # The callback `_version` has already printed it.
+    def options(version: Version = False, install: Install = None, show: Show = None) -> None:
+        del version, install, show  # Their callbacks have already printed what they asked for.
 
     options.__doc__ = HELP
     for name, line in {**COMMANDS, **GROUPS}.items():

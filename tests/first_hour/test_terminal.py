@@ -100,7 +100,6 @@ def test_eighty_columns(here, experts, negatives):
     assert [line for line in shown if len(line) > 80 or "…" in line] == []
 
 
-@pytest.mark.xfail(strict=True, reason="shell completion is off")
 def test_completion():
     """Ask for the completion of commands in bash."""
     text = said(shell("--help"))
