@@ -32,7 +32,6 @@ def test_the_example(here):
     assert "negative" in looked.stdout
 
 
-@pytest.mark.xfail(strict=True, reason="show has no --follow")
 def test_following_a_run(here, experts, negatives):
     """Follow a run from a second terminal, until it ends."""
     write_states(here / "expert.parquet", experts)
@@ -87,7 +86,6 @@ def screen(*words):
     return [line.rstrip() for line in re.split(r"[\r\n]+", plain)]
 
 
-@pytest.mark.xfail(strict=True, reason="progress and tables are cut at 80 columns, long lines pass them")
 def test_eighty_columns(here, experts, negatives):
     """Fit and show in a terminal of 80 columns, where nothing is cut away."""
     write_states(here / "expert.parquet", experts)
