@@ -26,6 +26,7 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, 
 from grace_irl.demos.ui import shard
 from grace_irl.demos.ui.episode import is_episode, open_folder
 from grace_irl.errors import InputError
+from grace_irl.pages import page
 from grace_irl.states import kind_named
 from grace_irl.states.kind import KindChoice, States
 
@@ -44,7 +45,7 @@ SUFFIX: dict[Format, str] = {
 PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".joblib", ".npy")
 PICKLE_REASON = (
     "a pickle runs whatever code its author put in it when it is opened, so this format is never read: "
-    "write the arrays as Parquet or npz instead (docs/demonstrations.md)"
+    f"write the arrays as Parquet or npz instead ({page('demonstrations')})"
 )
 
 

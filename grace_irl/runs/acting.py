@@ -24,6 +24,7 @@ from typing import Any
 from grace_irl.atomic import write_atomically
 from grace_irl.config import METHOD, Config, ModelConfig, ProposerConfig, SandboxConfig
 from grace_irl.errors import InputError
+from grace_irl.pages import page
 from grace_irl.runs.config import flat, resolve, with_settings
 from grace_irl.settings import declared
 
@@ -148,7 +149,7 @@ def authorised(
     if missing:
         raise InputError(
             f"{name}: this user did not make it on this machine, or not with these settings, so its settings "
-            f"are not trusted; expected on the command line: {', '.join(missing)} (docs/security.md)"
+            f"are not trusted; expected on the command line: {', '.join(missing)} ({page('security')})"
         )
     return with_settings(config, changes)
 

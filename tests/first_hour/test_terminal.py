@@ -108,7 +108,6 @@ def test_completion():
     assert "complete " in done.stdout
 
 
-@pytest.mark.xfail(strict=True, reason="messages name pages as docs/…")
 def test_a_message_leads_to_a_page(here):
     """Bring a Parquet file of another shape, and click on the page that the message names."""
     pq.write_table(pa.table({"words": ["nothing", "of", "use"]}), here / "expert.parquet")

@@ -18,6 +18,7 @@ PACKAGE = "grace_irl"
 ORDER: tuple[tuple[str, str], ...] = (
     ("version", "a number"),
     ("text", "plain functions on texts"),
+    ("pages", "addresses"),
     ("errors", "messages are texts"),
     ("atomic", "writes a file whole, or raises an error of ours"),
     ("contents", "reads a folder of somebody else's, or refuses it"),
