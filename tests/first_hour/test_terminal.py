@@ -116,7 +116,6 @@ def test_a_message_leads_to_a_page(here):
     assert re.search(r"https://\S+demonstrations", said(done))
 
 
-@pytest.mark.xfail(strict=True, reason="OPENAI_BASE_URL is not read")
 def test_a_server_named_by_the_environment(here, experts, negatives):
     """Let a model write the programs, whose server `OPENAI_BASE_URL` names as for other tools."""
     pytest.importorskip("openai")
