@@ -165,6 +165,7 @@ class ModelConfig(Section):
         "",
         "An OpenAI-compatible server, such as http://127.0.0.1:8000; its key comes from GRACE_IRL_API_KEY or "
         "OPENAI_API_KEY.",
+        details="With --proposer llm and no server named here, OPENAI_BASE_URL names it.",
         flag="llm-url",
         unit="url",
         shown="none",

@@ -42,6 +42,7 @@ from typing import Any, ClassVar, Literal, TypeVar, Union, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from grace_irl.errors import InputError
+from grace_irl.pages import page
 
 OPTIONAL = (Union, types.UnionType)
 
@@ -200,7 +201,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, candidates, 1)
     close = close or [last[each] for each in difflib.get_close_matches(name.rpartition(".")[2], last, 1)]
     meant = f"did you mean {close[0]}? " if close else ""
-    return f"{meant}expected one of docs/settings.md"
+    return f"{meant}expected one of {page('settings')}"
 
 
 def problem_of(error: ValidationError, known: Mapping[str, Setting]) -> str:

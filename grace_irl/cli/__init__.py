@@ -32,10 +32,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _called(given: Sequence[str]) -> int:
     try:
         from grace_irl.cli.app import build, method_of, misused
+        from grace_irl.cli.completion import asked
 
-        called = next((word for word in given if not word.startswith("-")), None)
+        words = asked()
+        typed = given if words is None else words
+        called = next((word for word in typed if not word.startswith("-")), None)
         try:
-            command = build((called,) if called else (), method_of(given))
+            command = build((called,) if called else (), method_of(typed))
             # Options such as --max-memory set context variables. They change only this copy of the context.
             code = copy_context().run(command, args=spread(given), prog_name="grace-irl", standalone_mode=False)
         except Exception as error:

@@ -10,24 +10,50 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
+from grace_irl.cli.completion import Install, Show
 from grace_irl.version import __version__
 
+SECTIONS = {
+    "Recover a reward": ("example", "fit", "demos", "collect"),
+    "Judge and use it": ("show", "report", "score", "export", "compare"),
+    "This machine": ("serve", "doctor"),
+}
+"""Headings of help, with the commands below each."""
 COMMANDS = {
+    "example": "Write the demonstrations that ship, to try the rest on.",
     "fit": "Recover a reward function from demonstrations.",
     "compare": "Compare GRACE with GAIL, AIRL, BC and PPO on the true reward.",
     "score": "Score a reward file on demonstrations, in the sandbox.",
-    "export": "Write the best program of a run, its shared functions or its answers as a file.",
-    "show": "Show a run: its best programs, its progress, and what became of each candidate.",
+    "export": "Write the best program of a run, or its answers, as a file.",
+    "show": "Show a run: best programs, progress, each candidate's fate.",
     "report": "Write the report of a run as one HTML file.",
     "collect": "Play episodes and keep them as demonstrations.",
     "serve": "Start a vLLM server with flags for this work.",
-    "doctor": "Probe the sandbox with canary attacks, and list what is installed.",
+    "doctor": "Attack the sandbox, and list what is installed.",
 }
 """Commands with their lines in help. Each command is in the module of the same name."""
 
 GROUPS = {"demos": "Look at demonstrations, choose, convert and scramble them."}
-HELP = "Recover a reward function from demonstrations, as one readable Python file."
+HELP = """Recover a reward function from demonstrations, as one readable Python file.
+
+    \b
+    Example: grace-irl example
+             grace-irl fit --demos babyai-go-to-obj
+    """
+
+
+class Commands(TyperGroup):
+    """The group of all commands. Its help shows them by section."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the signature is click's
+        """Write the commands, one section below each heading."""
+        lines = {**COMMANDS, **GROUPS}
+        with formatter.section("Commands"):
+            for heading, names in SECTIONS.items():
+                with formatter.section(heading):
+                    formatter.write_dl([(name, lines[name]) for name in names])
 
 
 def _version(wanted: bool) -> None:
@@ -72,17 +98,18 @@ def build(loaded: Collection[str] = (), method: str = "") -> typer.Typer:
     """
     app = typer.Typer(
         name="grace-irl",
+        cls=Commands,
         help=HELP,
         no_args_is_help=True,
-        add_completion=False,
+        add_completion=False,  # `grace_irl.cli.completion` has it, and asks for the shell's name
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
 
     @app.callback()
-    def options(version: Version = False) -> None:
-        del version  # The callback `_version` has already printed it.
+    def options(version: Version = False, install: Install = None, show: Show = None) -> None:
+        del version, install, show  # Their callbacks have already printed what they asked for.
 
     options.__doc__ = HELP
     for name, line in {**COMMANDS, **GROUPS}.items():

@@ -4,21 +4,40 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
+from pygments.token import Comment, Keyword, Name, Number, String
 from rich.console import Console, ConsoleOptions, RenderableType  # noqa: TID251  (made harmless here)
 from rich.segment import Segment
-from rich.syntax import Syntax
+from rich.style import Style
+from rich.syntax import ANSISyntaxTheme, Syntax
 from rich.table import Table
 from rich.text import Text
+from rich.theme import Theme
 
+from grace_irl.cli.fitting import tables_of, wrapped
 from grace_irl.errors import InputError
 from grace_irl.methods.account import Figures
 from grace_irl.programs.parsing import canonical
 from grace_irl.text import HarmlessStream, harmless, line
+
+THEME = Theme(dict.fromkeys(("progress.elapsed", "progress.remaining", "progress.download"), "none"))
+"""Texts of progress displays in the terminal's own colour. Rich's yellow cannot be read on a light background."""
+SOURCE = ANSISyntaxTheme(
+    {
+        Comment: Style(color="bright_black", italic=True),
+        Keyword: Style(color="blue", bold=True),
+        Name.Function: Style(bold=True),
+        Name.Class: Style(bold=True),
+        Number: Style(color="magenta"),
+        String: Style(color="green"),
+    }
+)
+"""Colours of Python source, from the terminal's own palette, which fits its background. None is white or yellow."""
 
 
 class PlainConsole(Console):
@@ -30,7 +49,7 @@ class PlainConsole(Console):
     """
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(markup=False, emoji=False, highlight=False, **settings)
+        super().__init__(markup=False, emoji=False, highlight=False, theme=THEME, **settings)
 
     @property
     def file(self) -> IO[str]:
@@ -49,9 +68,13 @@ class PlainConsole(Console):
         return super().render_str(harmless(text), **more)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """The segments to write, with escaped text."""
-        for part in super().render(renderable, options):
-            yield part if part.control else Segment(harmless(part.text), part.style)
+        """The segments to write, with escaped text. A table that is too wide is laid out again (`tables_of`)."""
+        shown = [renderable]
+        if isinstance(renderable, Table):
+            shown = [*tables_of(renderable, (options or self.options).max_width)]
+        for each in shown:
+            for part in super().render(each, options):
+                yield part if part.control else Segment(harmless(part.text), part.style)
 
 
 def console() -> PlainConsole:
@@ -61,8 +84,9 @@ def console() -> PlainConsole:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print one line to standard output or error, and flush it."""
-    print(line(text), file=sys.stderr if err else sys.stdout, flush=True)
+    """Print one line to standard output or error, and flush it. A terminal gets it broken between words."""
+    out, text = sys.stderr if err else sys.stdout, line(text)
+    print(wrapped(text, shutil.get_terminal_size().columns) if out.isatty() else text, file=out, flush=True)
 
 
 def plain(value: object) -> Any:
@@ -103,7 +127,7 @@ def print_source(out: PlainConsole, source: str) -> None:
     """Print Python source: on a terminal with colours and escaped invisible characters, else unchanged to stdout."""
     source = canonical(source)
     if out.is_terminal:
-        out.print(Syntax(harmless(source), "python", word_wrap=True, background_color="default"))
+        out.print(Syntax(harmless(source), "python", theme=SOURCE, word_wrap=True, background_color="default"))
     else:
         print(source, flush=True)
 

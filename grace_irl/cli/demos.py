@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from grace_irl.cli.console import PlainConsole, print_json, require_new, say
+from grace_irl.cli.options import Group as CommandGroup
 from grace_irl.cli.options import Kind, MaxMemory, require_one_of
 from grace_irl.cli.pictures import in_terminal, save_pictures
 from grace_irl.cli.select import SCREENSHOTS, select
@@ -29,7 +30,9 @@ from grace_irl.demos.trajectory import LabelRule, Role
 from grace_irl.errors import InputError
 from grace_irl.text import line
 
-app = typer.Typer(no_args_is_help=True, help="Look at demonstrations, choose, convert and scramble them.")
+app = typer.Typer(
+    cls=CommandGroup, no_args_is_help=True, help="Look at demonstrations, choose, convert and scramble them."
+)
 app.command()(select)
 
 StateColumns = Annotated[str | None, typer.Option(help="Columns of a table that are the numbers of a state: a,b,c.")]

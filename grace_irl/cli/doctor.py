@@ -15,6 +15,7 @@ import typer
 from rich.table import Table
 
 from grace_irl.cli.console import console, plain_table, print_json, say
+from grace_irl.pages import page
 from grace_irl.sandbox.pool import cores
 from grace_irl.sandbox.tiers import ATTACKS, Finding, Tier, open_with_tier
 from grace_irl.version import __version__
@@ -79,9 +80,9 @@ def _print(tier: Tier, versions: dict[str, str | None]) -> None:
     say(f"sandbox: tier {tier.letter}: {tier.meaning}")
     out.print(_canaries(tier))
     if tier.letter == "E":
-        say("fit refuses to run programs here, unless --allow-weak-sandbox is given (docs/sandbox.md)")
+        say(f"fit refuses to run programs here, unless --allow-weak-sandbox is given ({page('sandbox')})")
     elif tier.letter != "A":
-        say("weaker than it could be: docs/sandbox.md says what to change")
+        say(f"weaker than it could be: {page('sandbox')} says what to change")
     table = Table(box=None, pad_edge=False, show_header=False)
     for name, version in versions.items():
         extra = PACKAGES[name]

@@ -70,6 +70,8 @@ def fit(
 
     Writes a run folder (config.toml, run.db, reward.py, report.html) and prints reward.py. Ctrl-C saves; --resume
     goes on.
+
+    Example: grace-irl fit --demos babyai-go-to-obj, once `grace-irl example` has written these demonstrations
     """
     from grace_irl.cli.console import say
     from grace_irl.cli.fit_results import leave, print_estimate, print_run

@@ -10,8 +10,8 @@ from typing import NoReturn
 from rich.table import Table
 
 from grace_irl.cli.console import console, plain_table, print_json, print_source, say, table_of
-from grace_irl.cli.progress import rounds_table
 from grace_irl.cli.report import report_of_fit
+from grace_irl.cli.rounds import rounds_table
 from grace_irl.methods.registry import judged_by
 from grace_irl.runs.estimate import Cap, Estimate, Total
 from grace_irl.runs.folder import RunPaths

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from grace_irl.config import Config
 from grace_irl.errors import InputError
@@ -93,6 +93,16 @@ class Command(TyperCommand):
         ):
             with formatter.section(panel):
                 formatter.write_dl(panels[panel])
+
+
+class Group(TyperGroup):
+    """A group whose help shows the whole first sentence of each command."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands."""
+        named = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, each.get_short_help_str(limit=1000)) for name, each in named if each])
 
 
 def require_one_of(option: str, value: str | None, allowed: Collection[str]) -> None:

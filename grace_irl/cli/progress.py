@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+import threading
+import time
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    ProgressColumn,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
 from rich.progress import Progress as Bar
-from rich.table import Table
+from rich.progress import ProgressColumn, SpinnerColumn, Task
+from rich.text import Text
 
-from grace_irl.cli.console import PlainConsole, console, plain_table, print_json, say
-from grace_irl.methods.separated import accuracy_line
-from grace_irl.runs.engine import Snapshot
-from grace_irl.runs.expand.expansion import rounds_of
-from grace_irl.runs.expand.round import Round, became
-from grace_irl.runs.folder import RunPaths
-from grace_irl.runs.run import opened
+from grace_irl.cli.console import PlainConsole, say
+from grace_irl.cli.fitting import fitted, wrapped
+from grace_irl.runs.engine import Live, Snapshot
 from grace_irl.text import line
 
 if TYPE_CHECKING:  # These modules need the extra "rl", and a fit must run without it.
@@ -32,24 +23,46 @@ if TYPE_CHECKING:  # These modules need the extra "rl", and a fit must run witho
     from grace_irl.compare.folder import Favourite, JobResult, TrainingOutcome
 
 
-class LiveLine:
-    """A live line on stderr, if stderr is a terminal. Only the result goes to stdout.
+EVERY = 30.0
+"""Maximum seconds between two lines of progress, if there is no terminal."""
 
-    Args:
-        columns: columns of the line, before the elapsed time.
-        fields: initial values of the fields that the columns' texts contain.
+
+class LiveLine(ABC):
+    """A live line on stderr, if stderr is a terminal; else a log line at least every `EVERY` seconds.
+
+    Only the result goes to stdout. A subclass says what the line holds (`live`, `logged`).
     """
 
-    def __init__(self, *columns: ProgressColumn, **fields: Any) -> None:
+    def __init__(self) -> None:
         self._console = PlainConsole(stderr=True)
         self._live: Bar | None = None
+        self._closed = threading.Event()
+        self._spoke = time.monotonic()
+        self._log: threading.Thread | None = None
         if self._console.is_terminal:
-            self._live = Bar(*columns, TimeElapsedColumn(), console=self._console, transient=True)
-            self._task = self._live.add_task("", total=None, **fields)
+            self._live = Bar(SpinnerColumn(), _Words(self), console=self._console, transient=True)
+            self._live.add_task("", total=None)
+        else:
+            self._log = threading.Thread(target=self._heartbeat, name="progress", daemon=True)
+
+    @abstractmethod
+    def live(self, width: int) -> str:
+        """The live line, in `width` columns."""
+
+    @abstractmethod
+    def logged(self) -> str:
+        """The line for a log that nobody has written to for `EVERY` seconds."""
+
+    @property
+    def room(self) -> int:
+        """Columns of the live line, beside its spinner."""
+        return self._console.width - 2
 
     def __enter__(self) -> Self:
         if self._live is not None:
             self._live.start()
+        if self._log is not None:
+            self._log.start()
         return self
 
     def __exit__(
@@ -58,110 +71,194 @@ class LiveLine:
         self.close()
 
     def close(self) -> None:
-        """Remove the live line."""
+        """Remove the live line, and write no more to the log."""
+        self._closed.set()
         if self._live is not None:
             self._live.stop()
 
     def note(self, text: str) -> None:
         """Print one line above the live line."""
+        self._spoke = time.monotonic()
         if self._live is not None:
-            self._live.console.print(line(text), soft_wrap=True)
+            self._live.console.print(wrapped(line(text), self._console.width), soft_wrap=True)
         else:
             say(text, err=True)
+
+    def _heartbeat(self) -> None:
+        while not self._closed.wait(max(0.0, self._spoke + EVERY - time.monotonic())):
+            if time.monotonic() >= self._spoke + EVERY:
+                self.note(self.logged())
+
+
+class _Words(ProgressColumn):
+    """The words of a live line, computed anew at each refresh."""
+
+    def __init__(self, line_: LiveLine) -> None:
+        super().__init__()
+        self._line = line_
+
+    def render(self, task: Task) -> Text:  # noqa: ARG002 - the line knows its own state
+        """See `LiveLine.live`."""
+        return Text(line(self._line.live(self._line.room)), no_wrap=True, overflow="crop")
+
+
+@dataclass(frozen=True)
+class Stand:
+    """The state of a run, as its progress line shows it.
+
+    Attributes:
+        generation: number of complete generations.
+        generations: maximum number of generations; None if not known.
+        seconds: time of the search so far, in seconds.
+        programs: number of different programs.
+        headline: score of the best program in a few words; "" if there is none.
+        brief: the most important figure of `headline`.
+        live: counts of requests, answers and tokens.
+    """
+
+    generation: int
+    generations: int | None
+    seconds: float
+    programs: int
+    headline: str
+    brief: str
+    live: Live
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> Stand:
+        """The state that a snapshot shows."""
+        progress = snapshot.progress
+        return cls(
+            generation=progress.generation,
+            generations=snapshot.generations,
+            seconds=progress.seconds,
+            programs=snapshot.programs,
+            headline=snapshot.headline,
+            brief=snapshot.brief,
+            live=snapshot.live,
+        )
 
 
 class FitProgress(LiveLine):
     """The progress display of a fit."""
 
     def __init__(self) -> None:
-        number = TextColumn("generation {task.fields[generation]}", markup=False)
-        words = TextColumn("{task.fields[said]}", markup=False)
-        super().__init__(SpinnerColumn(), number, BarColumn(bar_width=20), words, generation=0, said="first programs …")
+        super().__init__()
+        self._stand: Stand | None = None
+        self._at = time.monotonic()  # time of `_stand`
 
     def __call__(self, snapshot: Snapshot) -> None:
         """Show the progress of the run."""
-        progress = snapshot.progress
-        if self._live is not None:
-            done = progress.generation
-            self._live.update(
-                self._task, total=snapshot.generations, completed=done, generation=done, said=said(snapshot)
-            )
-        elif progress.generation_ended and snapshot.told and not snapshot.replayed:
-            say(f"generation {progress.generation}: {said(snapshot)}, {progress.seconds:.1f} s", err=True)
+        ended = snapshot.progress.generation_ended and snapshot.told and not snapshot.replayed
+        self.show(Stand.of(snapshot), ended=ended)
 
+    def show(self, stand: Stand, *, ended: bool = False) -> None:
+        """Show the state of a run. If a generation has ended, a log gets a line about it."""
+        self._stand, self._at = stand, time.monotonic()
+        if ended and self._live is None:
+            self.note(f"generation {stand.generation}: {said(stand)}, {stand.seconds:.1f} s")
 
-def said(snapshot: Snapshot) -> str:
-    """One line with the number of programs, the spending and the best score so far."""
-    text, live = f"{snapshot.programs} programs", snapshot.live
-    if live.tokens:
-        text += f", {live.tokens} tokens"
-        text += f" for {live.cost:.4g}" if live.cost else ""
-        text += f" ({live.in_flight} asked, last call {live.seconds:.1f} s)"
-    return f"{text}, {snapshot.headline or 'none valid yet'}"
-
-
-COLUMNS = (
-    *("round", "steps", "rollouts", "like experts", "accuracy on the rest", "reward"),
-    *("program", "accuracy", "held out", "true return", "success"),
-)
-
-
-def show_rounds(folder: Path, *, as_json: bool) -> None:
-    """Print the output of `show` for an expansion: one line per round of search and training."""
-    rounds = rounds_of(folder)
-    if as_json:
-        print_json({"expansion": str(folder), "rounds": rounds})
-        return
-    out = console()
-    out.print(rounds_table(rounds))
-    if rounds:
-        with opened(folder / rounds[0].run) as (store, _):
-            if store.format < 2:
-                say(accuracy_line(None))
-        say(f"reward: {RunPaths(folder).reward}")
-    say(f"each search: grace-irl show {folder / 'rounds' / '0' / 'run'}, and so on")
-
-
-def rounds_table(rounds: Sequence[Round]) -> Table:
-    """A table with one row per round. Returns and success rates come from the environment, and no search uses them."""
-    table = plain_table(*COLUMNS)
-    for each in rounds:
-        told = each.number > 0
-        table.add_row(
-            str(each.number),
-            str(each.steps) if told else "-",
-            str(each.rollouts) if told else "-",
-            str(each.alike) if told else "-",
-            _number(each.new_accuracy),
-            became(each),
-            each.program,
-            _number(each.accuracy),
-            _number(each.held_out),
-            f"{each.mean:.4g} ± {each.deviation:.3g}" if each.mean is not None and each.deviation is not None else "-",
-            "-" if each.success is None else f"{each.success:.2f}",
+    def live(self, width: int) -> str:
+        """See `LiveLine`."""
+        stand = self._stand
+        if stand is None:
+            return f"generation 0, first programs …, {clock(self._since())}"
+        known = f" of {stand.generations}" if stand.generations else ""
+        elapsed = clock(stand.seconds + self._since())
+        left = time_left(stand, self._since())
+        tokens = spent(stand.live)
+        asked = f"{tokens} ({stand.live.in_flight} asked, last call {stand.live.seconds:.1f} s)" if tokens else ""
+        return fitted(
+            (
+                (f"generation {stand.generation}{known}",),
+                (stand.headline, stand.brief) if stand.headline else ("none valid yet",),
+                (f"{elapsed}, about {clock(left)} left" if left is not None else elapsed, elapsed),
+                (f"{stand.programs} programs", ""),
+                (asked, tokens, ""),
+            ),
+            width,
+            (1, 4, 4, 3, 2),
         )
-    return table
+
+    def logged(self) -> str:
+        """See `LiveLine`."""
+        stand = self._stand
+        if stand is None:
+            return f"no answer yet, {self._since():.1f} s"
+        return f"after generation {stand.generation}: {said(stand)}, {stand.seconds + self._since():.1f} s"
+
+    def _since(self) -> float:
+        return time.monotonic() - self._at
 
 
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4f}"
+def said(stand: Stand) -> str:
+    """One line with the number of programs, the spending and the best score so far."""
+    text, live = f"{stand.programs} programs", stand.live
+    if live.tokens:
+        text += f", {spent(live)} ({live.in_flight} asked, last call {live.seconds:.1f} s)"
+    return f"{text}, {stand.headline or 'none valid yet'}"
+
+
+def spent(live: Live) -> str:
+    """The tokens so far, and their cost; "" without tokens."""
+    cost = f" for {live.cost:.4g}" if live.cost else ""
+    return f"{live.tokens} tokens{cost}" if live.tokens else ""
+
+
+def time_left(stand: Stand, since: float) -> float | None:
+    """The seconds until the last generation, if all take as long as those so far; None if that is not known.
+
+    Args:
+        stand: the state of the run.
+        since: seconds since then.
+    """
+    if not stand.generations or not 0 < stand.generation < stand.generations:
+        return None
+    each = stand.seconds / stand.generation
+    return max(0.0, each * (stand.generations - stand.generation) - since)
+
+
+def clock(seconds: float) -> str:
+    """A duration as minutes and seconds, or with hours before them."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 class ComparisonProgress(LiveLine):
     """The progress display of a comparison. The comparison calls it with each new state of its runs."""
 
     def __init__(self) -> None:
-        words = TextColumn("{task.fields[said]}", markup=False)
-        super().__init__(BarColumn(bar_width=20), MofNCompleteColumn(), words, said="checking …")
+        super().__init__()
+        self._state: ComparisonState | None = None
+        self._began = time.monotonic()
 
     def __call__(self, progress: ComparisonState) -> None:
         """Show the progress of the comparison."""
+        self._state = progress
         if progress.ended is not None:
             self.note(f"run {progress.done} of {progress.total}: {ended(progress.ended)}")
-        if self._live is not None:
-            running = ", ".join(f"{method} {seed} at {steps:,}" for method, seed, steps in progress.running)
-            failed = f"{progress.failed} failed; " if progress.failed else ""
-            self._live.update(self._task, total=progress.total, completed=progress.done, said=f"{failed}{running}")
+
+    def live(self, width: int) -> str:
+        """See `LiveLine`."""
+        elapsed, state = clock(time.monotonic() - self._began), self._state
+        if state is None:
+            return f"checking …, {elapsed}"
+        running = ", ".join(f"{method} {seed} at {steps:,}" for method, seed, steps in state.running)
+        return fitted(
+            (
+                (f"{state.done} of {state.total} runs done",),
+                (f"{state.failed} failed" if state.failed else "",),
+                (elapsed,),
+                (running, f"{len(state.running)} at work", ""),
+            ),
+            width,
+            (3, 3),
+        )
+
+    def logged(self) -> str:
+        """See `LiveLine`."""
+        return self.live(1000)
 
 
 def _score(played: TrainingOutcome | Favourite) -> str:

@@ -11,7 +11,8 @@ import typer
 from rich.table import Table
 
 from grace_irl.cli.console import console, plain_table, print_json, print_source, say, table_of
-from grace_irl.cli.progress import show_rounds
+from grace_irl.cli.follow import follow_to_the_end
+from grace_irl.cli.rounds import show_rounds
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Evaluation, shown
 from grace_irl.methods.account import Account
@@ -40,9 +41,15 @@ def show(
     ] = None,
     top: Annotated[int, typer.Option("--top", min=1, help="How many of the best programs to list.")] = 10,
     fates: Annotated[bool, typer.Option("--fates", help="Every candidate's fate, not only the last ones.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Follow the run until it ends, then show it.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object as the last line.")] = False,
 ) -> None:
-    """Show a run: its best programs, its progress, and what became of each candidate."""
+    """Show a run: its best programs, its progress, and what became of each candidate.
+
+    Example: grace-irl show runs/my-run --follow
+    """
+    if follow:
+        follow_to_the_end(run)
     if is_expansion(run):
         if program is not None or fates:
             raise InputError(f"{run}: an expansion; expected one of its runs: {run / 'rounds' / '0' / 'run'}")
@@ -194,12 +201,11 @@ def _spent(spent: Spending) -> str:
 
 
 def _programs_table(records: list[Record], best: str, account: Account) -> Table:
-    names = ("", "program", account.score, *(each.title for each in account.columns), "bits", "made by", "candidate")
+    names = ("program", account.score, *(each.title for each in account.columns), "bits", "made by", "candidate")
     table = plain_table(*names, title="best programs (* the best)")
     for record in records:
         table.add_row(
-            "*" if record.program.id == best else "",
-            record.program.id,
+            f"{record.program.id} *" if record.program.id == best else record.program.id,
             shown(record.evaluation.score),
             *(each.cell(record.evaluation.metrics) for each in account.columns),
             str(record.program.size),
@@ -212,12 +218,12 @@ def _programs_table(records: list[Record], best: str, account: Account) -> Table
 def _generations_table(generations: list[Generation], account: Account) -> Table:
     counted = ("answers", "kept", "dropped", "invalid", "duplicate", "repaired", "failed", "new functions", "reused")
     named = (f"best {account.score}", *(each.title for each in account.progress))
-    table = plain_table("", *counted, *named, title="generations", numbers=True)
+    table = plain_table("", *named, *counted, title="generations", numbers=True)
     for row in generations:
         fates = (row.kept, row.dropped, row.invalid, row.duplicate, row.repaired)
         counts = (row.calls, *fates, row.failed, row.new_functions, row.reused_functions)
         cells = (each.cell(row.metrics) for each in account.progress)
-        table.add_row(str(row.number), *map(str, counts), shown(row.score), *cells)
+        table.add_row(str(row.number), shown(row.score), *cells, *map(str, counts))
     return table
 
 

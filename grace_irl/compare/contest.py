@@ -21,6 +21,7 @@ from grace_irl.demos.split import draw, split
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata
 from grace_irl.errors import InputError
 from grace_irl.methods.registry import names
+from grace_irl.pages import page
 from grace_irl.rl.environments import is_adapter
 from grace_irl.rl.method import Policy, PolicyMethod, PolicyProblem, load_method, offered
 from grace_irl.runs import labelling as labellings
@@ -283,7 +284,7 @@ class Contest:
             if name not in offered():
                 raise InputError(
                     f"method {name!r}; expected one of {', '.join((*names(), *offered()))} (GAIL, AIRL, BC and PPO "
-                    "on the true reward come with grace-irl-baselines: docs/compare.md)"
+                    f"on the true reward come with grace-irl-baselines: {page('compare')})"
                 )
             return load_method(name, **settings)
         if settings:

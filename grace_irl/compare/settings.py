@@ -20,6 +20,7 @@ from pydantic import ValidationError
 from grace_irl.atomic import write_atomically
 from grace_irl.config import METHOD, MOST_STEPS, Config, ExpandConfig
 from grace_irl.errors import InputError
+from grace_irl.pages import page
 from grace_irl.runs import acting
 from grace_irl.runs.acting import authorised, plain_acting, runs_code
 from grace_irl.runs.config import (
@@ -80,14 +81,16 @@ class Comparison(Section):
     )
     task: str = setting(
         "",
-        "Task: policies learn in its environment, and its score is measured, too (docs/tasks.md).",
+        f"Task: policies learn in its environment, and its score is measured, too ({page('tasks')}).",
         unit="file",
         shown="none",
         common=True,
         details="A TOML file, or a name such as reacher. The code of its environment and score runs on this machine. "
         "Demonstrations are optional with it.",
     )
-    horizon: int = setting(0, "Length of all episodes (docs/compare.md); 0: they end as they do.", unit="steps", ge=0)
+    horizon: int = setting(
+        0, f"Length of all episodes ({page('compare')}); 0: they end as they do.", unit="steps", ge=0
+    )
     transfer: tuple[str, ...] = setting(
         (),
         "Environments in which fresh policies learn from the recovered rewards; also with --resume.",
@@ -420,7 +423,7 @@ def authorised_settings(
     if missing:
         raise InputError(
             f"{folder}: this user did not make it on this machine, or not with these settings, so its settings "
-            f"are not trusted; expected on the command line: {', '.join(missing)} (docs/security.md)"
+            f"are not trusted; expected on the command line: {', '.join(missing)} ({page('security')})"
         )
     if comparison.reward:  # Use the copy in the folder.
         comparison = comparison.model_copy(update={"reward": str((folder / "reward.py").absolute())})

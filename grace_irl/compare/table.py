@@ -19,6 +19,7 @@ import numpy as np
 from grace_irl.compare.folder import Favourite, JobResult, TrainingOutcome, Used
 from grace_irl.compare.settings import Settings
 from grace_irl.compare.standings import CONFIDENCE, Scores, SeedSummary, Standing
+from grace_irl.pages import page
 from grace_irl.svg import COLOURS, Frame, points, text
 from grace_irl.text import line
 
@@ -30,7 +31,7 @@ MEASURED = ("seconds", "steps_per_second", "search_seconds")
 
 KEY = (
     f"mean ± standard deviation over seeds [{CONFIDENCE:.0%} interval of the mean over seeds, Student t; '-': one seed "
-    "or equal ones]; a / b: of the last policies / of the favourites (docs/compare.md)"
+    f"or equal ones]; a / b: of the last policies / of the favourites ({page('compare')})"
 )
 
 USE = "Means over the runs. A search trains policies on its programs; 0 for methods without a search"

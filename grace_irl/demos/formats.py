@@ -21,6 +21,7 @@ from grace_irl.demos.source import Source
 from grace_irl.demos.ui import shard
 from grace_irl.demos.ui.episode import is_episode, open_folder
 from grace_irl.errors import InputError
+from grace_irl.pages import page
 
 GROUP = "grace_irl.formats"
 """Entry-point group for readers of other distributions."""
@@ -28,7 +29,7 @@ GROUP = "grace_irl.formats"
 PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".joblib")
 PICKLE_REASON = (
     "a pickle runs whatever code its author put in it when it is opened, so this format is never read: "
-    "write the arrays as Parquet or npz instead (docs/demonstrations.md)"
+    f"write the arrays as Parquet or npz instead ({page('demonstrations')})"
 )
 
 ARRAYS = {

@@ -12,6 +12,7 @@ import numpy as np
 
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, Trajectory
 from grace_irl.errors import InputError
+from grace_irl.pages import page
 from grace_irl.states import KINDS, kinds_of_parts
 from grace_irl.states.kind import PartLayout, StateKind
 from grace_irl.toml import from_json
@@ -97,7 +98,7 @@ class Header:
         except (ValueError, TypeError) as error:
             raise InputError(
                 f"{where}: metadata {KEY!r} is not usable ({str(error)[:200]}); expected the JSON object of "
-                "docs/demonstrations.md"
+                f"{page('demonstrations')}"
             ) from None
         if header.format > FORMAT_VERSION:
             found = f"{where}: format {header.format}; this version reads up to {FORMAT_VERSION}"

@@ -92,6 +92,10 @@ class Account:
         named = [f"{title} {cell}" for title, cell in self._cells(evaluation) if cell != "-"]
         return ", ".join([f"best {self.score} {shown(evaluation.score)}", *named])
 
+    def brief(self, evaluation: Evaluation) -> str:
+        """The most important figure of `headline`, for a line with little room."""
+        return f"best {self.score} {shown(evaluation.score)}"
+
     def verdict(self, evaluation: Evaluation) -> str:
         """A sentence on the quality of a reward."""
         return f"{self.headline(evaluation).capitalize()}."

@@ -99,6 +99,10 @@ class SeparationAccount(Account):
         held_out = metrics.get("held_out_fitness", float("-inf"))
         return f"{text} (held out {metrics['held_out_accuracy']:.4f}, fitness {shown(held_out)})"
 
+    def brief(self, evaluation: Evaluation) -> str:
+        """See `Account`."""
+        return f"best accuracy {evaluation.metrics.get('accuracy', 0.0):.4f}"
+
     def verdict(self, evaluation: Evaluation) -> str:
         """See `Account`."""
         found = Separation.of(evaluation)

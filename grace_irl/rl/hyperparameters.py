@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from grace_irl.pages import page
 from grace_irl.states.grid import GRID
 from grace_irl.states.image import IMAGE
 from grace_irl.states.record import RECORD
@@ -126,7 +127,8 @@ TABLE: dict[str, Hyperparameters] = {
     ),
     VECTOR.name: Hyperparameters(
         source="the defaults of Stable-Baselines3, 8 x 256 steps; normalised as MuJoCo in the zoo. Hopper and "
-        "HalfCheetah, too: with the zoo's tuned settings Hopper stood still on the true reward (docs/training.md)"
+        "HalfCheetah, too: with the zoo's tuned settings Hopper stood still on the true reward "
+        f"({page('training')})"
     ),
 }
 """Settings by the name of an environment without its version, or by kind of state. An environment without an entry of

@@ -23,6 +23,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from grace_irl.demos.trajectory import Demonstrations, Trajectory
 from grace_irl.errors import InputError
+from grace_irl.pages import page
 
 Paid = Literal["reward", "centred", "positive"]
 """Form in which a learner receives a method's reward r.
@@ -217,13 +218,13 @@ def load_method(name: str, **settings: Any) -> PolicyMethod:
     if name not in points:
         raise InputError(
             f"method {name!r}; expected one of {', '.join(sorted(points)) or 'none'}"
-            " (GAIL, AIRL, BC and PPO on the true reward come with grace-irl-baselines: docs/baselines.md)"
+            f" (GAIL, AIRL, BC and PPO on the true reward come with grace-irl-baselines: {page('baselines')})"
         )
     try:
         made = points[name].load()
     except ImportError as error:
         raise InputError(
-            f"method {name!r}: {error.name or error} is not installed; expected what it imports: docs/baselines.md"
+            f"method {name!r}: {error.name or error} is not installed; expected what it imports: {page('baselines')}"
         ) from None
     known = _settings(made)
     for key in settings:

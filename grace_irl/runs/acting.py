@@ -24,6 +24,7 @@ from typing import Any
 from grace_irl.atomic import write_atomically
 from grace_irl.config import METHOD, Config, ModelConfig, ProposerConfig, SandboxConfig
 from grace_irl.errors import InputError
+from grace_irl.pages import page
 from grace_irl.runs.config import flat, resolve, with_settings
 from grace_irl.settings import declared
 
@@ -43,6 +44,10 @@ NAMED = (
 DROPPED = ("data.goals", "expand.trust", "sandbox.allow_weak", "sandbox.workers")
 """Acting settings that do not affect the result. In somebody else's run they have their defaults, unless the user sets
 them."""
+
+SERVER = "OPENAI_BASE_URL"
+"""Environment variable of other tools that names a server. It counts as said only with `--proposer llm`, because it may
+be set for these tools alone."""
 
 WORDS_ONLY = (
     *("model.url", "model.context", "policy.task", "policy.recorded_scores"),
@@ -80,6 +85,8 @@ def worded(
 ) -> Config:
     """The configuration of a command. It is the result of `resolve`, with a check of the settings in `WORDS_ONLY`.
 
+    If the command itself gives the proposer "llm", and nothing names a server, then the variable `SERVER` does.
+
     Args:
         file: the file of `--config`, or None.
         sets: texts of the form `section.key=value` (`--set`).
@@ -91,14 +98,18 @@ def worded(
     """
     sets = tuple(sets)
     config = resolve(file, sets, flags, base)
+    own = spoken(sets, flags, config.method)
     if file is not None:
-        said, own = acting(resolve(file)), spoken(sets, flags, config.method)
+        said = acting(resolve(file))
         for key in WORDS_ONLY:
             if key in said and key not in own:
                 raise InputError(
                     f"{file}: {key} = {_shown(said[key])}, which a settings file must not give; "
                     f"expected {_flag(key, said[key], type(config))} on the command line, or the file without it"
                 )
+    address = os.environ.get(SERVER, "").strip()
+    if address and not config.model.url and own.get("proposer.name") == "llm":
+        config = with_settings(config, {"model.url": address})
     return config
 
 
@@ -149,7 +160,7 @@ def authorised(
     if missing:
         raise InputError(
             f"{name}: this user did not make it on this machine, or not with these settings, so its settings "
-            f"are not trusted; expected on the command line: {', '.join(missing)} (docs/security.md)"
+            f"are not trusted; expected on the command line: {', '.join(missing)} ({page('security')})"
         )
     return with_settings(config, changes)
 

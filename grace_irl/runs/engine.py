@@ -76,6 +76,7 @@ class Snapshot:
         told: True after a result, False after an answer whose result is still open.
         replayed: whether the result is from an earlier sitting, read from the store.
         generations: maximum number of generations; None if not known.
+        brief: the most important figure of `headline`; "" if there is no best program.
     """
 
     progress: Progress
@@ -86,6 +87,7 @@ class Snapshot:
     told: bool
     replayed: bool
     generations: int | None = None
+    brief: str = ""
 
 
 class Engine:
@@ -303,10 +305,20 @@ class Engine:
         self._show(told=False, replayed=False)
 
     def _show(self, *, told: bool, replayed: bool) -> None:
-        headline = self._account.headline(self._shown.evaluation) if self._shown else ""
-        records = len(self._records)
-        most = self._generations
-        self._on_change(Snapshot(self._progress, self._shown, headline, records, self._live, told, replayed, most))
+        best = self._shown
+        self._on_change(
+            Snapshot(
+                progress=self._progress,
+                best=best,
+                headline=self._account.headline(best.evaluation) if best else "",
+                programs=len(self._records),
+                live=self._live,
+                told=told,
+                replayed=replayed,
+                generations=self._generations,
+                brief=self._account.brief(best.evaluation) if best else "",
+            )
+        )
 
     def _advance(self, result: Result, ended: bool, seconds: float) -> None:
         """Update the progress after a result."""

@@ -180,6 +180,21 @@ class RunLock:
         self.release()
 
 
+def worked_on(folder: Path) -> bool:
+    """Whether a process holds the lock of a run's folder, as far as this user can see."""
+    try:
+        file = os.open(RunPaths(folder).lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(file)
+    return False
+
+
 def _opened(path: Path) -> int:
     """Open the lock file, or create it. Refuse links, which could lead outside the folder, and pipes."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK

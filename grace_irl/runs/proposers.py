@@ -142,7 +142,9 @@ def _has_server(config: Config, problem: Problem) -> Config:
     """Ask the server for its model and for an answer format that works. Return the configuration with both."""
     model = config.model
     if not model.url:
-        raise InputError("proposer 'llm' without a server; expected --llm-url, such as http://127.0.0.1:8000")
+        raise InputError(
+            "proposer 'llm' without a server; expected --llm-url, such as http://127.0.0.1:8000, or OPENAI_BASE_URL"
+        )
     _can_prompt(config, problem)
 
     async def found() -> Config:

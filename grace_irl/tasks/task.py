@@ -18,6 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from grace_irl.demos.select_recipe import require_keys
 from grace_irl.demos.trajectory import Metadata
 from grace_irl.errors import InputError
+from grace_irl.pages import page
 from grace_irl.rl.environments import is_adapter, make, module_of
 from grace_irl.rl.evaluation import Rollout
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
@@ -30,7 +31,7 @@ Sees = Literal["state", "transition"]
 
 INFO = "info:"
 """Prefix of a score that is a number in `info` of an episode's last step, such as "info:pipes"."""
-EXPECTED = "a task: TOML with env, text and score (docs/tasks.md)"
+EXPECTED = f"a task: TOML with env, text and score ({page('tasks')})"
 TYPES: Mapping[str, type] = {
     **dict.fromkeys(("env", "text", "score", "scored", "sees"), str),
     **dict.fromkeys(("shows_score",), bool),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 
 from grace_irl.cli import main
+from grace_irl.cli.app import COMMANDS, GROUPS, SECTIONS
 from grace_irl.demos import save
 from grace_irl.runs.folder import RunLock, RunPaths
 from grace_irl.runs.schema import FORMAT
@@ -253,6 +255,28 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
     said = capsys.readouterr().out
     for name in ("fit", "score", "export", "show", "collect", "demos", "doctor"):
         assert name in said
+
+
+def test_help_groups_every_command_and_cuts_no_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert sorted(name for names in SECTIONS.values() for name in names) == sorted([*COMMANDS, *GROUPS])
+    for arguments in (["--help"], ["demos", "--help"]):
+        assert main(arguments) == 0
+        said = capsys.readouterr().out
+        assert "..." not in said.partition("Commands:")[2]
+        assert max(map(len, said.splitlines())) <= 80
+
+
+def test_the_example_of_help_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--help"]) == 0
+    commands = re.findall(
+        r"grace-irl (\w+.*)", capsys.readouterr().out.partition("Options:")[0].partition("Example:")[2]
+    )
+    assert len(commands) == 2
+    monkeypatch.chdir(tmp_path)
+    for each in commands:
+        assert main(each.split()) == 0, each
 
 
 FAILING = """class Reward:

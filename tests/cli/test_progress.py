@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
+import re
+import time
 from dataclasses import replace
 
 import pytest
 
 from grace_irl.cli import progress as module
 from grace_irl.cli.console import PlainConsole
-from grace_irl.cli.progress import FitProgress, said
+from grace_irl.cli.progress import FitProgress, Stand, said
 from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.methods.separated import SeparationAccount
 from grace_irl.programs.program import Program
@@ -21,14 +23,29 @@ METRICS = Metrics(fitness=-0.25, accuracy=0.875, auc=0.9, separated=False, exper
 BEST = Record(Program("a", "", 3), Separation(METRICS, METRICS).evaluation(), 0)
 SAID = SeparationAccount().headline(BEST.evaluation)
 ASKED = Live(in_flight=31, answers=12, tokens=34567, cost=1.25, seconds=2.5)
-ANSWERED = Snapshot(Progress(calls=11, tokens=30000, seconds=9.0), BEST, SAID, 9, ASKED, told=False, replayed=False)
+ANSWERED = Snapshot(
+    Progress(calls=11, tokens=30000, seconds=9.0),
+    BEST,
+    SAID,
+    9,
+    ASKED,
+    told=False,
+    replayed=False,
+    brief=SeparationAccount().brief(BEST.evaluation),
+)
 ENDED = replace(ANSWERED, progress=Progress(calls=20, seconds=12.5, generation=1, generation_ended=True), told=True)
 
 
-def shown(monkeypatch: pytest.MonkeyPatch, *snapshots: Snapshot, terminal: bool, notes: tuple[str, ...] = ()) -> str:
+def shown(
+    monkeypatch: pytest.MonkeyPatch,
+    *snapshots: Snapshot,
+    terminal: bool,
+    notes: tuple[str, ...] = (),
+    width: int = 200,
+) -> str:
     """What stands on a console after these."""
     out = io.StringIO()
-    console = PlainConsole(file=out, force_terminal=terminal, width=200, color_system=None)
+    console = PlainConsole(file=out, force_terminal=terminal, width=width, color_system=None)
     monkeypatch.setattr(module, "PlainConsole", lambda **_: console)
     with FitProgress() as progress:
         for snapshot in snapshots:
@@ -66,4 +83,61 @@ def test_a_log_has_one_line_for_a_generation(
 
 def test_a_run_without_a_model_does_not_speak_of_tokens() -> None:
     plain = replace(ANSWERED, live=Live(in_flight=8), best=None, headline="")
-    assert said(plain) == "9 programs, none valid yet"
+    assert said(Stand.of(plain)) == "9 programs, none valid yet"
+
+
+OF_RICH = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+LONG = replace(
+    ENDED,
+    progress=replace(ENDED.progress, generation=12, seconds=4000.0),
+    generations=40,
+    programs=1234,
+    live=replace(ASKED, tokens=12_345_678, cost=123.4),
+)
+
+
+@pytest.mark.parametrize(
+    ("width", "line"),
+    [
+        (
+            200,
+            f"generation 12 of 40, {SAID}, 1:06:40, about 2:35:33 left, 1234 programs, 12345678 tokens for 123.4 (31",
+        ),
+        (80, "generation 12 of 40, best accuracy 0.8750, 1:06:40, about 2:35:33 left"),
+        (60, "generation 12 of 40, best accuracy 0.8750, 1:06:40"),
+    ],
+)
+def test_the_live_line_fits_and_drops_what_is_less_important(
+    width: int, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = OF_RICH.sub("", shown(monkeypatch, LONG, terminal=True, width=width))
+    last = [each for each in re.split(r"[\r\n]+", text) if "generation" in each][-1]
+    assert last[2:].startswith(line)
+    assert len(last) <= width
+    assert last[2:].rstrip() == line or width == 200
+
+
+def test_the_time_goes_on_between_two_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = time.monotonic()
+    monkeypatch.setattr(module.time, "monotonic", lambda: now)
+    progress = FitProgress()
+    progress(LONG)
+    now += 61.0
+    assert "1:07:41, about 2:34:32 left" in progress.live(200)
+
+
+def test_a_log_hears_of_a_run_that_says_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(module, "EVERY", 0.2)
+    console = PlainConsole(file=io.StringIO(), force_terminal=False)
+    monkeypatch.setattr(module, "PlainConsole", lambda **_: console)
+    with FitProgress() as progress:
+        time.sleep(0.3)
+        progress(ANSWERED)
+        time.sleep(0.5)
+    time.sleep(0.3)
+    first, second, *_ = said = capsys.readouterr().err.splitlines()
+    assert first == "no answer yet, 0.2 s"
+    assert second.startswith("after generation 0: 9 programs, 34567 tokens for 1.25 (31 asked")
+    assert 2 <= len(said) <= 4

@@ -19,7 +19,6 @@ import pytest
 from .robot import said, shell, write_states
 
 
-@pytest.mark.xfail(strict=True, reason="no command example")
 def test_the_example(here):
     """Write the demonstrations that ship, without a clone of the repository, and look at them."""
     done = shell("example")
@@ -33,7 +32,6 @@ def test_the_example(here):
     assert "negative" in looked.stdout
 
 
-@pytest.mark.xfail(strict=True, reason="show has no --follow")
 def test_following_a_run(here, experts, negatives):
     """Follow a run from a second terminal, until it ends."""
     write_states(here / "expert.parquet", experts)
@@ -88,7 +86,6 @@ def screen(*words):
     return [line.rstrip() for line in re.split(r"[\r\n]+", plain)]
 
 
-@pytest.mark.xfail(strict=True, reason="progress and tables are cut at 80 columns, long lines pass them")
 def test_eighty_columns(here, experts, negatives):
     """Fit and show in a terminal of 80 columns, where nothing is cut away."""
     write_states(here / "expert.parquet", experts)
@@ -101,7 +98,6 @@ def test_eighty_columns(here, experts, negatives):
     assert [line for line in shown if len(line) > 80 or "…" in line] == []
 
 
-@pytest.mark.xfail(strict=True, reason="shell completion is off")
 def test_completion():
     """Ask for the completion of commands in bash."""
     text = said(shell("--help"))
@@ -112,7 +108,6 @@ def test_completion():
     assert "complete " in done.stdout
 
 
-@pytest.mark.xfail(strict=True, reason="messages name pages as docs/…")
 def test_a_message_leads_to_a_page(here):
     """Bring a Parquet file of another shape, and click on the page that the message names."""
     pq.write_table(pa.table({"words": ["nothing", "of", "use"]}), here / "expert.parquet")
@@ -121,7 +116,6 @@ def test_a_message_leads_to_a_page(here):
     assert re.search(r"https://\S+demonstrations", said(done))
 
 
-@pytest.mark.xfail(strict=True, reason="OPENAI_BASE_URL is not read")
 def test_a_server_named_by_the_environment(here, experts, negatives):
     """Let a model write the programs, whose server `OPENAI_BASE_URL` names as for other tools."""
     pytest.importorskip("openai")

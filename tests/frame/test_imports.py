@@ -18,6 +18,7 @@ PACKAGE = "grace_irl"
 ORDER: tuple[tuple[str, str], ...] = (
     ("version", "a number"),
     ("text", "plain functions on texts"),
+    ("pages", "addresses"),
     ("errors", "messages are texts"),
     ("keyworded", "errors in the words of Python"),
     ("notebook", "shows texts as HTML, and rows as a table"),

@@ -13,6 +13,7 @@ import pytest
 
 from grace_irl.cli import main
 from grace_irl.errors import InputError
+from grace_irl.pages import page
 from grace_irl.runs import fit as fits
 from grace_irl.runs.config import resolve
 from grace_irl.runs.expand import expansion
@@ -144,7 +145,7 @@ def test_a_line_that_is_copied_into_a_shell_runs_nothing(
     folder = changed(run(tmp_path, demos(tmp_path)), model__url="http://h/$(touch x); touch y", expand__env="a b:$(z)")
     stranger(monkeypatch, tmp_path)
     assert main(["fit", "--resume", str(folder)]) == 2
-    said = line(capsys).partition("command line: ")[2].removesuffix(" (docs/security.md)")
+    said = line(capsys).partition("command line: ")[2].removesuffix(f" ({page('security')})")
     words = shlex.split(said.replace(", --", " --"))
     assert words[2:] == ["--llm-url", "http://h/$(touch x); touch y", "--env", "a b:$(z)"]
 

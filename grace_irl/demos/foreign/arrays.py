@@ -13,6 +13,7 @@ from grace_irl.demos.foreign.objects import source_of
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.npz.member import DAMAGED, Member
 from grace_irl.errors import InputError
+from grace_irl.pages import page
 
 
 def open_npy(file: Path, memory: Memory) -> EpisodesSource:
@@ -29,7 +30,7 @@ def open_npy(file: Path, memory: Memory) -> EpisodesSource:
             raise InputError(
                 f"{file}: an array of Python objects, which is a pickle; a pickle runs whatever code its author put in "
                 "it when it is opened, so it is never read; expected an array of numbers: save one for each episode in "
-                "an npz file, or Parquet (docs/demonstrations.md)"
+                f"an npz file, or Parquet ({page('demonstrations')})"
             ) from None
         raise InputError(f"{file}: not readable as npy ({error}); expected a whole file: write it again") from None
     return source_of(array, str(file))

@@ -27,10 +27,11 @@ from grace_irl.demos.foreign.flat import (
 from grace_irl.demos.foreign.table import Columns, Table, is_table, table_source
 from grace_irl.demos.trajectory import Demonstration, Trajectory
 from grace_irl.errors import InputError
+from grace_irl.pages import page
 
 EXPECTED = (
     "paths, a DataFrame, arrays of shape (T, n), one for each episode, or episodes of imitation, Minari or "
-    "Stable-Baselines3 (docs/python.md)"
+    f"Stable-Baselines3 ({page('python')})"
 )
 LONGEST_PATH = 4096
 

@@ -48,6 +48,7 @@ from grace_irl.demos.source import Source, build, stated_role, stated_split
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.demos.ui.texts import PARSED
 from grace_irl.errors import InputError
+from grace_irl.pages import page
 from grace_irl.states import KINDS
 from grace_irl.states.kind import Allocate, StateKind
 from grace_irl.states.record import RECORD
@@ -327,7 +328,7 @@ class ParquetSource:
         if missing:
             raise InputError(
                 f"{self.path}: no column {missing[0]!r} among {', '.join(names)[:200] or 'none'}; expected one row per "
-                "state with the columns of docs/demonstrations.md"
+                f"state with the columns of {page('demonstrations')}"
             )
         for part_name, column in self._parts.items():
             found = self._column(column)

@@ -17,6 +17,7 @@ from grace_irl.demos.trajectory import Demonstration, Metadata, Role, Split
 from grace_irl.demos.ui.episode import METADATA
 from grace_irl.demos.ui.residue import Residue
 from grace_irl.errors import InputError
+from grace_irl.pages import page
 from grace_irl.toml import from_json
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ ignore it."""
 
 T = TypeVar("T")
 
-_EXPECTED = "expected the features of AndroidControl (docs/demonstrations.md)"
+_EXPECTED = f"expected the features of AndroidControl ({page('demonstrations')})"
 
 
 @dataclass(frozen=True)

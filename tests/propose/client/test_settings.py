@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from grace_irl.errors import InputError
@@ -37,3 +40,18 @@ def test_a_key_in_the_address_is_refused_and_not_shown(url: str) -> None:
     with pytest.raises(InputError, match="GRACE_IRL_API_KEY") as raised:
         normalised(url)
     assert "secret" not in str(raised.value)
+
+
+PAGE = (Path(__file__).parents[3] / "docs" / "models.md").read_text()
+ADDRESSES = re.findall(
+    r"`grace-irl fit [^`]*--llm-url (\S+?)[ `]", PAGE.partition("## Providers")[2].partition("\n## ")[0]
+)
+
+
+def test_the_page_has_ten_providers() -> None:
+    assert len(ADDRESSES) == len(set(ADDRESSES)) == 10
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_an_address_of_the_page_is_used_as_it_stands(address: str) -> None:
+    assert normalised(address) == normalised(f"{address}/") == address

@@ -1,0 +1,61 @@
+"""`grace-irl example`: write the demonstrations that ship with the package."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grace_irl.atomic import part_of
+from grace_irl.cli.console import print_json, say
+from grace_irl.errors import InputError
+
+NAME = "babyai-go-to-obj"
+PACKAGE = Path(__file__).resolve().parents[1]
+PLACES = (PACKAGE / "example", PACKAGE.parent / "datasets" / NAME)
+"""Folders that may hold the demonstrations: in an installed package (`setup.py` puts it there), and in a checkout."""
+
+
+def example(
+    folder: Annotated[Path, typer.Argument(help="The folder to write, new.")] = Path(NAME),
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object as the last line.")] = False,
+) -> None:
+    """Write the demonstrations that ship: 30 successful and 30 failed episodes of BabyAI's GoToObj.
+
+    Example: grace-irl example
+    """
+    files = write(folder)
+    command = f"grace-irl fit --demos {shlex.quote(str(folder))}"
+    if as_json:
+        print_json({"folder": str(folder), "files": files, "command": command})
+        return
+    say(f"{folder}: {', '.join(files)}")
+    say(f"look at them: grace-irl demos inspect {shlex.quote(str(folder))}")
+    say(f"recover their reward: {command}")
+
+
+def write(folder: Path) -> list[str]:
+    """Write the demonstrations as a new folder, whole or not at all, and return the names of its files.
+
+    Raises:
+        InputError: the folder exists or cannot be written, or this installation holds no demonstrations.
+    """
+    if folder.exists() or folder.is_symlink():
+        raise InputError(f"{folder}: exists already; expected a new folder: name another, grace-irl example FOLDER")
+    source = next((place for place in PLACES if place.is_dir()), None)
+    if source is None:
+        raise InputError(f"{PLACES[0]}: not there; expected the demonstrations that ship: install grace-irl again")
+    part = part_of(folder.absolute())
+    try:
+        part.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            shutil.copytree(source, part, copy_function=shutil.copyfile)
+            part.rename(folder)
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written ({error.strerror or error}); choose another place") from None
+    return sorted(path.name for path in folder.iterdir())

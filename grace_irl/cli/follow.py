@@ -1,0 +1,209 @@
+"""Progress of a run that another process works on, from what the run's folder holds (`grace-irl show --follow`)."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+import typer
+
+from grace_irl.cli.console import say
+from grace_irl.cli.progress import FitProgress, Stand
+from grace_irl.config import Config
+from grace_irl.methods.registry import method_of
+from grace_irl.runs.budget import Prices, spending
+from grace_irl.runs.engine import Live
+from grace_irl.runs.expand.expanding import place_of
+from grace_irl.runs.expand.expansion import is_expansion, rounds_of
+from grace_irl.runs.expand.round import became
+from grace_irl.runs.folder import RunPaths, worked_on
+from grace_irl.runs.record import candidate
+from grace_irl.runs.run import opened
+from grace_irl.runs.store import Store
+from grace_irl.search.ranks import winner
+
+POLL = 0.5
+"""Seconds between two looks at a run's folder."""
+QUIET = 2.0
+"""Seconds without a change before the lock of a run is looked at. A process that starts or ends takes less."""
+BEGAN, ENDED = ("started", "resumed"), ("stopped", "interrupted", "failed")
+"""Kinds of events of a run that say whether a process works on it."""
+
+
+def follow_to_the_end(folder: Path) -> None:
+    """Show the progress of a run or an expansion until no process works on it, and say how it ended.
+
+    Raises:
+        InputError: the folder is no run.
+        Exit: Ctrl-C. The run goes on.
+    """
+    try:
+        with FollowProgress() as progress:
+            said = _expansion_followed(folder, progress) if is_expansion(folder) else _run_followed(folder, progress)
+            progress.note(said)
+    except KeyboardInterrupt:
+        say(f"grace-irl: interrupted; {folder} itself goes on", err=True)
+        raise typer.Exit(130) from None
+
+
+class FollowProgress(FitProgress):
+    """The progress display of a run that another process works on.
+
+    Attributes:
+        before: text before the line, such as the round of an expansion.
+        instead: text in place of the line, if no search is at work; or "".
+    """
+
+    before = ""
+    instead = ""
+    _waits = False
+
+    def wait(self) -> None:
+        """Wait until the next look. The first time, a line says what Ctrl-C does."""
+        if not self._waits:
+            self.note("following a process that works on it; Ctrl-C ends only the following")
+        self._waits = True
+        time.sleep(POLL)
+
+    def live(self, width: int) -> str:
+        """See `LiveLine`."""
+        return self.before + (self.instead or super().live(width - len(self.before)))
+
+    def logged(self) -> str:
+        """See `LiveLine`."""
+        return self.before + (self.instead or super().logged())
+
+
+class Watch:
+    """One run, looked at again and again.
+
+    Args:
+        folder: the folder of the run.
+        store: its store, open for reading.
+        config: its configuration.
+    """
+
+    def __init__(self, folder: Path, store: Store, config: Config) -> None:
+        self.folder = folder
+        self._store = store
+        self._config = config
+        self._files: object = None
+        self._changed = time.monotonic()
+        self._generation = 0
+
+    def look(self, progress: FollowProgress) -> None:
+        """Show what has changed since the last look."""
+        database = RunPaths(self.folder).database
+        files = [_stat(database), _stat(database.with_name(f"{database.name}-wal"))]
+        if files == self._files:
+            return
+        first, self._files, self._changed = self._files is None, files, time.monotonic()
+        idle = max(0.0, time.time() - max(each[0] for each in files) / 1e9) if first else 0.0
+        stand = stand_of(self._store, self._config, idle)
+        progress.show(stand, ended=stand.generation > self._generation)
+        self._generation = stand.generation
+
+    def event(self) -> tuple[str, str]:
+        """The last event that says whether a process works on the run, as kind and detail; ("", "") without one."""
+        known = [(kind, detail) for _, kind, detail in self._store.events() if kind in BEGAN + ENDED]
+        return known[-1] if known else ("", "")
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing has changed for a while."""
+        return time.monotonic() - self._changed > QUIET
+
+
+def stand_of(store: Store, config: Config, idle: float = 0.0) -> Stand:
+    """The state of a run, from its store.
+
+    Args:
+        store: the store of the run.
+        config: the configuration of the run.
+        idle: seconds since the last result, which count as search time, too.
+    """
+    method = method_of(config)
+    requests, told, records = store.requests(), store.told(), store.records()
+    valid = [each for each in records.values() if each.evaluation.valid and each.evaluation.complete]
+    sought = [each for each in valid if each.program.operator != "reshape"]
+    best = winner(map(candidate, sought))
+    spent = spending(store, Prices(config.model.price_in, config.model.price_out))
+    last = store.spent()[-1:]
+    course = method.course(config)
+    return Stand(
+        generation=max((requests[index][0] for index in requests), default=0),
+        generations=course.generations if course else None,
+        seconds=max((each.seconds for each in told.values()), default=0.0) + idle,
+        programs=len(records),
+        headline=method.account.headline(best.evaluation) if best else "",
+        brief=method.account.brief(best.evaluation) if best else "",
+        live=Live(
+            in_flight=len(requests) - len(told),
+            answers=spent.answers,
+            tokens=spent.tokens_in + spent.tokens_out,
+            cost=spent.cost,
+            seconds=last[0][2] if last else 0.0,
+        ),
+    )
+
+
+def _run_followed(folder: Path, progress: FollowProgress) -> str:
+    """Follow a run, and return a line about its end."""
+    with opened(folder) as (store, config):
+        watch = Watch(folder, store, config)
+        while True:
+            watch.look(progress)
+            kind, detail = watch.event()
+            if kind == "stopped":
+                return f"the run has ended by {detail}"
+            if kind in ENDED:
+                return f"the run was {kind} ({detail}); go on with: grace-irl fit {RunPaths(folder).resume}"
+            if watch.quiet and not worked_on(folder):
+                return _killed("run", folder)
+            progress.wait()
+
+
+def _expansion_followed(folder: Path, progress: FollowProgress) -> str:
+    """Follow an expansion, and return a line about its end."""
+    shown, quiet = 0, time.monotonic()
+    with ExitStack() as stack:
+        watch: Watch | None = None
+        while True:
+            rounds = rounds_of(folder)
+            for each in rounds[shown:]:
+                progress.note(f"round {each.number}: {became(each)}, accuracy {each.accuracy:.4f}")
+            at = place_of(folder, len(rounds))
+            searches = [path for path in (at / "run", at / "shaping") if RunPaths(path).database.is_file()]
+            if searches and (watch is None or watch.folder != searches[-1]):
+                stack.close()
+                store, config = stack.enter_context(opened(searches[-1]))
+                watch = Watch(searches[-1], store, config)
+            searching = watch is not None and bool(searches) and watch.event()[0] not in ENDED
+            progress.before, progress.instead = f"round {len(rounds)}: ", "" if searching else "a policy learns"
+            if watch is not None and searching:
+                watch.look(progress)
+            if len(rounds) > shown or any(map(worked_on, (folder, *searches))):
+                quiet = time.monotonic()
+            shown = len(rounds)
+            if time.monotonic() - quiet > QUIET:
+                break
+            progress.wait()
+    if at.is_dir():
+        return _killed("expansion", folder, f" before round {len(rounds)} was complete")
+    return f"the expansion has ended after round {len(rounds) - 1}"
+
+
+def _killed(what: str, folder: Path, when: str = "") -> str:
+    return (
+        f"no process works on the {what} any more, and it did not end{when}: killed, or another machine's; "
+        f"go on with: grace-irl fit {RunPaths(folder).resume}"
+    )
+
+
+def _stat(path: Path) -> tuple[int, int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0
+    return found.st_mtime_ns, found.st_size

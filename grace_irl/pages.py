@@ -1,0 +1,11 @@
+"""Addresses of the documentation, for messages and help. They lead somewhere without a clone of the project, too."""
+
+from __future__ import annotations
+
+BASE = "https://grace-irl.readthedocs.io/en/latest/"
+"""The address of the index. `pyproject.toml` names it as the project's documentation."""
+
+
+def page(name: str) -> str:
+    """The address of a page of `docs/`, such as `page("demonstrations")` for docs/demonstrations.md."""
+    return f"{BASE}{name}"

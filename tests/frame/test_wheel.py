@@ -1,0 +1,63 @@
+"""The wheel, built from the source distribution of a copy of the tree: what commands read and write is in it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.frame.tree import ROOT, files
+
+NEEDED = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE")
+
+
+def built(kind: str, tree: Path, out: Path) -> Path:
+    """What the build backend makes of a tree."""
+    build = f"import sys; from setuptools.build_meta import {kind} as build; print(build(sys.argv[1]))"
+    done = subprocess.run([sys.executable, "-c", build, out], cwd=tree, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return out / done.stdout.splitlines()[-1]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A built wheel. The build writes beside its sources, so it gets copies."""
+    tree, out = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("wheel")
+    for path in [*files(ROOT / "grace_irl"), *files(ROOT / "datasets"), *(ROOT / name for name in NEEDED)]:
+        target = tree / path.relative_to(ROOT)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
+    shutil.unpack_archive(built("build_sdist", tree, out), out)
+    (unpacked,) = filter(Path.is_dir, out.iterdir())
+    return built("build_wheel", unpacked, out)
+
+
+def test_the_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
+    held = set(zipfile.ZipFile(wheel).namelist())
+    ours = {path.relative_to(ROOT).as_posix() for path in files(ROOT / "grace_irl")}
+    assert not ours - held
+    assert not [
+        name for name in held if name.split("/")[0] not in ("grace_irl", wheel.name.split("-py3")[0] + ".dist-info")
+    ]
+
+
+def test_an_installed_wheel_writes_the_example(wheel: Path, tmp_path: Path) -> None:
+    """From the installed files alone, with no checkout around."""
+    zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
+    code = "import sys, grace_irl.cli; print(grace_irl.__file__); sys.exit(grace_irl.cli.main(['example', 'set']))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, 'installed'); {code}"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(str(tmp_path / "installed"))
+    shipped = ROOT / "datasets" / "babyai-go-to-obj"
+    assert {path.name: path.read_bytes() for path in (tmp_path / "set").iterdir()} == {
+        path.name: path.read_bytes() for path in shipped.iterdir()
+    }
