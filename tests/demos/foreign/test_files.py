@@ -17,7 +17,7 @@ from grace_irl.cli import main
 from grace_irl.demos import load
 from grace_irl.demos.files import expand
 from grace_irl.demos.foreign.table import Columns
-from grace_irl.demos.formats import open_source
+from grace_irl.demos.formats import _entries, open_source
 from grace_irl.demos.trajectory import Demonstrations, Role
 from grace_irl.errors import InputError
 from grace_irl.testing.readers import vectors
@@ -375,3 +375,27 @@ def test_without_h5py_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setitem(__import__("sys").modules, "h5py", None)
     with pytest.raises(InputError, match=r"h5py is not installed.*grace-irl\[minari\]"):
         open_source(tmp_path / "set.hdf5")
+
+
+def test_another_distribution_adds_a_format_by_an_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = tmp_path / "site"
+    (site / "bags-1.0.dist-info").mkdir(parents=True)
+    (site / "bags-1.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: bags\nVersion: 1.0\n")
+    (site / "bags-1.0.dist-info" / "entry_points.txt").write_text("[grace_irl.formats]\n.bag = bags:opened\n")
+    (site / "bags.py").write_text(
+        "from grace_irl.demos.foreign.episode import Episode, EpisodesSource\n"
+        "import numpy\n"
+        "def opened(file, memory):\n"
+        "    return EpisodesSource(file, [Episode(numpy.loadtxt(file, ndmin=2), f'{file}: episode 0')])\n"
+    )
+    monkeypatch.syspath_prepend(str(site))
+    _entries.cache_clear()
+    try:
+        (tmp_path / "set").mkdir()
+        (tmp_path / "set" / "expert.bag").write_text("1 2\n3 4\n")
+        assert numbers(load([tmp_path / "set"])) == [[[1, 2], [3, 4]]]
+        (tmp_path / "expert.doc").write_text("nothing")
+        with pytest.raises(InputError, match=r"unknown format '.doc'; expected .*\.bag"):
+            load([tmp_path / "expert.doc"])
+    finally:
+        _entries.cache_clear()

@@ -1,7 +1,7 @@
 """Write `imitation/` with the library imitation 1.0 itself, in an environment of its own.
 
-    pip install 'imitation>=1.0' 'datasets>=2.8' 'numpy<2.3' 'setuptools<81'
-    python by_imitation.py
+pip install 'imitation>=1.0' 'datasets>=2.8' 'numpy<2.3' 'setuptools<81'
+python by_imitation.py
 """
 
 from pathlib import Path

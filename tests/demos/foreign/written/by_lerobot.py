@@ -1,7 +1,7 @@
 """Write `lerobot/` with LeRobot itself, in an environment of its own.
 
-    pip install lerobot
-    python by_lerobot.py
+pip install lerobot
+python by_lerobot.py
 """
 
 from pathlib import Path
