@@ -31,7 +31,7 @@ COMMANDS = {
     "report": "Write the report of a run as one HTML file.",
     "collect": "Play episodes and keep them as demonstrations.",
     "serve": "Start a vLLM server with flags for this work.",
-    "doctor": "Attack the sandbox, and list what is installed.",
+    "doctor": "Probe the sandbox by attacks, and list what is installed.",
 }
 """Commands with their lines in help. Each command is in the module of the same name."""
 
