@@ -218,7 +218,7 @@ def _report(folder: Path, note: Callable[[str], None] | None, demonstrations: De
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, stacklevel=5)  # The warning points to the caller of `fit`.
+    warnings.warn(text, stacklevel=6)  # The warning points to the caller of `fit`.
 
 
 def _held(demos: Given, experts: Given, negatives: Given, settings: Mapping[str, object]) -> Demonstrations | None:

@@ -128,7 +128,7 @@ CASES: dict[str, tuple[Callable[[Path], Path], tuple[str, ...]]] = {
     "no rows": (write_parquet(lambda t: t.slice(0, 0)), ("no rows", "at least one")),
     "no state column": (
         write_parquet(lambda t: t.drop_columns("state")),
-        ("no column 'state'", "demonstrations.md"),
+        ("no column 'state'", "/demonstrations"),
     ),
     "scalar states": (
         write_parquet(lambda t: t.set_column(1, "state", pa.array([1.0, 2.0, 3.0]))),

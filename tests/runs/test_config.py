@@ -139,7 +139,7 @@ def test_every_field_is_read_by_a_run(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(Section, "__getattribute__", spy)
     monkeypatch.setattr("grace_irl.sandbox.open_sandbox", lambda **_: InProcessSandbox())
-    monkeypatch.setattr("grace_irl.demos.load", lambda *_, **__: vector_set())
+    monkeypatch.setattr("grace_irl.runs.data.load", lambda *_, **__: vector_set())
     program = SOURCE.format(index=1, threshold=0.37)
     with ChatServer(answer=lambda _: f"```python\n{program}```") as server:
         flags = {"search.generations": 0, "search.population": 2, "data.demos": ("x",), "model.url": server.url}
