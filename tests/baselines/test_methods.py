@@ -62,9 +62,7 @@ def test_settings_are_the_methods_fields() -> None:
 
 
 def test_an_unknown_method_is_refused_with_what_there_is() -> None:
-    with pytest.raises(
-        InputError, match=r"method 'sqil'; expected one of airl, bc, gail, ppo-true.*/baselines\)"
-    ):
+    with pytest.raises(InputError, match=r"method 'sqil'; expected one of airl, bc, gail, ppo-true.*/baselines\)"):
         load_method("sqil")
 
 
