@@ -2,7 +2,7 @@
 
     import grace_irl
 
-    run = grace_irl.fit("datasets/babyai-go-to-obj")
+    run = grace_irl.fit("babyai-go-to-obj")  # the folder that `grace-irl example` writes
     print(run.best.source)
 
 Names are imported on first use, so `import grace_irl` is fast.

@@ -22,7 +22,7 @@ class DataConfig(Section):
 
     demos: tuple[str, ...] = setting(
         (),
-        "Files, folders or Minari ids, such as datasets/babyai-go-to-obj; the files state the roles.",
+        "Files, folders or Minari ids, such as babyai-go-to-obj; the files state the roles.",
         unit="path",
         common=True,
     )

@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from grace_irl.cli.completion import Install, Show
+from grace_irl.errors import GraceError
 from grace_irl.version import __version__
 
 SECTIONS = {
@@ -44,8 +45,25 @@ HELP = """Recover a reward function from demonstrations, as one readable Python 
     """
 
 
+class Stopped(GraceError):
+    """Ctrl-C ended a command."""
+
+    exit_code = 130
+
+
 class Commands(TyperGroup):
     """The group of all commands. Its help shows them by section."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command.
+
+        Raises:
+            Stopped: Ctrl-C, which typer would turn into an exit without a word.
+        """
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise Stopped(str(error) or "interrupted") from None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the signature is click's
         """Write the commands, one section below each heading."""

@@ -120,7 +120,7 @@ def compare(
                 fit = worded(config, sets, flags, Config(data=DataConfig(held_out=0.0)))
                 if not fit.data.files and not own["task"]:
                     raise InputError(
-                        "no demonstrations; expected --demos PATH…, such as --demos datasets/babyai-go-to-obj, or "
+                        "no demonstrations; expected --demos PATH…, such as the folder that grace-irl example writes, or "
                         "--task for methods that need none"
                     )
                 settings = Settings(comparison_of({**own, "searches": more}), fit)

@@ -54,7 +54,7 @@ def inspect(
 ) -> None:
     """Show what demonstrations hold: counts, shapes, tasks, value ranges and, if they can be drawn, some states.
 
-    Example: grace-irl demos inspect datasets/babyai-go-to-obj
+    Example: grace-irl demos inspect babyai-go-to-obj
     """
     marked = None if goals is None else load_goals(goals)
     columns = chosen_columns(state_columns, episode_column)
@@ -145,7 +145,7 @@ def scramble(
 ) -> None:
     """Write copies in which codes, axes, fields and words mean nothing. The map is kept beside them as JSON.
 
-    Example: grace-irl demos scramble datasets/babyai-go-to-obj /tmp/scrambled --seed 1
+    Example: grace-irl demos scramble babyai-go-to-obj /tmp/scrambled --seed 1
     """
     if len(paths) < 2:
         raise InputError(f"scramble {paths[0]}: no DST; expected SRC... DST: name the target file or folder")

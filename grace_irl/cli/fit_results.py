@@ -86,6 +86,7 @@ def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
         if run.tokens:
             tried += f", {run.tokens} tokens" + (f" for {run.cost:.4g}" if run.cost else "")
         say(f"{tried}, {run.seconds:.1f} s of search; ended by {run.reason}")
+        say(account.verdict(best.evaluation))
         if run.rounds:
             out.print(rounds_table(run.rounds))
         if run.audit is not None and run.audit.contrast is not None:

@@ -398,7 +398,7 @@ def require_demonstrations(config: Config) -> None:
     chosen = method_of(config)
     if config.data.files or config.data.negatives or not chosen.needs.demonstrations:
         return
-    expected = "--demos PATH…, such as --demos datasets/babyai-go-to-obj"
+    expected = "--demos PATH…, such as the folder that grace-irl example writes"
     if chosen.with_task is None:
         raise InputError(f"no demonstrations; expected {expected}")
     from grace_irl.tasks.task import shipped

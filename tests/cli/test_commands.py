@@ -361,3 +361,12 @@ def test_importing_the_package_imports_next_to_nothing() -> None:
     code = "import sys, grace_irl; print(sorted({'numpy', 'scipy', 'pyarrow', 'typer'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_ctrl_c_is_said_in_a_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def pressed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("grace_irl.cli.demos.summarise", pressed)
+    assert main(["demos", "inspect", str(ROOT / "datasets" / "babyai-go-to-obj")]) == 130
+    assert capsys.readouterr().err == "grace-irl: interrupted\n"
