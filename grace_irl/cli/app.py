@@ -45,7 +45,7 @@ HELP = """Recover a reward function from demonstrations, as one readable Python 
     """
 
 
-class Stopped(GraceError):
+class StoppedError(GraceError):
     """Ctrl-C ended a command."""
 
     exit_code = 130
@@ -58,12 +58,12 @@ class Commands(TyperGroup):
         """Run the command.
 
         Raises:
-            Stopped: Ctrl-C, which typer would turn into an exit without a word.
+            StoppedError: Ctrl-C, which typer would turn into an exit without a word.
         """
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
-            raise Stopped(str(error) or "interrupted") from None
+            raise StoppedError(str(error) or "interrupted") from None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - the signature is click's
         """Write the commands, one section below each heading."""

@@ -120,8 +120,8 @@ def compare(
                 fit = worded(config, sets, flags, Config(data=DataConfig(held_out=0.0)))
                 if not fit.data.files and not own["task"]:
                     raise InputError(
-                        "no demonstrations; expected --demos PATH…, such as the folder that grace-irl example writes, or "
-                        "--task for methods that need none"
+                        "no demonstrations; expected --demos PATH…, such as the folder that grace-irl example writes, "
+                        "or --task for methods that need none"
                     )
                 settings = Settings(comparison_of({**own, "searches": more}), fit)
                 said = words(fit, config, sets, flags) | {key_of(each): f"--set {key_of(each)}" for each in more}
