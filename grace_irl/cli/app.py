@@ -19,7 +19,7 @@ from grace_irl.version import __version__
 SECTIONS = {
     "Recover a reward": ("example", "fit", "demos", "collect"),
     "Judge and use it": ("show", "report", "score", "export", "compare"),
-    "This machine": ("serve", "doctor"),
+    "Machines": ("work", "serve", "doctor"),
 }
 """Headings of help, with the commands below each."""
 COMMANDS = {
@@ -31,6 +31,7 @@ COMMANDS = {
     "show": "Show a run: best programs, progress, each candidate's fate.",
     "report": "Write the report of a run as one HTML file.",
     "collect": "Play episodes and keep them as demonstrations.",
+    "work": "Work on jobs of fit and compare from a shared folder.",
     "serve": "Start a vLLM server with flags for this work.",
     "doctor": "Probe the sandbox by attacks, and list what is installed.",
 }

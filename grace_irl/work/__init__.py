@@ -1,6 +1,7 @@
 """Parallel work: executors run jobs on this machine or on others. A job is the name of a function and its arguments."""
 
 from grace_irl.work.executor import Executor, Job, JobError, JobFuture, Tell
+from grace_irl.work.folder import FolderExecutor
 from grace_irl.work.local import LocalExecutor
 
-__all__ = ["Executor", "Job", "JobError", "JobFuture", "LocalExecutor", "Tell"]
+__all__ = ["Executor", "FolderExecutor", "Job", "JobError", "JobFuture", "LocalExecutor", "Tell"]

@@ -1,19 +1,44 @@
-"""The executor of this machine. Every task runs in its own process, and every service in a thread."""
+"""The executor of this machine. Every task runs in its own process, and every service in a thread.
+
+Executors of other places differ only in where a task runs: they give `LocalExecutor` another `Start`.
+"""
 
 from __future__ import annotations
 
 import itertools
 import queue
 import threading
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from grace_irl.errors import InputError
 from grace_irl.work.executor import Job, JobFuture, Tell
 from grace_irl.work.process import JobProcess
 
 _NUMBERS = itertools.count()
+
+
+class Running(Protocol):
+    """A job that has begun: a process of this machine, or the work of another one."""
+
+    def result(self, tell: Tell) -> Any:
+        """Wait for the result, and return it. Pass the task's messages to `tell`.
+
+        Raises:
+            InputError, GraceError: the task raised this error.
+            JobError: the task failed in another way.
+        """
+        ...
+
+    def end(self) -> object:
+        """End the job with all its child processes. Repeated calls are allowed, also from other threads."""
+        ...
+
+
+Start = Callable[[Job], Running]
+"""A function that begins a job."""
 
 
 class LocalExecutor:
@@ -25,17 +50,23 @@ class LocalExecutor:
         workers: maximum number of jobs in parallel.
         services: functions of this process by name, which mainly wait for work that other processes do.
         name: prefix of the threads' names.
+        start: function that begins a task; by default in a new process of this machine.
 
     Raises:
         InputError: fewer than one worker.
     """
 
     def __init__(
-        self, workers: int, services: Mapping[str, Callable[..., Any]] | None = None, *, name: str = "work"
+        self,
+        workers: int,
+        services: Mapping[str, Callable[..., Any]] | None = None,
+        *,
+        name: str = "work",
+        start: Start = JobProcess,
     ) -> None:
         if workers < 1:
             raise InputError(f"{workers} workers; expected at least 1")
-        self._workers, self._services, self._name = workers, dict(services or {}), name
+        self._workers, self._services, self._name, self._start = workers, dict(services or {}), name, start
         self._waiting: queue.SimpleQueue[tuple[JobFuture, Job, Tell | None] | None] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._futures: set[JobFuture] = set()
@@ -76,6 +107,12 @@ class LocalExecutor:
         for future in futures:
             future.cancel()
 
+    def join(self, within_s: float) -> None:
+        """Wait until all jobs and services have ended after `close`, for at most `within_s` seconds."""
+        until = time.monotonic() + within_s
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
+
     def __enter__(self) -> Self:
         return self
 
@@ -104,7 +141,7 @@ class LocalExecutor:
             return self._services[job.task](**job.arguments)
         if self._closed:
             raise CancelledError
-        process = JobProcess(job)
+        process = self._start(job)
         cancelled = threading.Event()
 
         def end() -> None:

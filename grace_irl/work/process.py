@@ -35,7 +35,8 @@ END_S = 5.0
 MOST_BYTES = 64 << 20
 """Maximum length of a message or a result in bytes."""
 
-_ERRORS = {"input": InputError, "grace": GraceError, "defect": JobError}
+ERRORS: dict[str, type[GraceError]] = {"input": InputError, "grace": GraceError, "defect": JobError}
+"""Errors of a task, by their names in messages of its process."""
 _PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -97,7 +98,7 @@ class JobProcess:
             code = self.end()
             os.close(self._answers)
         if "error" in answer:
-            raise _ERRORS.get(answer["error"], JobError)(answer["text"])
+            raise ERRORS.get(answer["error"], JobError)(answer["text"])
         if "result" in answer:
             return answer["result"]
         said = f"signal {-code}" if code < 0 else f"exit code {code}"
@@ -180,6 +181,11 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
+def kind_of(error: GraceError) -> str:
+    """The name of an error in `ERRORS`."""
+    return "input" if isinstance(error, InputError) else "defect" if isinstance(error, JobError) else "grace"
+
+
 def _answer(line: bytes) -> dict[str, Any]:
     try:
         found = json.loads(line)
@@ -218,10 +224,8 @@ def main() -> None:
         task = getattr(importlib.import_module(module), name)
         said = {"result": task(lambda message: answer({"told": message}), **order["arguments"])}
         json.dumps(said)
-    except InputError as error:
-        said = {"error": "input", "text": str(error)}
     except GraceError as error:
-        said = {"error": "grace", "text": str(error)}
+        said = {"error": kind_of(error), "text": str(error)}
     except Exception as error:
         traceback.print_exc()
         said = {"error": "defect", "text": f"{type(error).__name__}: {error}"}

@@ -1,0 +1,188 @@
+"""The executor of a shared folder: it writes jobs as folders, and workers on any machine take them.
+
+A worker is the command `grace-irl work FOLDER`. In a SLURM array, a Kubernetes job or a second terminal it is the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import secrets
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from grace_irl.errors import GraceError, InputError
+from grace_irl.work.executor import Job, Tell
+from grace_irl.work.local import LocalExecutor
+from grace_irl.work.stored import CLAIM, JOB, LOOK_S, TOLD, Beat, Cancelled, Pulse, StoredJob, TakenError
+
+SUBMITTER = "submitter"
+"""File with signs of life of the process that waits for the jobs of a folder."""
+CLOSE_S = 5.0
+"""Seconds that workers have to end the jobs of an executor that closes, before it removes their folders."""
+
+
+class FolderExecutor(LocalExecutor):
+    """An `Executor` that writes its jobs into a folder of its own in a shared one, and waits for workers.
+
+    The jobs that workers may take at the same time are at most as many as `workers`. On `close`, the executor removes
+    its folder. If its process dies, workers end its jobs after `stored.STALE_S` seconds.
+
+    Args:
+        folder: the shared folder. It is made if missing.
+        workers: maximum number of jobs in parallel.
+        services: as for `LocalExecutor`.
+        name: prefix of the threads' names.
+
+    Raises:
+        InputError: fewer than one worker, or the folder cannot be made.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        workers: int,
+        services: Mapping[str, Callable[..., Any]] | None = None,
+        *,
+        name: str = "work",
+    ) -> None:
+        super().__init__(workers, services, name=name, start=self._written)
+        self._own = folder / f"{name}-{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
+        self._numbers = itertools.count()
+        self._beat = Beat(self._own / SUBMITTER)
+        try:
+            self._own.mkdir(parents=True)
+            self._beat.__enter__()
+        except OSError as error:
+            raise InputError(
+                f"{folder}: cannot hold jobs ({error.strerror}); expected a folder that every worker can write"
+            ) from None
+
+    def close(self) -> None:
+        """See `Executor`."""
+        super().close()
+        self.join(CLOSE_S)
+        self._beat.__exit__()
+        shutil.rmtree(self._own, ignore_errors=True)
+
+    def _written(self, job: Job) -> _Offered:
+        folder = self._own / f"{next(self._numbers):06d}"
+        folder.mkdir()
+        return _Offered(StoredJob.write(folder, job, self._own / SUBMITTER))
+
+
+class _Offered:
+    """A job that waits in its folder for a worker, or that one works on. A `Running` job."""
+
+    def __init__(self, job: StoredJob) -> None:
+        self._job = job
+        self._ended = False
+        self._read = 0
+
+    def result(self, tell: Tell) -> Any:
+        """See `Running`."""
+        holder = Pulse(self._job.folder / CLAIM)
+        while not self._job.done:
+            self._tell(tell)
+            if self._ended and self._job.free(holder):
+                raise Cancelled(f"{self._job.folder}: cancelled")
+            holder.stopped()
+            time.sleep(LOOK_S)
+        self._tell(tell)
+        return self._job.result()
+
+    def end(self) -> None:
+        """See `Running`."""
+        with contextlib.suppress(OSError):
+            self._job.cancel()
+        self._ended = True
+
+    def _tell(self, tell: Tell) -> None:
+        """Pass on the messages that are new. A second worker on the job begins its messages anew."""
+        try:
+            text = (self._job.folder / TOLD).read_text(encoding="utf-8")
+        except OSError:
+            return
+        lines = text[: text.rfind("\n") + 1].splitlines()
+        if len(lines) < self._read:
+            self._read = 0
+        for line in lines[self._read :]:
+            tell(json.loads(line))
+        self._read = len(lines)
+
+
+def jobs_of(folder: Path) -> list[StoredJob]:
+    """The jobs of a folder in order: itself, or those in folders at most two levels below.
+
+    Raises:
+        InputError: the folder does not exist.
+    """
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no folder; expected the folder of a job, or one with such folders")
+    own = StoredJob(folder)
+    if own.there:
+        return [own]
+    found = [path.parent for pattern in (f"*/{JOB}", f"*/*/{JOB}") for path in folder.glob(pattern)]
+    return [StoredJob(each) for each in sorted(found)]
+
+
+def free_jobs(folder: Path, wait_s: float, stop: threading.Event) -> Iterator[StoredJob]:
+    """Jobs of a folder that nobody works on, one after the other, as long as there may be more.
+
+    There may be more as long as somebody works on a job or a submitter gives signs of life, and for `wait_s` seconds
+    after the last job.
+
+    Args:
+        folder: folder of the jobs.
+        wait_s: seconds to wait for jobs, if nobody gives signs of life.
+        stop: event that ends the search.
+
+    Raises:
+        InputError: the folder does not exist.
+    """
+    pulses: dict[Path, Pulse] = {}
+
+    def pulse(path: Path) -> Pulse:
+        return pulses.setdefault(path, Pulse(path))
+
+    left: set[Path] = set()  # jobs that cannot be worked on
+    last = time.monotonic()
+    while not stop.is_set():
+        wanted = [job for job in jobs_of(folder) if not (job.done or job.cancelled or job.folder in left)]
+        free = next((job for job in wanted if job.free(pulse(job.folder / CLAIM))), None)
+        if free is not None:
+            yield free
+            if not free.claimed:
+                left.add(free.folder)
+            last = time.monotonic()
+            continue
+        waited_for = any(not pulse(path).stopped() for path in folder.glob(f"*/{SUBMITTER}"))
+        if not wanted and not waited_for and time.monotonic() - last >= wait_s:
+            return
+        stop.wait(LOOK_S)
+
+
+def work_on(job: StoredJob, stop: threading.Event) -> str:
+    """Work on a job, and say how it ended: "done", "taken", "cancelled" or "failed: …".
+
+    Args:
+        job: the job.
+        stop: event that ends the work; the job is "cancelled" then, and free for others.
+    """
+    try:
+        job.work(stop)
+        job.result()
+    except TakenError:
+        return "taken"
+    except (Cancelled, FileNotFoundError):  # a submitter that closes removes its folder
+        return "cancelled"
+    except GraceError as error:
+        return f"failed: {error}"
+    return "done"

@@ -1,0 +1,351 @@
+"""Jobs as folders, which any machine with the same file system can work on.
+
+The folder of a job holds:
+
+- `job.json`: the job.
+- `claim`: who works on the job now. Its holder changes it every `BEAT_S` seconds.
+- `log.txt`: output of the job's process, if the job names no other file.
+- `told.jsonl`: messages of the job, one per line.
+- `done.json`: the result, or the error. A folder with this file is done, and is never worked on again.
+- `cancel`: if this file exists, nobody shall work on the job any more.
+
+Clocks of machines differ, and file systems keep times coarsely. So nobody compares times of files: who waits for a sign
+of life looks whether the content of a file changes while a clock of its own goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from grace_irl.atomic import part_of, write_atomically
+from grace_irl.errors import GraceError, InputError
+from grace_irl.work.executor import Job, JobError
+from grace_irl.work.process import ERRORS, JobProcess, kind_of
+
+JOB, CLAIM, LOG, TOLD, DONE, CANCEL = "job.json", "claim", "log.txt", "told.jsonl", "done.json", "cancel"
+FORMAT = 1
+"""Version of the files of a job."""
+TASKS = "grace_irl."
+"""Beginning of the names of all tasks. A folder cannot make this program call anything else."""
+
+BEAT_S = 2.0
+"""Seconds between two signs of life."""
+STALE_S = 30.0
+"""Seconds without a sign of life, after which a claim is nobody's any more, and a submitter counts as dead."""
+LOOK_S = 0.2
+"""Seconds between two looks at a folder."""
+
+
+class TakenError(GraceError):
+    """Somebody else works on the job."""
+
+
+class Cancelled(JobError):  # noqa: N818 - the error of a job that ended as it should
+    """The job was cancelled before it was done."""
+
+
+class Beat:
+    """Signs of life: a file whose content changes every `BEAT_S` seconds, while a context is open.
+
+    Args:
+        path: the file. It must not exist.
+
+    Attributes:
+        lost: whether somebody else has replaced or removed the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._name = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(8)}"
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._go, name="beat", daemon=True)
+        self.lost = False
+
+    def __enter__(self) -> Beat:
+        """Create the file, and begin.
+
+        Raises:
+            FileExistsError: the file exists.
+        """
+        with self._path.open("x") as file:
+            file.write(f"{self._name} 0\n")
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        if self._own() and not self.lost:
+            self._path.unlink(missing_ok=True)
+
+    def _own(self) -> bool:
+        with contextlib.suppress(OSError):
+            return self._path.read_text().split(" ")[0] == self._name
+        return False
+
+    def _go(self) -> None:
+        number = 0
+        while not self._ended.wait(BEAT_S):
+            if not self._own():
+                self.lost = True
+                return
+            number += 1
+            part = part_of(self._path)
+            with contextlib.suppress(OSError):  # a full disk or a file server at rest: the next beat may succeed
+                part.write_text(f"{self._name} {number}\n")
+                os.replace(part, self._path)
+
+
+class Pulse:
+    """The signs of life of somebody else, from a `Beat`'s file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._last: str | None = None
+        self._since = time.monotonic()
+
+    def stopped(self) -> bool:
+        """Whether the file is absent, or has not changed for `STALE_S` seconds of this object's life."""
+        try:
+            said = self._path.read_text()
+        except FileNotFoundError:
+            return True
+        except OSError:
+            said = self._last or ""
+        if said != self._last:
+            self._last, self._since = said, time.monotonic()
+        return time.monotonic() - self._since > STALE_S
+
+
+@dataclass(frozen=True)
+class StoredJob:
+    """A job in a folder.
+
+    Attributes:
+        folder: the folder.
+    """
+
+    folder: Path
+
+    @classmethod
+    def write(cls, folder: Path, job: Job, submitter: Path | None = None) -> StoredJob:
+        """Write a job as a folder, which may exist, for example with files that the job reads.
+
+        Args:
+            folder: the folder.
+            job: the job, which must name a task.
+            submitter: file with signs of life of the process that waits for the job. The job ends if they do; None: it
+                needs nobody who waits.
+        """
+        content = {
+            "format": FORMAT,
+            "task": job.task,
+            "arguments": dict(job.arguments),
+            "log": None if job.log is None else str(job.log.absolute()),
+            "environment": dict(job.environment),
+            "submitter": None if submitter is None else str(submitter.absolute()),
+        }
+        for name in (DONE, TOLD, CANCEL):
+            (folder / name).unlink(missing_ok=True)
+        write_atomically(folder / JOB, json.dumps(content, indent=1) + "\n")
+        return cls(folder)
+
+    @property
+    def there(self) -> bool:
+        """Whether the folder holds a job."""
+        return (self.folder / JOB).is_file()
+
+    @property
+    def done(self) -> bool:
+        """Whether the job has ended, with or without an error."""
+        return (self.folder / DONE).exists()
+
+    @property
+    def failed(self) -> bool:
+        """Whether the job has ended with an error."""
+        return self.done and "error" in _read(self.folder / DONE)
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody shall work on the job any more."""
+        return (self.folder / CANCEL).exists()
+
+    @property
+    def claimed(self) -> bool:
+        """Whether somebody works on the job, or has died over it."""
+        return (self.folder / CLAIM).exists()
+
+    def cancel(self) -> None:
+        """Ask whoever works on the job to end it, and all others not to begin."""
+        (self.folder / CANCEL).touch()
+
+    def result(self) -> Any:
+        """The result of a job that is done.
+
+        Raises:
+            InputError, GraceError, JobError: the job ended with this error, or the file is damaged.
+        """
+        found = _read(self.folder / DONE)
+        if "error" in found:
+            raise ERRORS.get(found["error"], JobError)(str(found.get("text", "")))
+        return found.get("result")
+
+    def work(self, stop: threading.Event | None = None) -> None:
+        """Work on the job, and write its result; nothing is written if the job is cancelled or this process ends.
+
+        Args:
+            stop: event that ends the work; None for none. The job is free for others then.
+
+        Raises:
+            TakenError: somebody else works on the job.
+            InputError: the file of the job is damaged, or belongs to somebody else.
+            Cancelled: the job was cancelled or stopped, or its submitter ended.
+        """
+        if self.done:
+            return
+        self._require_own()
+        try:
+            job, submitter = self._job()
+        except InputError as error:
+            self._write({"error": "defect", "text": str(error)})
+            raise
+        with self._claimed() as claim, (self.folder / TOLD).open("w", encoding="utf-8") as told:
+            if self.done:  # somebody else has ended it a moment ago
+                return
+
+            def tell(message: Any) -> None:
+                told.write(json.dumps(message) + "\n")
+                told.flush()
+
+            ended = _EndedEarly(self, claim, submitter, stop or threading.Event())
+            ended.require_wanted()
+            process = JobProcess(replace(job, log=job.log or self.folder / LOG))
+            try:
+                with ended.watching(process.end):
+                    content = {"result": process.result(tell)}
+            except GraceError as error:
+                ended.require_wanted()
+                content = {"error": kind_of(error), "text": str(error)}
+            finally:
+                process.end()
+            self._write(content)
+
+    def _write(self, content: dict[str, Any]) -> None:
+        write_atomically(self.folder / DONE, json.dumps(content) + "\n")
+
+    def _require_own(self) -> None:
+        path = self.folder / JOB
+        if hasattr(os, "getuid") and path.stat().st_uid != os.getuid():
+            raise InputError(
+                f"{path}: belongs to another user; expected a job that you wrote: it names what this program calls"
+            )
+
+    def _job(self) -> tuple[Job, Pulse | None]:
+        path = self.folder / JOB
+        found = _read(path)
+        if (version := found.get("format")) != FORMAT:
+            raise InputError(f"{path}: format {version!r}; expected {FORMAT}: use the version that wrote it")
+        try:
+            task, submitter = str(found["task"]), found["submitter"]
+            log = None if found["log"] is None else Path(found["log"])
+            job = Job(task, dict(found["arguments"]), log, {str(k): str(v) for k, v in found["environment"].items()})
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"{path}: damaged ({type(error).__name__}: {error}); expected a job as written") from None
+        if not task.startswith(TASKS):
+            raise InputError(f"{path}: task {task!r}; expected a task of this program, {TASKS}…")
+        return job, None if submitter is None else Pulse(Path(submitter))
+
+    @contextmanager
+    def _claimed(self) -> Iterator[Beat]:
+        """The claim of the job, held while the context is open."""
+        try:
+            with Beat(self.folder / CLAIM) as claim:
+                yield claim
+        except FileExistsError:
+            raise TakenError(f"{self.folder}: somebody else works on it") from None
+
+    def free(self, holder: Pulse) -> bool:
+        """Remove the claim of a holder without signs of life. Return whether the job is free.
+
+        Args:
+            holder: the holder of the claim, as this process has watched it so far.
+        """
+        claim = self.folder / CLAIM
+        if not self.claimed:
+            return True
+        if not holder.stopped():
+            return False
+        with contextlib.suppress(FileNotFoundError):
+            part = part_of(claim)
+            os.rename(claim, part)  # of several who try, one succeeds
+            part.unlink()
+        return True
+
+
+class _EndedEarly:
+    """The reasons to end a job before it is done: the worker stops, the job is cancelled, its submitter is dead, or its
+    claim is lost.
+    """
+
+    def __init__(self, job: StoredJob, claim: Beat, submitter: Pulse | None, stop: threading.Event) -> None:
+        self._job, self._claim, self._submitter, self._stop = job, claim, submitter, stop
+
+    def require_wanted(self) -> None:
+        """Require that somebody still wants the job from this process.
+
+        Raises:
+            Cancelled: nobody does.
+        """
+        if self._reason():
+            raise Cancelled(f"{self._job.folder}: {self._reason()}")
+
+    def _reason(self) -> str:
+        if self._stop.is_set():
+            return "stopped"
+        if self._job.cancelled:
+            return "cancelled"
+        if self._submitter is not None and self._submitter.stopped():
+            return "its submitter has ended"
+        return "somebody else has taken it" if self._claim.lost else ""
+
+    @contextmanager
+    def watching(self, end: Callable[[], object]) -> Iterator[None]:
+        """Call `end` as soon as there is a reason, while the context is open."""
+        over = threading.Event()
+
+        def watch() -> None:
+            while not over.wait(LOOK_S):
+                if self._reason():
+                    end()
+                    return
+
+        thread = threading.Thread(target=watch, name="watch", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); expected the folder of a job") from None
+    except ValueError as error:
+        raise InputError(f"{path}: damaged ({error}); expected what this program wrote") from None
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: damaged; expected an object")
+    return found

@@ -1,0 +1,217 @@
+"""Jobs in a shared folder: the executor that writes them, and workers in processes of their own that take them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grace_irl.errors import InputError
+from grace_irl.testing.executors import TASKS, ExecutorSuite, there, until
+from grace_irl.work import Executor, FolderExecutor, Job, JobError, stored
+from grace_irl.work.folder import free_jobs, jobs_of, work_on
+from grace_irl.work.stored import DONE, StoredJob
+
+ROOT = Path(__file__).parents[2]
+
+
+@contextmanager
+def worker(folder: Path, *more: str) -> Iterator[subprocess.Popen[str]]:
+    """The command `grace-irl work`, as another machine would run it."""
+    command = [sys.executable, str(ROOT / "cli.py"), "work", str(folder), *more]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.communicate()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder with a worker of two jobs at a time."""
+    folder = tmp_path_factory.mktemp("jobs")
+    with worker(folder, "--workers", "2", "--wait", "3600"):
+        yield folder
+
+
+class TestFolderExecutor(ExecutorSuite):
+    """The suite with one worker, which outlives all executors."""
+
+    @pytest.fixture(autouse=True)
+    def _served(self, served: Path) -> None:
+        self.folder = served
+
+    def make(self, workers: int, services: Mapping[str, Callable[..., Any]]) -> Executor:
+        return FolderExecutor(self.folder, workers, services)
+
+
+def stored_job(folder: Path, task: str, **arguments: Any) -> StoredJob:
+    folder.mkdir(parents=True)
+    return StoredJob.write(folder, Job(f"{TASKS}:{task}", arguments))
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(ROOT / "cli.py"), "work", *arguments], capture_output=True, text=True, timeout=120
+    )
+
+
+def test_one_command_on_one_folder_is_done_once(tmp_path: Path) -> None:
+    job = stored_job(tmp_path / "job", "add", first=2, second=3)
+    done = command(str(job.folder))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert job.result() == 5
+    assert (job.folder / "log.txt").read_text() == "2 + 3\n"
+    before = (job.folder / DONE).stat()
+    again = command(str(job.folder), "--json")
+    assert again.returncode == 0
+    assert json.loads(again.stdout) == {"done": 0, "failed": 0, "left": 0, "before": 1}
+    assert (job.folder / DONE).stat() == before
+
+
+def test_a_folder_of_jobs_is_worked_through_and_failures_are_told(tmp_path: Path) -> None:
+    for number in range(3):
+        stored_job(tmp_path / f"{number}", "add", first=number, second=0)
+    stored_job(tmp_path / "more" / "bad", "fail", kind="input")
+    done = command(str(tmp_path), "--workers", "2")
+    assert done.returncode == 1
+    assert f"{tmp_path}/more/bad: failed: a input error" in done.stdout
+    assert done.stdout.splitlines()[-1] == "3 jobs done, 1 failed"
+    assert [job.result() for job in jobs_of(tmp_path)[:3]] == [0, 1, 2]
+    again = command(str(tmp_path))
+    assert again.returncode == 1
+    assert again.stdout == (
+        "nothing to do: 4 jobs have ended before, 1 of them failed (delete its done.json to try again)\n"
+    )
+
+
+def test_an_array_takes_a_job_by_its_number(tmp_path: Path) -> None:
+    jobs = [stored_job(tmp_path / name, "add", first=number, second=0) for number, name in enumerate("abc")]
+    assert command(str(tmp_path), "--index", "1").returncode == 0
+    assert [job.done for job in jobs] == [False, True, False]
+    past = command(str(tmp_path), "--index", "3")
+    assert past.returncode == 2
+    assert past.stderr == f"grace-irl: --index 3: {tmp_path} holds 3 jobs; expected a number from 0 to 2\n"
+
+
+def test_a_worker_that_is_told_to_end_frees_its_job(tmp_path: Path) -> None:
+    """As a cluster does it before it takes a machine away."""
+    job = stored_job(tmp_path / "job", "begin_and_stay", out=str(tmp_path / "pids"))
+    with worker(tmp_path) as process:
+        until((tmp_path / "pids").exists)
+        process.send_signal(signal.SIGTERM)
+        said, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopped; 1 job is left" in said
+    pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+    until(lambda: not any(map(there, pids)))
+    assert (job.claimed, job.done) == (False, False)
+
+
+def test_the_job_of_a_killed_worker_is_taken_by_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "STALE_S", 3 * stored.BEAT_S)
+    job = stored_job(tmp_path / "job", "wait_for", path=str(tmp_path / "go"))
+    with worker(tmp_path) as process:
+        until(lambda: (job.folder / "told.jsonl").exists() and (job.folder / "told.jsonl").read_text() != "")
+        process.kill()
+        process.wait()
+    assert job.claimed
+    (tmp_path / "go").touch()
+    stop = threading.Event()
+    begun = time.monotonic()
+    assert [work_on(each, stop) for each in free_jobs(tmp_path, 0.0, stop)] == ["done"]
+    assert time.monotonic() - begun > stored.STALE_S
+    assert job.result() == str(tmp_path / "go")
+
+
+def test_a_living_worker_keeps_its_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "STALE_S", 3 * stored.BEAT_S)
+    job = stored_job(tmp_path / "job", "wait_for", path=str(tmp_path / "go"))
+    with worker(tmp_path) as process:
+        until(lambda: job.claimed)
+        holder, ended = stored.Pulse(job.folder / "claim"), time.monotonic() + 1.5 * stored.STALE_S
+        while time.monotonic() < ended:
+            assert not job.free(holder)
+            time.sleep(0.2)
+        with pytest.raises(stored.TakenError, match="somebody else works on it"):
+            job.work()
+        (tmp_path / "go").touch()
+        said, _ = process.communicate(timeout=60)
+    assert said.splitlines()[-1] == "1 job done"
+
+
+def test_jobs_end_with_the_process_that_waits_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored, "STALE_S", 3 * stored.BEAT_S)
+    waits = "import sys\nfrom pathlib import Path\nfrom grace_irl.work import FolderExecutor, Job\n"
+    waits += "FolderExecutor(Path(sys.argv[1]), 1).submit(Job(sys.argv[2], {'out': sys.argv[3]})).result()"
+    pids = tmp_path / "pids"
+    arguments = [str(tmp_path / "jobs"), f"{TASKS}:begin_and_stay", str(pids)]
+    submitter = subprocess.Popen([sys.executable, "-c", waits, *arguments])
+    until(lambda: (tmp_path / "jobs").is_dir() and bool(jobs_of(tmp_path / "jobs")))
+    stop = threading.Event()
+    said: list[str] = []
+    thread = threading.Thread(target=lambda: said.append(work_on(jobs_of(tmp_path / "jobs")[0], stop)))
+    thread.start()
+    until(pids.exists)
+    submitter.kill()
+    submitter.wait()
+    numbers = [int(pid) for pid in pids.read_text().split()]
+    until(lambda: not any(map(there, numbers)))
+    thread.join(60)
+    assert said == ["cancelled"]
+
+
+def test_an_executor_leaves_nothing_behind(tmp_path: Path) -> None:
+    with worker(tmp_path, "--wait", "60"), FolderExecutor(tmp_path, 1) as executor:
+        assert executor.submit(Job(f"{TASKS}:add", {"first": 1, "second": 1})).result(60) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"task": "os:getcwd"}, "task 'os:getcwd'; expected a task of this program, grace_irl.…"),
+        ({"format": 7}, "format 7; expected 1: use the version that wrote it"),
+        ({"arguments": 3}, "damaged (TypeError"),
+        (None, "damaged (Expecting value"),
+    ],
+)
+def test_files_that_are_no_jobs(tmp_path: Path, change: dict[str, Any] | None, said: str) -> None:
+    job = stored_job(tmp_path / "job", "add", first=1, second=1)
+    path = job.folder / "job.json"
+    path.write_text("no" if change is None else json.dumps({**json.loads(path.read_text()), **change}))
+    done = command(str(tmp_path))
+    assert done.returncode == 1
+    assert said in done.stdout
+    with pytest.raises(JobError, match=r"job\.json: ") as caught:  # who waits for it is told
+        job.result()
+    assert said in str(caught.value)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")
+def test_the_job_of_another_user_is_refused(tmp_path: Path) -> None:
+    job = stored_job(tmp_path / "job", "add", first=1, second=1)
+    os.chown(job.folder / "job.json", 12345, 12345)
+    with pytest.raises(InputError, match="belongs to another user; expected a job that you wrote"):
+        job.work()
+
+
+def test_no_folder_and_no_job(tmp_path: Path) -> None:
+    done = command(str(tmp_path / "absent"))
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"grace-irl: {tmp_path / 'absent'}: no folder; expected the folder of a job, or one with such folders\n",
+    )
+    empty = command(str(tmp_path))
+    assert (empty.returncode, empty.stdout) == (0, "nothing to do: no job has been written\n")
