@@ -31,6 +31,7 @@ from grace_irl.runs.recording import recorded_config
 from grace_irl.runs.run import Interrupted, Run
 from grace_irl.runs.score import Score
 from grace_irl.settings import by_keyword
+from grace_irl.work import Workplace
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -57,6 +58,9 @@ def fit(
     listener: Callable[[Snapshot], None] | None = None,
     note: Callable[[str], None] | None = None,
     max_memory: int | str | None = None,
+    executor: str | None = None,
+    jobs: str | Path | None = None,
+    ray_address: str | None = None,
     **settings: Unpack[FitSettings],
 ) -> Run:
     """Recover a reward from demonstrations, and write a report (`report.html`) into the run's folder.
@@ -81,6 +85,9 @@ def fit(
         note: function that is called with each line for the user, such as "no report could be written".
         max_memory: maximum memory for demonstrations and policies, in bytes or as `4G`; None: a share of the available
             memory.
+        executor: place of the heavy work: "local", "folder" or "ray"; None: the one that `jobs` or `ray_address` means.
+        jobs: folder of jobs that all machines share, for workers (`grace-irl work`).
+        ray_address: address of a Ray cluster: "auto", or HOST:PORT of its head.
         **settings: see `FitSettings`; they override `config` and `sets`.
 
     Returns:
@@ -91,6 +98,7 @@ def fit(
         GraceError: no valid program was found.
         Interrupted: Ctrl-C (a subclass of KeyboardInterrupt). The run is saved and can be resumed.
     """
+    workplace = Workplace.of(executor, None if jobs is None else Path(jobs), ray_address)
     base = recorded_config(Path(replay)) if replay and resume is None else None
     file = Path(config) if config else None
     if resume is not None:
@@ -118,7 +126,7 @@ def fit(
         if held is None:
             named = {"demos": _names(demos), "experts": _names(experts or ()), "negatives": _names(negatives)}
             flags |= {f"data.{name}": paths for name, paths in named.items() if paths}
-        parts = fits.Parts(demonstrations=held, proposer=writer, listener=listener, note=note)
+        parts = fits.Parts(demonstrations=held, proposer=writer, listener=listener, note=note, workplace=workplace)
         try:
             if resume is not None:
                 run = expansion.resume(Path(resume), flags, sets=tuple(sets), parts=parts)

@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from grace_irl.cli.options import AsJson, ConfigFile, Given, HelpAll, MaxMemory, Sets, mirrored
+from grace_irl.cli.options import (
+    AsJson,
+    ConfigFile,
+    Executor,
+    Given,
+    HelpAll,
+    Jobs,
+    MaxMemory,
+    RayAddress,
+    Sets,
+    mirrored,
+)
 from grace_irl.compare.settings import Comparison
 from grace_irl.config import METHOD, Config, DataConfig
 from grace_irl.errors import InputError
@@ -53,6 +64,9 @@ def compare(
             "--workers", help="Number of runs in parallel.", show_default="one per core", min=1, rich_help_panel="Run"
         ),
     ] = None,
+    executor: Executor = None,
+    jobs: Jobs = None,
+    ray_address: RayAddress = None,
     max_memory: MaxMemory = None,  # noqa: ARG001 - its callback sets the limit
     out: Annotated[
         Path | None,
@@ -83,6 +97,7 @@ def compare(
     from grace_irl.runs.acting import worded
     from grace_irl.runs.config import method_named
     from grace_irl.runs.effects import words
+    from grace_irl.work import Workplace
 
     own = {key.removeprefix("compare."): value for key, value in given.items() if key.startswith("compare.")}
     methods = own["methods"]
@@ -96,6 +111,7 @@ def compare(
         others = [name for name, value in {**own, **rest}.items() if value is not None and name not in AGAIN]
         if others:
             raise InputError(f"--resume with {', '.join(others)}; {BEGUN_WITH}")
+    workplace = Workplace.of(executor, jobs, ray_address)
     with ComparisonProgress() as progress:
         try:
             if resume_ is not None:
@@ -112,6 +128,7 @@ def compare(
                     workers=workers,
                     listener=progress,
                     note=progress.note,
+                    workplace=workplace,
                 )
             else:
                 searched = [each.partition("=")[2].strip(" \"'") for each in sets if key_of(each) == "method"]
@@ -126,7 +143,7 @@ def compare(
                 settings = Settings(comparison_of({**own, "searches": more}), fit)
                 said = words(fit, config, sets, flags) | {key_of(each): f"--set {key_of(each)}" for each in more}
                 require_effect_on_searches(settings, said)
-                compared = start(settings, folder, workers, progress, progress.note)
+                compared = start(settings, folder, workers, progress, progress.note, workplace)
         except KeyboardInterrupt:
             progress.close()
             _leave(folder)

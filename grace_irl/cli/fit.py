@@ -8,7 +8,18 @@ from typing import Annotated
 
 import typer
 
-from grace_irl.cli.options import AsJson, ConfigFile, Given, HelpAll, MaxMemory, Sets, mirrored
+from grace_irl.cli.options import (
+    AsJson,
+    ConfigFile,
+    Executor,
+    Given,
+    HelpAll,
+    Jobs,
+    MaxMemory,
+    RayAddress,
+    Sets,
+    mirrored,
+)
 from grace_irl.config import METHOD
 from grace_irl.errors import InputError
 from grace_irl.runs.config import is_read, settings_of
@@ -61,6 +72,9 @@ def fit(
             rich_help_panel="Run",
         ),
     ] = False,
+    executor: Executor = None,
+    jobs: Jobs = None,
+    ray_address: RayAddress = None,
     config: ConfigFile = None,
     set_: Sets = None,
     as_json: AsJson = False,
@@ -85,8 +99,9 @@ def fit(
     from grace_irl.runs.expand import expansion
     from grace_irl.runs.recording import recorded_config
     from grace_irl.runs.run import Interrupted
+    from grace_irl.work import Workplace
 
-    sets = tuple(set_ or ())
+    sets, workplace = tuple(set_ or ()), Workplace.of(executor, jobs, ray_address)
     try:
         if resume is not None:
             own = None if mirrored("config", config) else config
@@ -96,7 +111,7 @@ def fit(
                     "expected one or the other: the run has its own"
                 )
             with FitProgress() as progress:
-                parts = fits.Parts(listener=progress, note=progress.note)
+                parts = fits.Parts(listener=progress, note=progress.note, workplace=workplace)
                 run = expansion.resume(resume, given, sets=sets, parts=parts)
         else:
             resolved = worded(config, sets, given, recorded_config(replay) if replay else None)
@@ -108,7 +123,7 @@ def fit(
                 print_estimate(estimated(resolved), as_json=as_json)
                 return
             with FitProgress() as progress:
-                parts = fits.Parts(listener=progress, note=progress.note)
+                parts = fits.Parts(listener=progress, note=progress.note, workplace=workplace)
                 run = expansion.start(resolved, out, parts)
     except Interrupted as interrupted:
         leave(interrupted)

@@ -156,6 +156,28 @@ MaxMemory = Annotated[
         rich_help_panel="Run",
     ),
 ]
+Executor = Annotated[
+    str | None,
+    typer.Option(
+        "--executor",
+        help="Where the heavy work runs: local, folder (see grace-irl work) or ray.",
+        show_default="local",
+        rich_help_panel="Run",
+    ),
+]
+Jobs = Annotated[
+    Path | None,
+    typer.Option("--jobs", metavar="DIR", help="Folder of jobs that all machines share.", rich_help_panel="Run"),
+]
+RayAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--ray-address",
+        metavar="ADDRESS",
+        help="Ray cluster: auto, or HOST:PORT of its head.",
+        rich_help_panel="Run",
+    ),
+]
 ConfigFile = Annotated[
     Path | None,
     typer.Option(

@@ -39,7 +39,7 @@ from grace_irl.runs.acting import DROPPED, spoken
 from grace_irl.runs.config import flat
 from grace_irl.runs.folder import RunLock, require_absent
 from grace_irl.runs.proposers import destination, settled
-from grace_irl.work import Executor, Job, JobError, JobFuture, LocalExecutor
+from grace_irl.work import Executor, Job, JobError, JobFuture, Workplace
 
 SAME = "expected no change: a comparison goes on with the settings that it began with"
 MAY_CHANGE = (
@@ -83,16 +83,18 @@ def start(
     workers: int | None = None,
     listener: Listener | None = None,
     note: Callable[[str], None] = lambda _: None,
+    workplace: Workplace = Workplace(),
 ) -> Compared:
     """Start a comparison, and run all of its jobs.
 
     Args:
         settings: settings of the comparison.
         out: the folder to create.
-        workers: number of jobs in parallel; None: one per core.
+        workers: number of jobs in parallel; None: one per core of the place.
         listener: function that is called with the state of the comparison, repeatedly while it runs.
         note: function that shows one line to the user, for example the address of the server to which prompts and the
             API key go.
+        workplace: place of the jobs.
 
     Raises:
         InputError: settings, data, methods or environments are invalid; no file is written then.
@@ -117,7 +119,7 @@ def start(
     if contest.demonstrations.choice is not None:
         note(contest.demonstrations.choice.line)
     _say_where(contest, note)
-    return _work(out, contest.cleaned(out, note, checked), warned, workers, listener)
+    return _work(out, contest.cleaned(out, note, checked), warned, workers, listener, workplace)
 
 
 def resume(
@@ -133,6 +135,7 @@ def resume(
     workers: int | None = None,
     listener: Listener | None = None,
     note: Callable[[str], None] = lambda _: None,
+    workplace: Workplace = Workplace(),
 ) -> Compared:
     """Resume a comparison. Failed jobs are repeated.
 
@@ -148,7 +151,7 @@ def resume(
         sets: other settings that must be named again, as texts such as "data.demos=DIR", and settings of the searches
             of new methods.
         flags: other settings that must be named again, as values by key.
-        workers, listener, note: as for `start`.
+        workers, listener, note, workplace: as for `start`.
 
     Raises:
         InputError: the folder holds no comparison or contains links, another process works on it, demonstrations, task
@@ -185,7 +188,7 @@ def resume(
     warned = _checked(contest)
     contest.settings.write(folder)
     _say_where(contest, note)
-    return _work(folder, contest.cleaned(folder, note), warned, workers, listener)
+    return _work(folder, contest.cleaned(folder, note), warned, workers, listener, workplace)
 
 
 def _say_where(contest: Contest, note: Callable[[str], None]) -> None:
@@ -236,7 +239,12 @@ def _with_own_reward(settings: Settings, out: Path) -> Settings:
 
 
 def _work(
-    folder: Path, contest: Contest, warned: Sequence[str], workers: int | None, listener: Listener | None
+    folder: Path,
+    contest: Contest,
+    warned: Sequence[str],
+    workers: int | None,
+    listener: Listener | None,
+    workplace: Workplace,
 ) -> Compared:
     comparison, place = contest.settings.comparison, ComparisonFolder(folder)
     jobs = [(method, seed) for seed in range(comparison.seeds) for method in comparison.methods]
@@ -245,7 +253,7 @@ def _work(
         left = [job for job, found in done.items() if found is None or not found.ended(comparison.transfer)]
         try:
             told, digest = listener or (lambda _: None), contest.settings.digest()
-            run_jobs(folder, left, comparison.transfer, workers or os.cpu_count() or 1, told, digest)
+            run_jobs(folder, left, comparison.transfer, workers, told, digest, workplace)
         finally:
             results = tuple(found for job in jobs if (found := read_result(place.job(*job).result)) is not None)
             compared = _written(place, contest, results, warned)
@@ -367,7 +375,13 @@ Listener = Callable[[ComparisonState], None]
 
 
 def run_jobs(
-    folder: Path, jobs: Sequence[Entry], transfer: Sequence[str], workers: int, listener: Listener, settings: str = ""
+    folder: Path,
+    jobs: Sequence[Entry],
+    transfer: Sequence[str],
+    workers: int | None,
+    listener: Listener,
+    settings: str = "",
+    workplace: Workplace = Workplace(),
 ) -> None:
     """Run jobs in parallel processes. Each job writes a result to its folder, even if it fails.
 
@@ -375,20 +389,20 @@ def run_jobs(
         folder: folder of the comparison.
         jobs: the jobs to run, in this order.
         transfer: environments for training on the recovered rewards.
-        workers: number of processes.
+        workers: number of processes; None: one per core of the place.
         listener: function that is called with the state after each job, and repeatedly in between.
         settings: digest of the settings that the user confirmed (`Settings.digest`). A job with other settings fails.
 
     Raises:
         KeyboardInterrupt: the user pressed Ctrl-C. Running jobs were stopped; results of finished jobs stay.
     """
-    share = max(1, (os.cpu_count() or 1) // workers)
     waiting = list(jobs)
     running: dict[JobFuture, Entry] = {}
     done = failed = 0
-    with LocalExecutor(workers, name="compare") as executor:
+    with workplace.executor(workers, name="compare") as executor:
+        share = 1 if workplace.elsewhere else max(1, (os.cpu_count() or 1) // executor.workers)
         while waiting or running:
-            while waiting and len(running) < workers:
+            while waiting and len(running) < executor.workers:
                 job = waiting.pop(0)
                 running[_submitted(executor, folder, job, share, settings)] = job
             wait(running, POLL_S, FIRST_COMPLETED)
@@ -409,7 +423,7 @@ def _submitted(executor: Executor, folder: Path, job: Entry, share: int, setting
     else:
         place.result.unlink(missing_ok=True)  # the result of a failed attempt
     method, seed = job
-    arguments = {"folder": str(folder), "method": method, "seed": seed, "workers": share, "digest": settings}
+    arguments = {"folder": str(folder.absolute()), "method": method, "seed": seed, "workers": share, "digest": settings}
     return executor.submit(Job(TASK, arguments, place.log, {**memory.environment(), "OMP_NUM_THREADS": "1"}))
 
 

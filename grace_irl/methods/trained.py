@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -129,7 +128,7 @@ def _settings(config: Config) -> PolicySettings:
         seeds=own.train_seeds,
         checkpoint=own.checkpoint,
         steps=own.train_steps,
-        workers=own.trainings or os.cpu_count() or 1,
+        workers=own.trainings or None,
         limit=own.train_limit,
         allow_weak=config.sandbox.allow_weak,
     )

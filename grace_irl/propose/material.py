@@ -18,6 +18,7 @@ from grace_irl.evaluate.metrics import ranking
 from grace_irl.evaluate.rewards import MemoryCache, RewardCache
 from grace_irl.propose.protocol import Attempt
 from grace_irl.sandbox.protocol import Limits, Sandbox
+from grace_irl.work import Workplace
 
 Wrong = Mapping[int, NDArray[np.int64]]
 """Map from the index of a training trajectory to the sorted steps of its misclassified states (`wrong_states`)."""
@@ -155,6 +156,7 @@ class Workbench:
         rewards: cache of the rewards that evaluated programs gave to states.
         folder: folder of the run.
         note: callback that shows one line to the user.
+        workplace: place where policies are trained that judge programs.
     """
 
     problem: Problem
@@ -164,3 +166,4 @@ class Workbench:
     rewards: RewardCache = field(default_factory=MemoryCache)
     folder: Path = Path()
     note: Callable[[str], None] = lambda _: None
+    workplace: Workplace = field(default_factory=Workplace)

@@ -31,6 +31,7 @@ class Answering:
         records: programs that the search has received, by id. The engine adds entries to this mapping.
         on_proposal: callback for each new answer.
         following: rule that returns the next step after a result, for example a repair, or None if no step follows.
+        evaluations: number of evaluations in parallel, if it is more than the sandbox has workers.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Answering:
         records: Mapping[str, Record],
         on_proposal: Callable[[Proposal], None],
         following: Following,
+        evaluations: int = 1,
     ) -> None:
         self._proposer = proposer
         self._store = store
@@ -60,7 +62,7 @@ class Answering:
             "evaluate": lambda program, bar: evaluator.evaluate([program], bar)[0],
             "verify": lambda program: evaluator.verify(program),
         }
-        self._executor = LocalExecutor(max(1, sandbox.workers), services, name="evaluate")
+        self._executor = LocalExecutor(max(evaluations, sandbox.workers), services, name="evaluate")
 
     async def answer(self, request: Request, bar: Bar) -> Result:
         """Return the result of a request, from the store or from new work.

@@ -119,6 +119,7 @@ class Engine:
         on_change: Callable[[Snapshot], None] = lambda _: None,
         on_best: Callable[[Record], None] = lambda _: None,
         prefer: Prefers = lambda order, _: order[0],
+        evaluations: int = 1,
     ) -> None:
         self._search = search
         self._evaluator = evaluator
@@ -134,7 +135,9 @@ class Engine:
             search.prefer = lambda: found.program.id if (found := self._preferred()) else None
         self._generations = generations
         self._records: dict[str, Record] = {}
-        self._answering = Answering(proposer, evaluator, sandbox, store, self._records, self._answered, following)
+        self._answering = Answering(
+            proposer, evaluator, sandbox, store, self._records, self._answered, following, evaluations
+        )
         # `spent` holds the input and output tokens of calls before the search, in which a model labels goal states.
         tokens, cost = sum(spent), prices.cost(*spent)
         self._live = Live(tokens=tokens, cost=cost)

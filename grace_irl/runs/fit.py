@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
@@ -44,6 +44,7 @@ from grace_irl.runs.store import Store
 from grace_irl.runs.swaps import swaps_line, with_swaps
 from grace_irl.sandbox.protocol import Limits, Sandbox
 from grace_irl.version import __version__
+from grace_irl.work import Workplace
 
 # A run ends after FRUITLESS_POPULATIONS * (population size) answers in a row without a program.
 FRUITLESS_POPULATIONS = 2
@@ -89,6 +90,7 @@ class Parts:
         whole: folder of the expansion or comparison that contains the run; None for a separate run. Messages tell the
             user to resume this folder instead of the run's.
         reason: reason for the label rule, if the expansion or comparison has chosen the rule; else "".
+        workplace: place of the run's heavy work.
     """
 
     demonstrations: Demonstrations | None = None
@@ -98,6 +100,7 @@ class Parts:
     note: Callable[[str], None] | None = None
     whole: Path | None = None
     reason: str = ""
+    workplace: Workplace = field(default_factory=Workplace)
 
 
 def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Run:
@@ -136,7 +139,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
         _say_server(config, parts)
         config = proposers.checked(config, problem)
     with ExitStack() as stack:
-        sandbox = parts.sandbox or stack.enter_context(opened_sandbox(config.sandbox))
+        sandbox = parts.sandbox or stack.enter_context(opened_sandbox(config.sandbox, parts.workplace))
         create(folder, config, problem, labelling.answers, labelling.choice.reason)
         stack.enter_context(RunLock(RunPaths(folder).lock))
         store = stack.enter_context(closing(Store(RunPaths(folder).database)))
@@ -225,7 +228,7 @@ def resume(
         if parts.proposer is None:
             _say_server(config, parts)
             config = proposers.checked(config, problem)
-        sandbox = parts.sandbox or stack.enter_context(opened_sandbox(config.sandbox))
+        sandbox = parts.sandbox or stack.enter_context(opened_sandbox(config.sandbox, parts.workplace))
         if config != found:
             write_atomically(paths.config, to_toml(config))
         if plain_acting(config) != (kept or {}):
@@ -281,6 +284,7 @@ def _work(
         on_change=parts.listener or (lambda _: None),
         on_best=keep,
         prefer=preference if preference else lambda order, _: order[0],
+        evaluations=(config.search.lag or 1) if parts.workplace.elsewhere else 1,  # they wait for other machines
     )
     try:
         reason = run_to_end(engine.run())
@@ -361,7 +365,9 @@ def labelled(
     note, again = notes_of(store, parts), RunPaths(parts.whole or folder).resume
 
     def bench(problem: Problem) -> Workbench:
-        return Workbench(proposers.as_shown(config, problem), sandbox, config.seed, limits, store, folder, note)
+        return Workbench(
+            proposers.as_shown(config, problem), sandbox, config.seed, limits, store, folder, note, parts.workplace
+        )
 
     if labelling.silent:
         note(f"goal states: asking about {len(labelling.silent)} expert trajectories, held-out ones among them")
@@ -485,8 +491,16 @@ def _content(rows: list[TrajectoryRow]) -> list[TrajectoryRow]:
     return [replace(row, positives=0, source="") for row in rows]
 
 
-def opened_sandbox(settings: SandboxConfig) -> Sandbox:
-    """Open a new sandbox. The caller must close it, or use it as a context manager."""
+def opened_sandbox(settings: SandboxConfig, workplace: Workplace = Workplace()) -> Sandbox:
+    """Open a new sandbox. The caller must close it, or use it as a context manager.
+
+    In a Ray cluster, programs run on its nodes. Workers of a shared folder do trainings only: a job for each program
+    would take longer than the program.
+    """
+    if workplace.kind == "ray":
+        from grace_irl.sandbox.cluster import RaySandbox
+
+        return RaySandbox(settings.workers, allow_weak=settings.allow_weak, address=workplace.address)
     from grace_irl.sandbox import open_sandbox
 
     return open_sandbox(workers=settings.workers, allow_weak=settings.allow_weak)

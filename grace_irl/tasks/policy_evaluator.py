@@ -33,7 +33,6 @@ from grace_irl.tasks.recorded import FULL, SHORT, Plan, Planned, RecordedTrainin
 from grace_irl.tasks.task import Task
 from grace_irl.tasks.training import LATE, REWARD, TRAININGS, evaluations_of, job, result_of, seeds_of
 from grace_irl.work.executor import JobError, JobFuture
-from grace_irl.work.local import LocalExecutor
 
 Checkpoint = Literal["best", "last"]
 
@@ -65,7 +64,7 @@ class PolicySettings:
     seeds: int = 1
     checkpoint: Checkpoint = "best"
     steps: int = 0
-    workers: int = 1
+    workers: int | None = 1
     limit: float = 3600.0
     allow_weak: bool = False
 
@@ -116,7 +115,7 @@ class PolicyEvaluator:
         self._folder = bench.folder / TRAININGS
         self._episodes = tuple(episodes)
         self._dry = RewardSource(episodes, bench.sandbox, bench.rewards, bench.limits)
-        self._executor = LocalExecutor(settings.workers, name="train")
+        self._executor = bench.workplace.executor(settings.workers, name="train")
         self._seeds = seeds_of(settings.seed, settings.seeds)
         self._recorded: RecordedTrainings | None = None
 

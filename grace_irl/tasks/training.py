@@ -58,7 +58,7 @@ def job(
         "grace_irl.tasks.training:train",
         {
             "task": _plain(task),
-            "folder": str(folder),
+            "folder": str(folder.absolute()),
             "native": not source,
             "seed": seed,
             "steps": steps,

@@ -28,6 +28,7 @@ ROOT = Path(__file__).parents[2]
 @contextmanager
 def worker(folder: Path, *more: str) -> Iterator[subprocess.Popen[str]]:
     """The command `grace-irl work`, as another machine would run it."""
+    folder.mkdir(exist_ok=True)
     command = [sys.executable, str(ROOT / "cli.py"), "work", str(folder), *more]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:

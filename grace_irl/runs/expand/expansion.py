@@ -195,7 +195,9 @@ def _silent(_: str) -> None:
 
 def _learner(config: Config, parts: fits.Parts) -> Learner:
     note = parts.note or (lambda _: None)
-    return PpoLearner(config.expand, config.data.label, allow_weak=config.sandbox.allow_weak, note=note)
+    return PpoLearner(
+        config.expand, config.data.label, allow_weak=config.sandbox.allow_weak, note=note, workplace=parts.workplace
+    )
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from grace_irl.errors import GraceError, InputError
 from grace_irl.rewards.file import load_reward
 from grace_irl.rewards.scale import Form
 from grace_irl.rl.evaluation import Rollout
-from grace_irl.work import Job, JobError, LocalExecutor, Tell
+from grace_irl.work import Job, JobError, Tell, Workplace
 
 TASK = "grace_irl.runs.expand.learner:train_policy"  # the function that a separate process calls
 EVALUATIONS = 5
@@ -170,15 +170,23 @@ class PpoLearner:
         rule: the label rule, which selects the positive expert states; "" for the rule of the demonstrations.
         allow_weak: whether a weak sandbox is allowed.
         note: callback for one line about each evaluation of the policy.
+        workplace: place of the trainings.
     """
 
     def __init__(
-        self, config: ExpandConfig, rule: str = "", *, allow_weak: bool = False, note: Callable[[str], None]
+        self,
+        config: ExpandConfig,
+        rule: str = "",
+        *,
+        allow_weak: bool = False,
+        note: Callable[[str], None],
+        workplace: Workplace = Workplace(),
     ) -> None:
         self._config = config
         self._rule = rule
         self._allow_weak = allow_weak
         self._note = note
+        self._workplace = workplace
 
     @property
     def carries(self) -> bool:
@@ -218,18 +226,18 @@ class PpoLearner:
         arguments = {
             "environment": asdict(self._make),
             "registered": self._registered,
-            "reward": str(reward),
+            "reward": str(reward.absolute()),
             "form": form_of(self._config, self._rule, reshaped=shaped),
             "trust": self._config.trust,
             "allow_weak": self._allow_weak,
             "steps": steps,
             "seed": seed,
-            "folder": str(folder),
-            "initial": None if initial is None else str(initial),
+            "folder": str(folder.absolute()),
+            "initial": None if initial is None else str(initial.absolute()),
             "path": [os.path.abspath(entry) for entry in sys.path],
         }
         log = folder / "log.txt"
-        with LocalExecutor(1, name="train") as executor:
+        with self._workplace.executor(1, name="train") as executor:
             try:
                 learnt = executor.submit(Job(TASK, arguments, log, memory.environment()), tell).result()
             except JobError as error:

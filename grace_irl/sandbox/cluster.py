@@ -1,0 +1,274 @@
+"""The sandbox of a Ray cluster: programs run on its nodes, in the sandbox of each node."""
+
+from __future__ import annotations
+
+import itertools
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from grace_irl.demos.trajectory import Trajectory
+from grace_irl.errors import GraceError, InputError, SandboxError
+from grace_irl.sandbox.packing import pack
+from grace_irl.sandbox.protocol import DebugRequest, Inspection, Limits, Mode, Outcome, Sandbox
+from grace_irl.work.cluster import connected
+
+ATTEMPTS = 20
+"""Number of workers that may die over one run, before the run fails. A node takes all its workers along."""
+PAUSE_S = 0.5
+"""Seconds before a run whose worker died is tried again: Ray starts the worker anew meanwhile."""
+
+
+class RaySandbox:
+    """A `Sandbox` whose runs are spread over the nodes of a Ray cluster.
+
+    Each core of a node has one worker with a sandbox of its own. Trajectories go once into the cluster's object store,
+    by their digests; a node reads them from its shared memory. If a worker or a node dies, its runs are done by others.
+
+    Args:
+        workers: number of workers; None: one for each core of the cluster.
+        allow_weak: as for `open_sandbox`.
+        address: address of the cluster (`work.cluster.connected`).
+
+    Raises:
+        InputError: fewer than one worker, or no cluster.
+        SandboxError: a node cannot confine programs.
+    """
+
+    def __init__(self, workers: int | None = None, *, allow_weak: bool = False, address: str = "auto") -> None:
+        if workers is not None and workers < 1:
+            raise InputError(f"{workers} workers; expected at least 1")
+        self._ray = connected(address)
+        actor = self._ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=0)(SandboxWorker)
+        places = _places(self._ray, workers)
+        self._actors = [actor.options(scheduling_strategy=place).remote(allow_weak) for place in places]
+        self._idle: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        for each in self._actors:
+            self._idle.put(each)
+        self._lock = threading.Lock()
+        self._handles = itertools.count(1)
+        self._stored: dict[int, _Stored] = {}
+        self._references: dict[str, Any] = {}  # by digest
+        self._closed = False
+        try:
+            self.tier = max(self._told([each.tier.remote() for each in self._actors]))
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def workers(self) -> int:
+        """See `Sandbox`."""
+        return len(self._actors)
+
+    def put(self, trajectories: Sequence[Trajectory]) -> int:
+        """See `Sandbox`. Trajectories that the cluster has already are not sent again."""
+        pack(trajectories)  # refuses what no node could run
+        with self._lock:
+            for each in trajectories:
+                if each.digest not in self._references:
+                    self._references[each.digest] = self._ray.put(each)
+            handle = next(self._handles)
+            found = [self._references[each.digest] for each in trajectories]
+            digests = frozenset(each.digest for each in trajectories)
+            self._stored[handle] = _Stored(handle, self._ray.put(found), digests)
+        return handle
+
+    def drop(self, handle: int) -> None:
+        """See `Sandbox`."""
+        with self._lock:
+            if self._stored.pop(handle, None) is None:
+                return
+            needed = frozenset().union(*(each.digests for each in self._stored.values()))
+            self._references = {name: each for name, each in self._references.items() if name in needed}
+        for actor in self._actors:
+            actor.drop.remote(handle)
+
+    def inspect(self, source: str) -> Inspection:
+        """See `Sandbox`."""
+        found: Inspection = self._asked(lambda actor: actor.inspect.remote(source))
+        return found
+
+    def run(
+        self,
+        source: str,
+        handle: int,
+        order: Sequence[int],
+        *,
+        mode: Mode = "batch",
+        limits: Limits = Limits(),
+        debug: Sequence[DebugRequest] = (),
+    ) -> Outcome:
+        """See `Sandbox`."""
+        given = {"mode": mode, "limits": limits, "debug": tuple(debug)}
+        return self._called(handle, "run", (source, list(order)), given)
+
+    def debug_sets(
+        self,
+        source: str,
+        handle: int,
+        experts: Sequence[tuple[int, int]],
+        negatives: Sequence[tuple[int, int]],
+        *,
+        limits: Limits = Limits(),
+    ) -> Outcome:
+        """See `Sandbox`."""
+        return self._called(handle, "debug_sets", (source, list(experts), list(negatives)), {"limits": limits})
+
+    def close(self) -> None:
+        """See `Sandbox`."""
+        self._closed = True
+        for actor in self._actors:
+            with suppress(Exception):  # the cluster may be gone
+                self._ray.kill(actor)
+        self._actors = []
+        self._stored.clear()
+        self._references.clear()
+
+    def __enter__(self) -> RaySandbox:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _called(self, handle: int, name: str, arguments: tuple[Any, ...], given: dict[str, Any]) -> Outcome:
+        with self._lock:
+            stored = self._stored.get(handle)
+        self._require_open()
+        if stored is None:
+            raise ValueError(f"handle {handle} is unknown; expected a handle from `put` that was not dropped")
+        data = (stored.handle, [stored.index])  # a reference in a list is not sent as its content
+        found: Outcome = self._asked(lambda actor: actor.call.remote(name, data, arguments, given))
+        return found
+
+    def _asked(self, ask: Callable[[Any], Any]) -> Any:
+        """The answer of an idle worker. If it dies over the question, another one is asked."""
+        for _ in range(ATTEMPTS):
+            self._require_open()
+            with self._lent() as actor:
+                try:
+                    return self._told(ask(actor))
+                except self._ray.exceptions.RayActorError:
+                    self._require_open()
+            time.sleep(PAUSE_S)
+        raise SandboxError(
+            f"{ATTEMPTS} workers of the cluster died over one run; expected nodes that stay: see ray status"
+        )
+
+    def _told(self, answer: Any) -> Any:
+        """The value of an answer.
+
+        Raises:
+            Exception: what the worker raised.
+        """
+        try:
+            return self._ray.get(answer)
+        except self._ray.exceptions.RayTaskError as error:
+            if isinstance(error.cause, GraceError | ValueError):
+                raise error.cause from None
+            raise
+        except self._ray.exceptions.ActorDiedError as error:
+            cause = getattr(error, "cause", None)
+            if isinstance(cause, GraceError):
+                raise cause from None
+            raise
+
+    @contextmanager
+    def _lent(self) -> Iterator[Any]:
+        actor = self._idle.get()
+        try:
+            yield actor
+        finally:
+            self._idle.put(actor)
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise SandboxError("the sandbox is closed; expected `run` before `close`")
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """Trajectories in the object store.
+
+    Attributes:
+        handle: their handle.
+        index: reference to the list of references to them.
+        digests: their digests.
+    """
+
+    handle: int
+    index: Any
+    digests: frozenset[str]
+
+
+@dataclass
+class SandboxWorker:
+    """The worker on a node: a sandbox of one process, and the trajectories that it has met.
+
+    Args:
+        allow_weak: as for `open_sandbox`.
+    """
+
+    allow_weak: bool
+    _sandbox: Sandbox = field(init=False, repr=False)
+    _handles: dict[int, int] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        from grace_irl.sandbox.tiers import open_sandbox
+
+        self._sandbox = open_sandbox(workers=1, allow_weak=self.allow_weak)
+
+    def tier(self) -> str:
+        """The strength of this node's sandbox."""
+        return self._sandbox.tier
+
+    def inspect(self, source: str) -> Inspection:
+        """See `Sandbox`."""
+        return self._sandbox.inspect(source)
+
+    def call(
+        self, name: str, data: tuple[int, list[Any]], arguments: tuple[Any, ...], given: dict[str, Any]
+    ) -> Outcome:
+        """Call a method of the sandbox on trajectories, which are read from the object store at the first call.
+
+        Args:
+            name: "run" or "debug_sets".
+            data: handle of the trajectories, and the reference to the list of references to them, in a list.
+            arguments: the source, and what follows the handle.
+            given: further arguments by name.
+        """
+        import ray
+
+        handle, (index,) = data
+        if handle not in self._handles:
+            self._handles[handle] = self._sandbox.put(ray.get(ray.get(index)))
+        source, *more = arguments
+        found: Outcome = getattr(self._sandbox, name)(source, self._handles[handle], *more, **given)
+        return found
+
+    def drop(self, handle: int) -> None:
+        """Forget trajectories."""
+        own = self._handles.pop(handle, None)
+        if own is not None:
+            self._sandbox.drop(own)
+
+
+def _places(ray: Any, workers: int | None) -> list[Any]:
+    """Where each worker is started: the nodes in turn, each as often as it has cores.
+
+    A worker whose node dies starts again on another one.
+    """
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    nodes = sorted((each for each in ray.nodes() if each["Alive"]), key=lambda each: str(each["NodeID"]))
+    free = [(each["NodeID"], int(each["Resources"].get("CPU", 0))) for each in nodes]
+    turns = [
+        name for turn in range(max((cores for _, cores in free), default=0)) for name, cores in free if turn < cores
+    ]
+    turns = turns or [name for name, _ in free]
+    chosen = itertools.islice(itertools.cycle(turns), workers or len(turns))
+    return [NodeAffinitySchedulingStrategy(each, soft=True) for each in chosen]

@@ -1,0 +1,192 @@
+"""The executor of a Ray cluster: each task is one task of the cluster, in a process of its own on one of its nodes.
+
+Ray's own worker process runs nothing but a `JobProcess`, so a task ends, and can be killed, as on one machine. If a
+worker or a node dies, Ray gives its tasks to others. They begin anew, and go on where their files say.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grace_irl.errors import GraceError, InputError
+from grace_irl.work.executor import Job, JobError, Tell
+from grace_irl.work.local import LocalExecutor
+from grace_irl.work.process import ERRORS, JobProcess, kind_of
+
+if TYPE_CHECKING:
+    import ray
+
+NAMESPACE = "grace-irl"
+LOOK_S = 0.2
+"""Seconds between two looks for messages of running tasks."""
+CONNECT_S = 10.0
+"""Seconds that the head of a cluster has to answer."""
+END_S = 5.0
+"""Seconds that a cancelled task has to end its process with all descendants. Then its worker is killed."""
+
+
+def connected(address: str) -> Any:
+    """The module `ray`, connected to a cluster. A connection that this process has already is kept.
+
+    Args:
+        address: "auto" for the cluster of this machine, or HOST:PORT of the head.
+
+    Raises:
+        InputError: Ray is not installed, or there is no cluster at this address.
+    """
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # do not hide a node's GPUs
+    try:
+        import ray
+    except ImportError:
+        raise InputError(
+            "ray is not installed; expected what --executor ray needs: pip install 'grace-irl[ray]'"
+        ) from None
+    if not ray.is_initialized():
+        try:
+            host, _, port = address.rpartition(":")
+            if host:  # Ray itself would try for minutes
+                socket.create_connection((host.strip("[]"), int(port)), CONNECT_S).close()
+            ray.init(address=address, namespace=NAMESPACE, log_to_driver=False, configure_logging=False)
+        except (OSError, ValueError, RuntimeError) as error:
+            said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            raise InputError(
+                f"no Ray cluster at {address!r} ({said[:200]}); expected one: ray start --head, "
+                "then --ray-address auto on that machine, or HOST:PORT of its head"
+            ) from None
+    return ray
+
+
+def cores_of(ray: Any) -> int:
+    """Number of cores of a cluster, at least 1."""
+    return max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+
+class RayExecutor(LocalExecutor):
+    """An `Executor` that runs its tasks on the nodes of a Ray cluster. Services run in threads of this process.
+
+    Files that arguments name must be at the same paths on all nodes.
+
+    Args:
+        workers: maximum number of jobs in parallel; None: one for each core of the cluster.
+        services: as for `LocalExecutor`.
+        name: prefix of the threads' names.
+        address: address of the cluster (`connected`).
+
+    Raises:
+        InputError: fewer than one worker, or no cluster.
+    """
+
+    def __init__(
+        self,
+        workers: int | None,
+        services: Mapping[str, Callable[..., Any]] | None = None,
+        *,
+        name: str = "work",
+        address: str = "auto",
+    ) -> None:
+        self._ray = connected(address)
+        super().__init__(workers or cores_of(self._ray), services, name=name, start=self._sent)
+        self._mailbox = _mailbox(self._ray)
+        # A task is given to another worker when its own one dies, however often. It is not when the task itself fails.
+        self._task = self._ray.remote(num_cpus=1, max_retries=-1, retry_exceptions=False)(_work)
+
+    def close(self) -> None:
+        """See `Executor`."""
+        super().close()
+        self.join(2 * END_S)
+        with contextlib.suppress(Exception):  # the cluster may be gone
+            self._ray.kill(self._mailbox)
+
+    def _sent(self, job: Job) -> _Sent:
+        return _Sent(self._ray, self._task, self._mailbox, job)
+
+
+class _Sent:
+    """A job that waits for a node, or runs on one. A `Running` job."""
+
+    def __init__(self, ray: Any, task: Any, mailbox: Any, job: Job) -> None:
+        self._ray, self._mailbox = ray, mailbox
+        self._ended: float | None = None
+        self._box = os.urandom(8).hex()
+        log = None if job.log is None else str(job.log.absolute())
+        order = {"task": job.task, "arguments": dict(job.arguments), "log": log, "environment": dict(job.environment)}
+        self._answer = task.remote(json.dumps(order), mailbox, self._box)
+
+    def result(self, tell: Tell) -> Any:
+        """See `Running`."""
+        ray, done = self._ray, False
+        try:
+            while not done:
+                done = bool(ray.wait([self._answer], timeout=LOOK_S)[0])
+                if self._ended is not None and time.monotonic() - self._ended > END_S:
+                    ray.cancel(self._answer, force=True)
+                for message in ray.get(self._mailbox.taken.remote(self._box)):
+                    tell(json.loads(message))
+            answer = json.loads(ray.get(self._answer))
+        except ray.exceptions.RayError as error:
+            said = str(error).strip().splitlines()
+            raise JobError(f"its task on the cluster ended: {said[0] if said else type(error).__name__}") from None
+        if "error" in answer:
+            raise ERRORS.get(answer["error"], JobError)(answer["text"])
+        return answer["result"]
+
+    def end(self) -> None:
+        """See `Running`. `_work` is interrupted, and ends its process. A killed worker could not end grandchildren."""
+        self._ended = self._ended or time.monotonic()
+        with contextlib.suppress(Exception):  # the cluster may be gone
+            self._ray.cancel(self._answer)
+
+
+def _work(order: str, mailbox: Any, box: str) -> str:
+    """Run a job on a node, and return its result or its error as JSON. Messages go to the mailbox before."""
+    import ray
+
+    found = json.loads(order)
+    sent: list[ray.ObjectRef[Any]] = []
+
+    def tell(message: Any) -> None:
+        sent.append(mailbox.put.remote(box, json.dumps(message)))
+
+    log = None if found["log"] is None else Path(found["log"])
+    process = JobProcess(Job(found["task"], found["arguments"], log, found["environment"]))
+    try:
+        answer = {"result": process.result(tell)}
+    except GraceError as error:
+        answer = {"error": kind_of(error), "text": str(error)}
+    finally:
+        process.end()
+    ray.get(sent)
+    return json.dumps(answer)
+
+
+class Mailbox:
+    """Messages of running tasks, kept on the machine of the process that waits for them."""
+
+    def __init__(self) -> None:
+        self._boxes: dict[str, list[str]] = {}
+        self._lock = threading.Lock()
+
+    def put(self, box: str, message: str) -> None:
+        """Add a message to a box."""
+        with self._lock:
+            self._boxes.setdefault(box, []).append(message)
+
+    def taken(self, box: str) -> list[str]:
+        """Remove the messages of a box, and return them."""
+        with self._lock:
+            return self._boxes.pop(box, [])
+
+
+def _mailbox(ray: Any) -> Any:
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+    return ray.remote(num_cpus=0, scheduling_strategy=here)(Mailbox).remote()

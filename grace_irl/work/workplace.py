@@ -1,0 +1,89 @@
+"""The place where a run does its heavy work: this machine, a shared folder with workers, or a Ray cluster."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from grace_irl.errors import InputError
+from grace_irl.work.executor import Executor
+from grace_irl.work.folder import FolderExecutor
+from grace_irl.work.local import LocalExecutor
+
+Kind = Literal["local", "folder", "ray"]
+OFFERED = 64
+"""Jobs that wait at the same time in a shared folder, if nobody says how many workers it has."""
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """Where jobs run. It is no part of a run: a resumed run may go on elsewhere, with the same result.
+
+    Attributes:
+        kind: "local", "folder" or "ray".
+        jobs: the shared folder; None for other places.
+        address: address of the Ray cluster.
+    """
+
+    kind: Kind = "local"
+    jobs: Path | None = None
+    address: str = "auto"
+
+    @classmethod
+    def of(cls, kind: str | None = None, jobs: Path | None = None, address: str | None = None) -> Workplace:
+        """The place that a user names by `--executor`, `--jobs` and `--ray-address`; None: not given.
+
+        Raises:
+            InputError: an unknown kind, or an option that another kind needs.
+        """
+        if jobs is not None and kind not in (None, "folder"):
+            raise InputError(f"--jobs with --executor {kind}; expected it with --executor folder, or left out")
+        if address is not None and kind not in (None, "ray"):
+            raise InputError(f"--ray-address with --executor {kind}; expected it with --executor ray, or left out")
+        if jobs is not None and address is not None:
+            raise InputError("--jobs and --ray-address; expected one of them")
+        kind = kind or ("folder" if jobs is not None else "ray" if address is not None else "local")
+        if kind == "folder":
+            if jobs is None:
+                raise InputError(
+                    "--executor folder without --jobs; expected --jobs DIR, a folder that all machines share"
+                )
+            return cls("folder", jobs.absolute())
+        if kind == "ray":
+            return cls("ray", None, address or "auto")
+        if kind != "local":
+            raise InputError(f"--executor {kind!r}; expected local, folder or ray")
+        return cls()
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether jobs may run on other machines."""
+        return self.kind != "local"
+
+    def executor(
+        self,
+        workers: int | None = None,
+        services: Mapping[str, Callable[..., Any]] | None = None,
+        *,
+        name: str = "work",
+    ) -> Executor:
+        """Open an executor. The caller closes it.
+
+        Args:
+            workers: maximum number of jobs in parallel; None: one per core of the place, or `OFFERED` in a folder.
+            services: functions of this process by name.
+            name: prefix of the threads' names.
+
+        Raises:
+            InputError: fewer than one worker, no such folder, or no cluster.
+        """
+        if self.kind == "ray":
+            from grace_irl.work.cluster import RayExecutor
+
+            return RayExecutor(workers, services, name=name, address=self.address)
+        if self.jobs is not None:
+            return FolderExecutor(self.jobs, workers or OFFERED, services, name=name)
+        return LocalExecutor(workers or os.cpu_count() or 1, services, name=name)

@@ -1,0 +1,113 @@
+"""The same run on this machine, with workers of a shared folder, and on a Ray cluster: same reward, wherever it ran."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grace_irl.cli import main
+from grace_irl.errors import InputError
+from grace_irl.runs.run import opened
+from grace_irl.work import Workplace
+from tests.work.test_folder import worker
+
+ROOT = Path(__file__).parents[2]
+DEMOS = str(ROOT / "datasets" / "babyai-go-to-obj")
+POLE = """
+env = "CartPole-v1"
+text = "A cart shall keep a pole upright."
+score = "tests.tasks.scores:length"
+scored = "steps until the pole falls"
+fields = ["x", "velocity", "angle", "angular velocity"]
+[training]
+steps = 128
+evaluations = 2
+episodes = 2
+[ppo]
+n_envs = 2
+n_steps = 32
+"""
+
+
+def fitted(out: Path, capsys: pytest.CaptureFixture[str], *more: str) -> str:
+    """Fit with fixed requests in flight, and return the reward file."""
+    assert main(["fit", "--demos", DEMOS, "--out", str(out), "--lag", "4", "--json", *more]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
+    return Path(found["reward_path"]).read_text()
+
+
+@pytest.mark.slow
+def test_a_cluster_recovers_the_reward_of_this_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("ray", reason="needs Ray: pip install '.[ray]'")
+    from tests.work.cluster import started
+
+    here = fitted(tmp_path / "here", capsys)
+    with started() as cluster:
+        there = fitted(tmp_path / "there", capsys, "--executor", "ray", "--ray-address", cluster.address)
+    assert there == here
+
+
+@pytest.mark.slow
+def test_trainings_in_a_shared_folder_give_the_scores_of_this_machine(tmp_path: Path) -> None:
+    pytest.importorskip("stable_baselines3", reason="grace-irl[rl] is not installed")
+    task = tmp_path / "pole.toml"
+    task.write_text(POLE)
+    search = ["fit", "--method", "random", "--task", str(task), "--programs", "3"]
+    assert main([*search, "--out", str(tmp_path / "here")]) == 0
+    with worker(tmp_path / "jobs", "--workers", "2", "--wait", "600"):
+        assert main([*search, "--out", str(tmp_path / "there"), "--jobs", str(tmp_path / "jobs")]) == 0
+    assert scores(tmp_path / "there") == scores(tmp_path / "here")
+    assert list((tmp_path / "jobs").iterdir()) == []
+    assert (tmp_path / "there" / "reward.py").read_text() == (tmp_path / "here" / "reward.py").read_text()
+
+
+def scores(folder: Path) -> list[tuple[str, float]]:
+    """The programs of a run with their scores, in order."""
+    with opened(folder) as (store, _):
+        return [(name, each.evaluation.score) for name, each in store.records().items()]
+
+
+@pytest.mark.slow
+def test_a_comparison_in_a_shared_folder_gives_the_table_of_this_machine(tmp_path: Path) -> None:
+    pytest.importorskip("imitation", reason="grace-irl-baselines is not installed")
+    demos = tmp_path / "experts.parquet"
+    collected = ["collect", "--env", "CartPole-v1", "--policy", "random", "--role", "expert", "--episodes", "4"]
+    assert main([*collected, "--out", str(demos)]) == 0
+    compared = ["compare", "--demos", str(demos), "--methods", "bc", "--seeds", "2", "--tune", "bc.updates=5"]
+    compared += ["--episodes", "2"]
+    assert main([*compared, "--out", str(tmp_path / "here")]) == 0
+    with worker(tmp_path / "jobs", "--workers", "2", "--wait", "600"):
+        assert main([*compared, "--out", str(tmp_path / "there"), "--jobs", str(tmp_path / "jobs")]) == 0
+    assert results(tmp_path / "there") == results(tmp_path / "here")
+
+
+def results(folder: Path) -> list[dict[str, str]]:
+    """The results of a comparison, without seconds."""
+    with (folder / "results.csv").open() as file:
+        return [{key: cell for key, cell in row.items() if "seconds" not in key} for row in csv.DictReader(file)]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (("local", Path("x"), None), "--jobs with --executor local; expected it with --executor folder"),
+        (("folder", None, None), "--executor folder without --jobs; expected --jobs DIR"),
+        (("folder", Path("x"), "auto"), "--ray-address with --executor folder; expected it with --executor ray"),
+        ((None, Path("x"), "auto"), "--jobs and --ray-address; expected one of them"),
+        (("moon", None, None), "--executor 'moon'; expected local, folder or ray"),
+    ],
+)
+def test_options_that_do_not_fit(given: tuple[Any, Any, Any], said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Workplace.of(*given)
+    assert said in str(caught.value)
+
+
+def test_one_option_says_the_place() -> None:
+    assert Workplace.of() == Workplace()
+    assert Workplace.of(jobs=Path("/shared")).kind == "folder"
+    assert Workplace.of(address="head:6379") == Workplace("ray", None, "head:6379")
