@@ -69,21 +69,10 @@ log.head()
 run = grace_irl.fit(log, label="last", out="run", note=print)
 
 # %% [markdown]
-# In a notebook a reward shows itself. The program is a file that needs nothing of grace-irl.
+# In a notebook a run shows itself: the verdict, the warnings and the program. No search saw the held-out episodes.
 
 # %%
-reward = grace_irl.load_reward(run.reward_path)
-reward
-
-# %% [markdown]
-# ## How good it is
-#
-# The figures by episode count whole episodes. No search saw those that are held out.
-
-# %%
-pd.DataFrame({"training": vars(run.best.train), "held out": vars(run.best.held_out)}).loc[
-    ["fitness", "auc", "accuracy", "separated"]
-]
+run
 
 # %% [markdown]
 # Warnings are signs that a reward may be wrong. No warning is no proof.
@@ -124,6 +113,7 @@ print(*[row.strip() for row in smallest.source.splitlines() if "max(" in row], s
 # episodes are a success, a lift beside the cube, a low lift, and one that goes on to twice the height.
 
 # %%
+reward = grace_irl.load_reward(run.reward_path)
 new = pd.concat(
     [episode(0, 0.0, 0.15, 1), episode(1, 0.1, 0.15, 0), episode(2, 0.0, 0.05, 0), episode(3, 0.0, 0.3, 1)],
     ignore_index=True,
