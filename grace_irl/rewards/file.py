@@ -176,6 +176,9 @@ class RewardFile:
         """The conversion of this reward to a form for the learner, with the file's calibration."""
         return Scale(form, self.scale, self.offset)
 
+    def __repr__(self) -> str:
+        return f"RewardFile({str(self.path)!r}, trust={self.trust})"
+
     def _repr_html_(self) -> str:
         """The program as a notebook displays it."""
         trust = "may run in this process" if self.trust else "runs in the sandbox only"

@@ -15,6 +15,7 @@ from grace_irl.contents import require_no_links, require_own_file
 from grace_irl.demos.label_rule import RuleChoice
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.evaluation import Evaluation
+from grace_irl.evaluate.evaluation import shown as shown_score
 from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.methods.registry import judged_by
 from grace_irl.notebook import frame, shown
@@ -183,6 +184,9 @@ class Run:
         ]
         return frame(rows, ["program", "score"]).set_index("program")
 
+    def __repr__(self) -> str:
+        return f"Run({str(self.folder)!r}, program={self.best.program.id!r}, score={shown_score(self.best.score)})"
+
     def _repr_html_(self) -> str:
         """The run as a notebook displays it: the result, the warnings, and the program."""
         account = judged_by(self.method, self.task).account
@@ -191,7 +195,8 @@ class Run:
             account.verdict(self.best.evaluation),
             *(warning.line for warning in self.warnings),
         ]
-        said += [f"{self.programs} programs in {self.seconds:.1f} s; ended by {self.reason}", str(self.reward_path)]
+        # Without seconds, so that a notebook that is executed again shows no difference.
+        said += [f"{self.programs} programs; ended by {self.reason}", str(self.reward_path)]
         return shown(f"Run {self.folder}", said, self.best.source)
 
     @property

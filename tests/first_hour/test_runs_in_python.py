@@ -1,5 +1,7 @@
 """A run in Python: what a user looks at after `fit`."""
 
+from dataclasses import replace
+
 import pytest
 
 import grace_irl
@@ -32,6 +34,14 @@ def test_the_front_as_a_frame(recovered):
     assert {"program", "size", "score"} <= set(table.columns)
     assert table["size"].is_monotonic_increasing
     assert table["best"].sum() == 1
+
+
+def test_a_run_and_a_reward_print_the_same_every_time(recovered):
+    """Print a run and its reward: one line each, without seconds and addresses."""
+    path = recovered.reward_path
+    assert repr(recovered) == f"Run('{path.parent}', program='{recovered.best.program.id}', score=0)"
+    assert repr(grace_irl.load_reward(path)) == f"RewardFile('{path}', trust=False)"
+    assert replace(recovered, seconds=7.0)._repr_html_() == replace(recovered, seconds=9.0)._repr_html_()
 
 
 def test_a_run_and_a_reward_in_a_notebook(recovered):

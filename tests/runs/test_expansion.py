@@ -121,6 +121,18 @@ def begun(folder: Path, learner: FakeLearner, **flags: object) -> Run:
     return start(resolve(flags={**FLAGS, **flags}), folder, parts(), learner)
 
 
+@pytest.mark.parametrize(("label", "ended", "told"), [("last", False, 1), ("last", True, 0), ("all", False, 0)])
+def test_a_line_tells_that_no_rollout_can_count_as_a_success(
+    label: str, ended: bool, told: int, tmp_path: Path
+) -> None:
+    notes: list[str] = []
+    own = demonstrations(label)
+    items = [replace(item, trajectory=replace(item.trajectory, terminated=ended)) for item in own]
+    given = replace(parts(label), demonstrations=replace(own, items=tuple(items)), note=notes.append)
+    start(resolve(flags={**FLAGS, "expand.rounds": 1, "expand.reshape": 0}), tmp_path / "run", given, FakeLearner())
+    assert sum("every rollout becomes a negative" in note for note in notes) == told
+
+
 def test_rollouts_become_negatives_and_the_reward_learns_of_them(tmp_path: Path) -> None:
     run = begun(tmp_path / "run", FakeLearner())
     first, second, third = run.rounds

@@ -50,7 +50,10 @@ ROLES_OF_COLUMNS: dict[str, tuple[str, ...]] = {
 ACTION = re.compile(r"actions?([._\[\s/-].*|\d+)?|acts?[._-]?\d+", re.IGNORECASE)
 """Names of columns with actions, such as `action`, `action_0` and `action.gripper`."""
 
-RESULTS = ("success", "is_success", "return", "index", "task_index", "timestamp", "time", "unnamed: 0", "")
+OUTCOMES = ("success", "is_success")
+"""Names of a column that says whether an episode, or a state, succeeded. It gives no roles by itself."""
+
+RESULTS = (*OUTCOMES, "return", "index", "task_index", "timestamp", "time", "unnamed: 0", "")
 """Names of columns of numbers that are no states: the outcome of an episode, and counters of rows or of time."""
 
 NAME, VALUE = ("name", "variable", "feature", "field", "sensor", "signal", "key"), "value"
@@ -210,6 +213,9 @@ class _Layout:
         said += [f"episodes by {self.by_episode!r}"] if self.by_episode else ["episodes end where a flag says so"]
         said += [f"{role} by {name!r}" for role, name in self.beside.items()]
         said += [f"left out: {_listed(self.left_out)}"] if self.left_out else []
+        outcome = _first_of(OUTCOMES, self.table)
+        if outcome is not None and "role" not in self.beside:
+            said += [f"no roles; if {outcome!r} says them (1 expert, 0 negative), rename it to 'label'"]
         return f"{self.path}: {'; '.join(said)} (--state-columns, --episode-column choose otherwise)"
 
     def _states(self, rows: slice, where: str) -> NDArray[Any]:

@@ -35,6 +35,7 @@ from grace_irl.runs.data import load_data
 from grace_irl.runs.effects import changed, require_effect
 from grace_irl.runs.expand.expanding import Expanding, place_of
 from grace_irl.runs.expand.learner import Learner, PpoLearner
+from grace_irl.runs.expand.likeness import NO_ENDS, recognises_success
 from grace_irl.runs.expand.round import Round, read_round
 from grace_irl.runs.folder import RunLock, RunPaths, default_folder, own, require_absent
 from grace_irl.runs.labelling import chosen_rule, marked, with_label
@@ -90,6 +91,8 @@ def start(
     demonstrations = with_rule(demonstrations, choice.rule)
     learner = learner or _learner(config, parts)
     learner.check(demonstrations)
+    if not recognises_success(demonstrations):
+        (parts.note or _silent)(NO_ENDS)
     parts = replace(parts, whole=folder)
     with _part_of(folder):
         run = fits.start(config, place_of(folder, 0) / "run", parts)

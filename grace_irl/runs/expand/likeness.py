@@ -177,6 +177,23 @@ def like_experts(
     return _at_goals(known, theirs, played, ours, config)
 
 
+NO_ENDS = (
+    "no expert's episode says that the environment ended it, so every rollout becomes a negative, also one that "
+    "reaches the goal; expected marks of the ends: a column 'done' or 'terminated', or terminated=True"
+)
+"""The line for the user if label rule "last" cannot recognise a success (`recognises_success`)."""
+
+
+def recognises_success(demonstrations: Demonstrations) -> bool:
+    """Whether `like_experts` can let a rollout pass: with label rule "last", some expert's episode must be terminated.
+
+    Args:
+        demonstrations: the demonstrations of the run, with their label rule.
+    """
+    experts = demonstrations.select(role="expert")
+    return demonstrations.metadata.label != "last" or any(each.trajectory.terminated for each in experts)
+
+
 def _ends_in_goal(expert: Demonstration, rule: str) -> bool:
     return rule == "last" or expert.trajectory.num_steps in (expert.goals or ())
 

@@ -399,3 +399,14 @@ def test_another_distribution_adds_a_format_by_an_entry_point(tmp_path: Path, mo
             load([tmp_path / "expert.doc"])
     finally:
         _entries.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"), [("success", True), ("Is_Success", True), ("success,label", False), ("reward", False)]
+)
+def test_a_column_of_outcomes_is_named_where_roles_are_missing(columns: str, told: bool, tmp_path: Path) -> None:
+    names = columns.split(",")
+    file = tmp_path / "expert.csv"
+    file.write_text("\n".join([f"episode,height,{columns}", *(f"{n // 2},{n}" + ",1" * len(names) for n in range(4))]))
+    (note,) = open_source(file).header.notes
+    assert (f"if {names[0]!r} says them (1 expert, 0 negative), rename it to 'label'" in note) is told
