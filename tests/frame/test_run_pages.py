@@ -30,7 +30,7 @@ def test_the_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for each in found:
         if each.runs:
             printed = run(each, names, tmp_path)
-            assert agrees(printed if each.output is None else each.output, printed), f"{each} printed:\n{printed}"
+            assert each.output is None or agrees(each.output, printed), f"{each} printed:\n{printed}"
         else:
             assert each.output is None, f"{each}: the output of a block that does not run"
     if page == PYTHON:
@@ -42,13 +42,13 @@ def test_the_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_every_trap_shows_itself_and_its_remedy() -> None:
     traps = [page for page in PAGES if page.parent.name == "traps"]
     assert len(traps) == 6
+    index = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     for page in traps:
         text = (ROOT / page).read_text(encoding="utf-8")
-        places = [text.index(f"
-## {head}
-") for head in TRAP]
+        places = [text.index(f"\n## {head}\n") for head in TRAP]
         assert places == sorted(places), page
         assert shown(page) >= 2, page
+        assert f"](traps/{page.name})" in index, page
         assert len(text.splitlines()) <= 110, page
 
 
