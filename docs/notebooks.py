@@ -40,7 +40,7 @@ VARYING = {
     re.compile(r"\b\d+(?:[.,]\d+)? ?(?:µs|ms|s|seconds?|min|minutes?)\b"): "… s",
     re.compile(r"\b20\d\d-?\d\d-?\d\d[-T_ ]\d\d[:-]?\d\d[:-]?\d\d(?:\.\d+)?\b"): "…",
 }
-"""What differs from one execution to the next, and what stands for it in a comparison."""
+"""Parts that differ from one execution to the next, and what stands for them in a comparison."""
 
 
 def executed(script: Path) -> NotebookNode:

@@ -15,6 +15,7 @@ from mkdocs.structure.pages import Page
 LINK = re.compile(r"(?<!!)\[(?P<label>[^][]+)\]\((?P<target>\.\./[^)\s#]+)(?P<anchor>#[^)\s]*)?\)")
 BY_PATH = re.compile(r"\[(?:docs/)?(?P<label>[\w/-]+\.md)\](?=\((?P<target>[\w./-]+\.md)(?:#[^)]*)?\))")
 DIRECTIVE = re.compile(r"^<!-- (?P<directive>::: .*?) -->$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"(<pre\b.*?</pre>)", re.DOTALL)
 CITED = re.compile(r"\bdocs/(?P<page>[\w/-]+\.md)\b")
 
 
@@ -48,7 +49,8 @@ def on_page_content(html: str, page: Page, files: Files, **_: object) -> str:
         title = _title(cited)
         return f'"<a href="{cited.url_relative_to(page.file)}">{title}</a>"' if cited and title else found[0]
 
-    return CITED.sub(linked, html)
+    parts = BLOCK.split(html)  # every second one is a block of code
+    return "".join(part if number % 2 else CITED.sub(linked, part) for number, part in enumerate(parts))
 
 
 def _title(file: File | None) -> str:
@@ -101,7 +103,7 @@ def markdown_of(path: Path) -> str:
 
 
 def shown(output: nbformat.NotebookNode) -> str:
-    """What one output shows: the richest of its forms that a page can hold."""
+    """An output as Markdown: the richest of its forms that a page can hold."""
     if output.output_type == "stream":
         return fenced(output.text, "text")
     if output.output_type == "error":

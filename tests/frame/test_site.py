@@ -149,6 +149,12 @@ def test_the_api_shows_arguments_and_what_docstrings_cite(site: Path) -> None:
     assert article.xpath(".//p//a[@href='../contract/']")
 
 
+def test_links_show_titles_and_no_paths(site: Path) -> None:
+    shown = [link.text_content() for page in PAGES for link in read(site / address(page) / "index.html").iter("a")]
+    assert "Demonstrations" in shown
+    assert not [text for text in shown if re.fullmatch(r"[\w/.-]+\.md", text)]
+
+
 @pytest.mark.parametrize("page", AS_WRITTEN, ids=address)
 def test_the_site_reads_a_page_as_forges_do(page: Path, site: Path) -> None:
     """Its Markdown wants an empty line before a list, and four spaces before a list inside a list."""
@@ -161,11 +167,11 @@ def test_the_site_reads_a_page_as_forges_do(page: Path, site: Path) -> None:
 
 def test_links_that_leave_the_pages_become_text_or_lead_to_the_repository() -> None:
     inside = hooks().inside
-    text = "See [the file](../examples/a.py#L3), [`tests/`](../tests/README.md) and [here](compare.md#one)."
-    plain = "See the file (`examples/a.py`), `tests/` and [here](compare.md#one)."
+    text = "See [the file](../examples/lighter_bodies.py#L3), [`tests/`](../tests/README.md), [here](compare.md#one)."
+    plain = "See the file (`examples/lighter_bodies.py`), `tests/`, [here](compare.md#one)."
     assert inside(text, "training.md", "") == plain
     led = inside(text, "training.md", "https://forge.example/them/it/")
-    assert "[the file](https://forge.example/them/it/blob/HEAD/examples/a.py#L3)" in led
+    assert "[the file](https://forge.example/them/it/blob/HEAD/examples/lighter_bodies.py#L3)" in led
     assert "[here](compare.md#one)" in led
     assert inside("[fitness](../fitness.md)", "methods/forge.md", "") == "[fitness](../fitness.md)"
     assert inside("[all](../../README.md)", "methods/forge.md", "") == "all (`README.md`)"
