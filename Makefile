@@ -25,7 +25,7 @@ FULL := $(VENV)/full.stamp
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help fit test check room browser lint types format bench lock protos clean distclean
+.PHONY: help fit test check room browser lint types format site bench lock protos clean distclean
 
 help: ## Show this list
 	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## (.*)/\1\t\2/' | expand -t 12
@@ -64,6 +64,10 @@ types: $(FULL) ## Check types
 format: $(FULL) ## Repair style and formatting
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# The theme's makers announce a successor at each build; the line is theirs, and nothing is to be done about it here.
+site: $(FULL) ## Build the documentation as a site, in site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 bench: $(FULL) ## List the benchmarks, or run one: make bench NAME=sandbox_throughput
 ifeq ($(NAME),)
@@ -117,7 +121,7 @@ protos: ## Generate the protocol buffers' Python again (needs protoc)
 	$(PROTOC) -I. --python_out=. --pyi_out=. grace_irl/demos/ui/androidcontrol.proto
 
 clean: ## Remove caches and build output; runs and the environment stay
-	rm -rf build dist *.egg-info baselines/build baselines/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf build dist site *.egg-info baselines/build baselines/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -not -path './$(VENV)/*' -prune -exec rm -rf {} +
 
 distclean: clean ## Remove the environment, too; runs stay

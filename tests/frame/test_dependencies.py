@@ -25,6 +25,8 @@ HASH = re.compile(r"^    --hash=sha256:[0-9a-f]{64}( \\)?$")
 # Needed without being imported: MuJoCo's environments come with gymnasium and step its exact version.
 NOT_IMPORTED = {"mujoco"}
 TOOLS = {"mypy", "pytest-xdist", "ruff"}  # run by the Makefile
+OF_THE_SITE = {"mkdocs-material": "material", "mkdocstrings": "mkdocstrings", "pymdown-extensions": "pymdownx."}
+"""Plugins that mkdocs.yml names, each with its word for them."""
 ROOMS_OF_EXTRAS = {
     "minari": ("grace_irl/demos/minari",),
     "h5py": ("grace_irl/demos/hdf5.py",),
@@ -229,6 +231,14 @@ def test_nothing_is_declared_that_nothing_imports() -> None:
     assert not declared - package - NOT_IMPORTED
     around = set(imported("tests")) | set(imported("benchmarks"))
     assert not set(asked(EXTRAS["dev"])) - around - TOOLS
+
+
+def test_the_tools_of_the_site_are_what_it_uses() -> None:
+    declared, imports = set(asked(EXTRAS["docs"])), set(imported("docs"))
+    assert {"mkdocs", "nbformat", "jupytext", "nbclient", "jupyter-client"} <= imports & declared
+    assert declared - imports == {"ipykernel", *OF_THE_SITE}
+    settings = (ROOT / "mkdocs.yml").read_text()
+    assert all(word in settings for word in OF_THE_SITE.values())
 
 
 CORE_ONLY = """

@@ -28,6 +28,7 @@ WORDS = {
     "BSD License": {"BSD-2-Clause", "BSD-3-Clause"},
     "GNU Library or Lesser General Public License (LGPL)": {"LGPL-2.1-only"},
     "ISC License": {"ISC"},
+    "ISC license": {"ISC"},
     "ISC License (ISCL)": {"ISC"},
     "LGPL v2.1": {"LGPL-2.1-only"},
     "MIT License": {"MIT"},
@@ -55,7 +56,7 @@ def said(name: str) -> list[set[str]]:
     if expression:
         return [{one} for one in parts(expression)]
     lines = (metadata.get("License") or "").strip().splitlines()
-    if len(lines) == 1:  # more lines are the text of the licence
+    if len(lines) == 1 and lines != ["UNKNOWN"]:  # more lines are the text of the licence
         return [WORDS.get(one, {one}) for one in parts(lines[0])]
     classifiers = [line for line in metadata.get_all("Classifier") or [] if line.startswith("License ::")]
     return [WORDS.get(line.split(" :: ")[-1], {line}) for line in classifiers]

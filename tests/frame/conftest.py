@@ -1,0 +1,5 @@
+"""The browser in which the site is looked at."""
+
+from tests.report.conftest import browser
+
+__all__ = ["browser"]
