@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+import numpy as np
+
 from grace_irl.audit.subject import Subject
 from grace_irl.audit.warning import RewardWarning
 from grace_irl.evaluate.separation import EpisodeMetrics, Metrics
@@ -32,6 +34,9 @@ CONSTANTS = 250
 ROLES = (
     "check which files are experts and which are negatives (demos inspect), and that experts do what negatives do not"
 )
+FAILING = 0.5
+"""Maximum probability that the rewards of a negative episode add up to more than those of an expert's."""
+
 CLOSER = "search longer, or bring negative episodes that come close to a goal (collect --near-miss)"
 
 
@@ -49,6 +54,8 @@ def of_figures(subject: Subject) -> Iterator[RewardWarning]:
             low = f"{side} experts outrank negatives with a probability of only {episodes.outranks}"
             yield RewardWarning("no-difference", low, ROLES)
         yield from _by_episode(episodes, side)
+        yield from _paid_in_training(subject)
+    yield from _failing_pays(subject)
     train = subject.separation.train
     if metrics is not train and _falls(train, metrics):
         yield RewardWarning(
@@ -99,9 +106,50 @@ def _by_episode(episodes: EpisodeMetrics, side: str) -> Iterator[RewardWarning]:
     if early > max(SINGLE, WRONG * episodes.experts):
         found = f"the reward pays {early} of {episodes.experts} {side} experts before their goal"
         yield RewardWarning("early", found, CLOSER)
-    if false > max(SINGLE, WRONG * episodes.negatives):
+    if _pays_negatives(episodes):
         found = f"the reward pays {false} of {episodes.negatives} {side} negative episodes"
         yield RewardWarning("false", found, CLOSER)
+
+
+def _paid_in_training(subject: Subject) -> Iterator[RewardWarning]:
+    """A warning if the reward pays negatives that it was fitted to, though not the held-out ones."""
+    train, tested = subject.separation.train, subject.tested
+    if tested is train or train.episodes is None or tested.episodes is None or _pays_negatives(tested.episodes):
+        return
+    if _pays_negatives(train.episodes):
+        count = _wrong(train.episodes)[2]
+        found = f"the reward pays {count} of {train.episodes.negatives} training negative episodes"
+        yield RewardWarning("false", found, f"look whether they do the task (report), {CLOSER}")
+
+
+def _pays_negatives(episodes: EpisodeMetrics) -> bool:
+    return _wrong(episodes)[2] > max(SINGLE, WRONG * episodes.negatives)
+
+
+def _failing_pays(subject: Subject) -> Iterator[RewardWarning]:
+    """A warning if negative episodes bring more reward than experts' episodes that reach their goal.
+
+    Fitness and accuracy know states, and training knows sums. A reward that is below 0 off the goal makes every step
+    cost, so that an episode which fails early may cost least.
+    """
+    if subject.problem.rule == "all":
+        return
+    totals: dict[bool, list[float]] = {True: [], False: []}
+    for item in subject.problem.train:
+        values = subject.values(item)
+        positive = bool(item.positive.any())
+        if positive == (item.demonstration.role == "expert"):
+            totals[positive].append(float(values[~np.isnan(values)].sum()))
+    if not (totals[True] and totals[False]):
+        return
+    share = float(np.mean(np.subtract.outer(totals[False], totals[True]) > 0))
+    if share > FAILING:
+        yield RewardWarning(
+            "failing-pays",
+            f"in {share:.0%} of pairs, the rewards of a negative episode add up to more than those of an expert's: "
+            "where episodes end like these, failing pays more than reaching the goal",
+            'train on the rise of the reward (--expand-form progress; in Python scale="progress")',
+        )
 
 
 def _wrong(episodes: EpisodeMetrics) -> tuple[int, int, int]:

@@ -258,7 +258,7 @@ class SandboxWorker:
 
 
 def _places(ray: Any, workers: int | None) -> list[Any]:
-    """Where each worker is started: the nodes in turn, each as often as it has cores.
+    """The node of each worker: the nodes in turn, each as often as it has cores.
 
     A worker whose node dies starts again on another one.
     """

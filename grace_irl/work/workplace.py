@@ -20,7 +20,7 @@ OFFERED = 64
 
 @dataclass(frozen=True)
 class Workplace:
-    """Where jobs run. It is no part of a run: a resumed run may go on elsewhere, with the same result.
+    """The place where jobs run. It is no part of a run: a resumed run may go on elsewhere, with the same result.
 
     Attributes:
         kind: "local", "folder" or "ray".

@@ -503,3 +503,26 @@ def test_grids_of_two_sizes_in_two_tasks_are_audited() -> None:
                 items.append(Demonstration(Trajectory(states, np.zeros(4), kind="grid"), role, task))
     found = examined(Demonstrations(Metadata("grid"), tuple(items)), "return float(state[0, 0, 0] == 9)")
     assert codes(found) == set()
+
+
+def test_failing_pays_where_steps_cost_and_failures_are_short() -> None:
+    def on_a_ledge(rng: np.random.Generator, role: Role) -> Trajectory:
+        length = int(rng.integers(12, 16)) if role == "expert" else int(rng.integers(4, 6))
+        way = np.linspace(0, 1 if role == "expert" else -0.3, length)
+        return Trajectory(np.column_stack([way, rng.normal(size=length)]), np.zeros(length - 1))
+
+    costly = "return 1.0 if state[0] > 0.95 else -abs(1 - float(state[0]))"
+    found = warned(examined(drawn(on_a_ledge), costly), "failing-pays")
+    assert found.found.startswith("in 73% of pairs, the rewards of a negative episode add up to more")
+    assert "--expand-form progress" in found.advice
+    assert "failing-pays" not in codes(examined(drawn(on_a_ledge), GOOD))
+    assert "failing-pays" not in codes(examined(drawn(on_a_ledge), costly, "all"))
+
+
+def test_training_negatives_that_are_paid_though_no_held_out_one_is() -> None:
+    data = drawn(reach, count=60)
+    train = label(split(data, 0.25, 0), "last").train
+    ends = [tuple(map(float, item.trajectory.states[-1])) for item in train if not item.positive.any()][:9]
+    found = warned(examined(data, f"return float(state[0] > 0.95 or tuple(map(float, state)) in {ends!r})"), "false")
+    assert found.found == "the reward pays 9 of 45 training negative episodes"
+    assert found.advice.startswith("look whether they do the task")

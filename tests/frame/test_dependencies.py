@@ -30,6 +30,7 @@ OF_THE_SITE = {"mkdocs-material": "material", "mkdocstrings": "mkdocstrings", "p
 ROOMS_OF_EXTRAS = {
     "minari": ("grace_irl/demos/minari",),
     "h5py": ("grace_irl/demos/hdf5.py",),
+    "ray": ("grace_irl/work/cluster.py", "grace_irl/sandbox/cluster.py"),
     "pandas": ("grace_irl/notebook.py", "grace_irl/runs/run.py", "grace_irl/api.py"),
     "gymnasium": (
         "grace_irl/demos/minari",

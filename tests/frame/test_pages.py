@@ -30,12 +30,14 @@ FOREIGN = {  # flags of programs that are not ours, and whose they are
     "--enforce-eager": "vllm",
     "--structured-outputs-config": "vllm",
     "--tensor-parallel-size": "vllm",
+    "--array": "sbatch",
+    "--head": "ray",
     "--logdir": "tensorboard",
     "--no-deps": "pip",
     "--require-hashes": "pip",
 }
 PROGRAM = re.compile(
-    r"(?:grace-irl |^|… )?(?P<command>fit|compare|score|export|show|report|collect|serve|doctor|demos \w+)\b"
+    r"(?:grace-irl |^|… )?(?P<command>fit|compare|score|export|show|report|collect|work|serve|doctor|demos \w+)\b"
 )
 SCRIPT = re.compile(r"(?:^|python3? )(?P<path>(?:\w+/)*\w+\.py)\b")
 PLACE = re.compile(r"(?<![\w/~$…-])(?<!\w\.)(?P<path>[\w*][\w.*-]*/[\w./*-]*[\w*/])")

@@ -48,7 +48,7 @@ def sbatch(script: Path, arguments: Sequence[str], array: Sequence[int], path: s
 def test_workers_of_an_array_share_the_jobs(tmp_path: Path, path: str) -> None:
     jobs, codes = tmp_path / "jobs", list[int]()
     with FolderExecutor(jobs, 6) as executor:
-        thread = threading.Thread(target=lambda: codes.extend(sbatch(SLURM / "work.sbatch", [str(jobs)], [0, 1], path)))
+        thread = threading.Thread(target=lambda: codes.extend(sbatch(SLURM / "workers.sbatch", [str(jobs)], [0, 1], path)))
         futures = [executor.submit(Job(f"{TASKS}:add", {"first": n, "second": 0})) for n in range(6)]
         until(lambda: len(jobs_of(jobs)) == 6)
         # What a user types while workers run: the scripts wait ten minutes for more, so the test ends them itself.
@@ -63,14 +63,14 @@ def test_workers_of_an_array_share_the_jobs(tmp_path: Path, path: str) -> None:
 def test_an_array_of_seeds_and_a_task_that_is_requeued(tmp_path: Path, path: str) -> None:
     demos, runs = tmp_path / "demos", tmp_path / "runs"
     shutil.copytree(ROOT / "datasets" / "babyai-go-to-obj", demos)
-    assert sbatch(SLURM / "fit.sbatch", [str(demos), str(runs)], [0, 1], path) == [0, 0]
+    assert sbatch(SLURM / "seeds.sbatch", [str(demos), str(runs)], [0, 1], path) == [0, 0]
     rewards = [(runs / f"seed-{seed}" / "reward.py").read_text() for seed in (0, 1)]
-    assert sbatch(SLURM / "fit.sbatch", [str(demos), str(runs)], [0], path) == [0]
+    assert sbatch(SLURM / "seeds.sbatch", [str(demos), str(runs)], [0], path) == [0]
     assert (runs / "seed-0" / "reward.py").read_text() == rewards[0]
 
 
 def test_the_pods_of_a_job_share_the_jobs(tmp_path: Path, path: str) -> None:
-    spec = yaml.safe_load((KUBERNETES / "work.yaml").read_text())["spec"]
+    spec = yaml.safe_load((KUBERNETES / "workers.yaml").read_text())["spec"]
     pod = spec["template"]["spec"]
     (container,) = pod["containers"]
     mounts = {each["name"]: each["mountPath"] for each in container["volumeMounts"]}
