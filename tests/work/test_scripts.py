@@ -48,7 +48,9 @@ def sbatch(script: Path, arguments: Sequence[str], array: Sequence[int], path: s
 def test_workers_of_an_array_share_the_jobs(tmp_path: Path, path: str) -> None:
     jobs, codes = tmp_path / "jobs", list[int]()
     with FolderExecutor(jobs, 6) as executor:
-        thread = threading.Thread(target=lambda: codes.extend(sbatch(SLURM / "workers.sbatch", [str(jobs)], [0, 1], path)))
+        thread = threading.Thread(
+            target=lambda: codes.extend(sbatch(SLURM / "workers.sbatch", [str(jobs)], [0, 1], path))
+        )
         futures = [executor.submit(Job(f"{TASKS}:add", {"first": n, "second": 0})) for n in range(6)]
         until(lambda: len(jobs_of(jobs)) == 6)
         # What a user types while workers run: the scripts wait ten minutes for more, so the test ends them itself.
