@@ -19,7 +19,6 @@ from grace_irl.programs.contract import ACTION_DTYPE
 from grace_irl.sandbox.candidate import ProgramFailure, explain
 from grace_irl.sandbox.child import prepare
 from grace_irl.sandbox.lockdown import Allowance, Lockdown
-from grace_irl.sandbox.protocol import Status
 from grace_irl.sandbox.slots import Slots
 from grace_irl.sandbox.wire import CODES, read_pipe, write_pipe
 from grace_irl.states.layout import StateLayout
@@ -83,14 +82,12 @@ def _turn(slots: Slots, layout: StateLayout, source: str, *, terms: bool) -> Non
     starting = _numbers(begins)
     firsts = layout.states(begins, read_pipe)
     instructions = json.loads(read_pipe(text)) if text else []
-    phase: Status = "runtime"
     try:
         rewards, named = slots.turn(numbers, actions, states, terms=terms)
-        phase = "init"
         for slot, state, instruction in zip(starting, firsts, instructions, strict=True):
             slots.begin(slot, state, instruction)
     except BaseException as error:
-        _fail(explain(error, phase, source))
+        _fail(explain(error, slots.phase, source))
     data = np.array(rewards, REWARD).tobytes() + (json.dumps(named).encode() if terms else b"")
     write_pipe(REPLY.pack(_OK, len(data)) + data)
 

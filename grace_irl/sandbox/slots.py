@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from grace_irl.programs.contract import as_action
 from grace_irl.sandbox.candidate import Candidate, Reward, number
+from grace_irl.sandbox.protocol import Status
 from grace_irl.states import as_state
 from grace_irl.states.kind import StateKind
 
@@ -85,6 +86,9 @@ class Slots:
     Args:
         candidate: the program.
         kind: kind of the states. None: the kind of each state is recognised by its type and dimensions.
+
+    Attributes:
+        phase: status of an exception that the program raises now: "init" while a `Reward` object is made.
     """
 
     def __init__(self, candidate: Candidate, kind: StateKind | None = None) -> None:
@@ -92,6 +96,7 @@ class Slots:
         self.takes_action = candidate.takes_action
         self._candidate = candidate
         self._running: dict[int, Running] = {}
+        self.phase: Status = "runtime"
 
     def begin(self, slot: int, state: Any, extra_info: str) -> float:
         """Start an episode in a slot, and end the episode that was in this slot.
@@ -108,7 +113,9 @@ class Slots:
         generators = Generators(used=self._candidate.uses_random)
         first = math.nan
         with generators.lent():
+            self.phase = "init"
             reward = self._candidate.start(extra_info)
+            self.phase = "runtime"
             if not self.takes_action:  # even if the reward is not needed: a program expects all states in order
                 first = number(reward.call(self._fresh(state)))
         self._running[slot] = Running(reward, self._fresh(state), generators)

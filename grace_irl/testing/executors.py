@@ -88,6 +88,14 @@ def wait_for(tell: Tell, path: str) -> str:
     return path
 
 
+def burn(tell: Tell, seconds: float) -> float:  # noqa: ARG001
+    """Use the processor for some seconds of CPU time, and return them. A job's start is not among them."""
+    begun = time.process_time()
+    while (used := time.process_time() - begun) < seconds:
+        pass
+    return used
+
+
 @contextmanager
 def raises(error: type[BaseException], said: str = "") -> Iterator[list[BaseException]]:
     """Require that the block raises an error of exactly this type, whose text contains `said`.

@@ -21,7 +21,7 @@ from typing import Any
 from grace_irl.errors import GraceError, InputError
 from grace_irl.work.executor import Job, Tell
 from grace_irl.work.local import LocalExecutor
-from grace_irl.work.stored import CLAIM, JOB, LOOK_S, TOLD, Beat, Cancelled, Pulse, StoredJob, TakenError
+from grace_irl.work.stored import CLAIM, JOB, TOLD, Beat, Cancelled, Pulse, StoredJob, TakenError, pause
 
 SUBMITTER = "submitter"
 """File with signs of life of the process that waits for the jobs of a folder."""
@@ -88,13 +88,13 @@ class _Offered:
 
     def result(self, tell: Tell) -> Any:
         """See `Running`."""
-        holder = Pulse(self._job.folder / CLAIM)
+        holder, begun = Pulse(self._job.folder / CLAIM), time.monotonic()
         while not self._job.done:
             self._tell(tell)
             if self._ended and self._job.free(holder):
                 raise Cancelled(f"{self._job.folder}: cancelled")
             holder.stopped()
-            time.sleep(LOOK_S)
+            time.sleep(pause(time.monotonic() - begun))
         self._tell(tell)
         return self._job.result()
 
@@ -166,7 +166,7 @@ def free_jobs(folder: Path, wait_s: float, stop: threading.Event) -> Iterator[St
         waited_for = any(not pulse(path).stopped() for path in folder.glob(f"*/{SUBMITTER}"))
         if not wanted and not waited_for and time.monotonic() - last >= wait_s:
             return
-        stop.wait(LOOK_S)
+        stop.wait(pause(time.monotonic() - last))
 
 
 def work_on(job: StoredJob, stop: threading.Event) -> str:

@@ -44,7 +44,17 @@ BEAT_S = 2.0
 STALE_S = 30.0
 """Seconds without a sign of life, after which a claim is nobody's any more, and a submitter counts as dead."""
 LOOK_S = 0.2
-"""Seconds between two looks at a folder."""
+"""Seconds between two looks whether a running job is still wanted."""
+SOONEST_S, LATEST_S, PATIENCE = 0.02, 0.5, 0.02
+"""Least and most seconds between two looks for news in a folder, and the share of the wait so far that lies between."""
+
+
+def pause(waited_s: float) -> float:
+    """Seconds until the next look of somebody who has waited for `waited_s` seconds.
+
+    So a wait is longer than needed by a fiftieth, and a long wait asks little of a file server.
+    """
+    return min(LATEST_S, max(SOONEST_S, PATIENCE * waited_s))
 
 
 class TakenError(GraceError):

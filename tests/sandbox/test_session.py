@@ -209,6 +209,11 @@ def test_sources_that_cannot_run_are_said_to(pool: ZygotePool, source: str, mess
         opened(pool, source).turn((), None, (), [begin()])
 
 
+def test_a_first_state_that_a_program_cannot_read_is_no_fault_of_its_init(pool: ZygotePool) -> None:
+    with pytest.raises(GraceError, match=r"reward\.py: runtime: IndexError"):
+        opened(pool, one("return float(state[7])")).turn((), None, (), [begin()])
+
+
 def test_nothing_is_left_of_a_session(pool: ZygotePool) -> None:
     session = opened(pool, COUNTER)
     session.turn((), None, (), [begin()])

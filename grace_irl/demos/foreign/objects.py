@@ -84,6 +84,11 @@ def source_of(value: Any, name: str, columns: Columns = Columns()) -> EpisodesSo
     items = list(value)
     if items and all(_is_row(each) for each in items):
         return table_source(_transposed(items, name), name, columns)
+    if columns != Columns():
+        raise InputError(
+            f"{name}: a {type(value).__name__} of {type(items[0]).__name__ if items else 'nothing'}, and columns are "
+            "chosen; expected a table: a DataFrame, a dict of columns or a list of rows; or leave the columns out"
+        )
     return EpisodesSource(name, [*_each(items, name)])
 
 

@@ -8,6 +8,7 @@ import polars
 import pytest
 
 from grace_irl.demos.foreign.objects import source_of
+from grace_irl.demos.foreign.table import Columns
 from grace_irl.demos.given import in_memory, trajectories_of
 from grace_irl.demos.trajectory import Demonstration, Trajectory
 from grace_irl.errors import InputError
@@ -246,3 +247,12 @@ def test_a_source_hands_out_copies() -> None:
     (first, *_) = source.demonstrations("expert", np.empty)
     first.trajectory.states[:] = 0
     assert held[0].any()
+
+
+def test_chosen_columns_of_what_is_no_table_are_refused() -> None:
+    """They would have no effect, and a flag that tells the sides apart would stay in the states."""
+    rows = [{"x": np.zeros(4), "done": np.zeros(4)} for _ in range(2)]
+    with pytest.raises(InputError, match="experts: a list of dict, and columns are chosen; expected a table"):
+        source_of(rows, "experts", Columns(("x",)))
+    with pytest.raises(InputError, match="experts: a list of ndarray, and columns are chosen"):
+        source_of(walks(), "experts", Columns((), "episode"))
