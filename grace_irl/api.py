@@ -126,6 +126,8 @@ def fit(
         if held is None:
             named = {"demos": _names(demos), "experts": _names(experts or ()), "negatives": _names(negatives)}
             flags |= {f"data.{name}": paths for name, paths in named.items() if paths}
+        if note is not None and (said := workplace.said()):
+            note(said)
         parts = fits.Parts(demonstrations=held, proposer=writer, listener=listener, note=note, workplace=workplace)
         try:
             if resume is not None:

@@ -113,6 +113,8 @@ def compare(
             raise InputError(f"--resume with {', '.join(others)}; {BEGUN_WITH}")
     workplace = Workplace.of(executor, jobs, ray_address)
     with ComparisonProgress() as progress:
+        if where := workplace.said():
+            progress.note(where)
         try:
             if resume_ is not None:
                 again = comparison_of({name: own[name] for name in AGAIN})

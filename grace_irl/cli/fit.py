@@ -112,6 +112,8 @@ def fit(
                 )
             with FitProgress() as progress:
                 parts = fits.Parts(listener=progress, note=progress.note, workplace=workplace)
+                if where := workplace.said():
+                    progress.note(where)
                 run = expansion.resume(resume, given, sets=sets, parts=parts)
         else:
             resolved = worded(config, sets, given, recorded_config(replay) if replay else None)
@@ -124,6 +126,8 @@ def fit(
                 return
             with FitProgress() as progress:
                 parts = fits.Parts(listener=progress, note=progress.note, workplace=workplace)
+                if where := workplace.said():
+                    progress.note(where)
                 run = expansion.start(resolved, out, parts)
     except Interrupted as interrupted:
         leave(interrupted)

@@ -30,10 +30,16 @@ def report(
     max_memory: MaxMemory = None,  # noqa: ARG001 - its callback sets the limit
 ) -> None:
     """Write the report of a run: one HTML file with its reward, evidence, progress and curves. Prints its path."""
+    from grace_irl.config import DataConfig
     from grace_irl.demos import load
+    from grace_irl.demos.trajectory import Demonstrations
     from grace_irl.report.write import write_report
+    from grace_irl.runs.data import columns_of
 
-    say(str(write_report(run, out, load(demos, kind=kind or "") if demos else None)))
+    def read(data: DataConfig) -> Demonstrations:  # the run knows the roles of its trajectories
+        return load((), experts=demos or (), kind=kind or "", columns=columns_of(data))
+
+    say(str(write_report(run, out, read if demos else None)))
 
 
 def report_of_fit(folder: Path) -> Path | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from grace_irl.demos.components import in_order
 from grace_irl.demos.files import expand, gather
 from grace_irl.demos.foreign.objects import are_paths, require_paths, source_of
 from grace_irl.demos.foreign.table import Columns
@@ -60,15 +61,16 @@ def in_memory(
     return gather(wanted, kind, memory)
 
 
-def trajectories_of(value: Given, name: str) -> Sequence[Trajectory]:
+def trajectories_of(value: Given, name: str, fields: Sequence[str] = ()) -> Sequence[Trajectory]:
     """The trajectories of an object or of files, whatever their role.
 
     Args:
         value: a path or a sequence of paths, or any object that holds episodes.
         name: name of the argument, for messages.
+        fields: names of the components of a vector, in the order in which they are needed; () if any order will do.
 
     Raises:
-        InputError: data that cannot be used.
+        InputError: data that cannot be used, or components with other names.
     """
     if isinstance(value, list | tuple) and all(isinstance(each, Trajectory) for each in value):
         return list(value)
@@ -76,7 +78,8 @@ def trajectories_of(value: Given, name: str) -> Sequence[Trajectory]:
         require_paths(value, name)
     memory = Memory()
     sources = _sources(value, name, memory, "", Columns())
-    return [item.trajectory for item in gather([(source, "expert") for source in sources], "", memory)]
+    found = gather([(source, "expert") for source in sources], "", memory)
+    return [item.trajectory for item in in_order(found, fields, name)]
 
 
 def _sources(value: Given, name: str, memory: Memory, kind: str, columns: Columns) -> list[Source]:

@@ -125,6 +125,21 @@ def threshold_of(source: str) -> float | None:
     return None if found is None else found[2]
 
 
+def fields_of(source: str) -> tuple[str, ...]:
+    """Names of the components of a vector in an exported file, in the order that its program reads; () without any.
+
+    The file is neither run nor parsed. The names are a fact of its docstring, such as `fields: x0 height, x1 speed`.
+    """
+    said, _ = _take_docstring(normalised(source))
+    parts = said.split("\n\n", 2)  # the title, the facts and the program's docstring
+    line = re.search(r"^fields: +(x0 .*)$", parts[1], re.MULTILINE) if len(parts) > 1 else None
+    if line is None:
+        return ()
+    numbered = re.split(r"(?:^|, )x(\d+) ", line[1])[1:]
+    names = tuple(numbered[1::2])
+    return names if list(map(int, numbered[::2])) == list(range(len(names))) else ()
+
+
 def _numbers(source: str) -> Numbers | None:
     text = normalised(source)
     written = _ending(text)

@@ -6,14 +6,14 @@ Each round of an expansion trains a policy on the reward, and searches again wit
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.config import Config
+from grace_irl.config import Config, DataConfig
 from grace_irl.demos.trajectory import Demonstrations, Metadata, Trajectory
 from grace_irl.errors import GraceError
 from grace_irl.propose.goals import last_words
@@ -44,9 +44,11 @@ class Data:
     trouble: str = ""
 
 
-def read(
-    config: Config, rows: Sequence[TrajectoryRow], *, own: bool = True, given: Demonstrations | None = None
-) -> Data:
+Shown = Demonstrations | Callable[[DataConfig], Demonstrations]
+"""Demonstrations that a report shows, or a function that reads them by the settings of the run."""
+
+
+def read(config: Config, rows: Sequence[TrajectoryRow], *, own: bool = True, given: Shown | None = None) -> Data:
     """Read the demonstrations of a run again. Unreadable data raise no exception.
 
     Args:
@@ -54,7 +56,12 @@ def read(
         rows: descriptions of the run's trajectories from its database. Other trajectories in the files are ignored.
         own: whether this user made the run on this machine. If not, no file that the run names is opened.
         given: demonstrations to use in place of the files.
+
+    Raises:
+        InputError: `given` is a function that raises it.
     """
+    if given is not None and not isinstance(given, Demonstrations):
+        given = given(config.data)
     if given is None and not own:
         return Data(trouble=NOT_OWN)
     if given is None and not config.data.files:

@@ -13,7 +13,6 @@ from pathlib import Path
 from grace_irl.atomic import write_atomically
 from grace_irl.audit.warning import Audit
 from grace_irl.config import Config
-from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.separation import Separation
 from grace_irl.methods.registry import method_of
@@ -21,7 +20,7 @@ from grace_irl.methods.separated import episode_line, figures_by_episode
 from grace_irl.report import data as datas
 from grace_irl.report import plots
 from grace_irl.report.account import account
-from grace_irl.report.data import trainings, valued
+from grace_irl.report.data import Shown, trainings, valued
 from grace_irl.report.evidence import EvidencePanel, gather
 from grace_irl.report.gallery import Gallery
 from grace_irl.report.page import digits, highlighted, render
@@ -65,7 +64,7 @@ class Expansion:
         return digits(max((abs(each.mean) for each in self.rounds if each.mean is not None), default=0.0))
 
 
-def write_report(folder: Path, out: Path | None = None, demonstrations: Demonstrations | None = None) -> Path:
+def write_report(folder: Path, out: Path | None = None, demonstrations: Shown | None = None) -> Path:
     """Write the report.
 
     Args:
@@ -86,9 +85,7 @@ def write_report(folder: Path, out: Path | None = None, demonstrations: Demonstr
     return path
 
 
-def report_of_fit(
-    folder: Path, note: Callable[[str], None], demonstrations: Demonstrations | None = None
-) -> Path | None:
+def report_of_fit(folder: Path, note: Callable[[str], None], demonstrations: Shown | None = None) -> Path | None:
     """Write the report at the end of a fit. A failure of the report does not fail the fit.
 
     Args:
@@ -110,7 +107,7 @@ def report_of_fit(
         return None
 
 
-def report(folder: Path, demonstrations: Demonstrations | None = None) -> str:
+def report(folder: Path, demonstrations: Shown | None = None) -> str:
     """The HTML text of the report. See `write_report`."""
     if (folder / "compare.toml").is_file():
         raise InputError(
@@ -128,7 +125,7 @@ def report(folder: Path, demonstrations: Demonstrations | None = None) -> str:
     return _page(run, expansion, demonstrations)
 
 
-def _page(folder: Path, expansion: Expansion | None, demonstrations: Demonstrations | None) -> str:
+def _page(folder: Path, expansion: Expansion | None, demonstrations: Shown | None) -> str:
     with opened(folder) as (store, config):
         data = datas.read(config, store.trajectories(), own=is_own(store, config, folder), given=demonstrations)
         return _rendered(store, config, data, expansion)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from grace_irl.demos.given import Given, trajectories_of
 from grace_irl.errors import GraceError, InputError
 from grace_irl.notebook import shown
-from grace_irl.programs.export import calibration_of, threshold_of
+from grace_irl.programs.export import calibration_of, fields_of, threshold_of
 from grace_irl.programs.parsing import canonical, unseen
 from grace_irl.rewards.runner import InProcessRunner, OnlineReward, RewardRunner, SandboxedRunner, trusted_candidate
 from grace_irl.rewards.scale import Form, Scale
@@ -45,6 +45,7 @@ class RewardFile:
         scale, offset: the calibration in the file, see `discriminator_logit`; 1 and 0 if the file has none.
         threshold: threshold on the program's reward with the best balanced accuracy on the training data. A state with
             a higher reward is classified as positive. None if the file has no threshold.
+        fields: names of the components of a state, in the order that the program reads; () if the file names none.
     """
 
     def __init__(self, path: Path, source: str, *, trust: bool) -> None:
@@ -53,6 +54,7 @@ class RewardFile:
         self.trust = trust
         self.scale, self.offset = calibration_of(source) or (1.0, 0.0)
         self.threshold = threshold_of(source)
+        self.fields = fields_of(source)
 
     def __call__(self, extra_info: str | None = None) -> OnlineReward:
         """One `Reward` object for one trajectory. Pass the states to its `reward_fn` in order.
@@ -98,7 +100,7 @@ class RewardFile:
 
         Args:
             trajectories: the trajectories to reward: `Trajectory` objects, paths, or any object that holds episodes, as
-                for `grace_irl.fit`.
+                for `grace_irl.fit`. Columns of a table are taken by their names, in any order.
             workers: number of processes of the sandbox; None for one per core.
             allow_weak_sandbox: see `wrap`.
             sandbox: an open sandbox. If None, this call opens one and closes it again.
@@ -109,7 +111,7 @@ class RewardFile:
         """
         return SandboxedRunner(
             self.source, str(self.path), workers=workers, allow_weak=allow_weak_sandbox, sandbox=sandbox
-        ).rewards(trajectories_of(trajectories, "trajectories"))
+        ).rewards(trajectories_of(trajectories, "trajectories", self.fields))
 
     def wrap(
         self,

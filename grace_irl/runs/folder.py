@@ -114,7 +114,7 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
             store.set_problem(problem)
             store.set_meta("label", problem.rule)
             store.set_meta("label_reason", reason)
-            if not config.data.field_names:  # programs then use x0, x1, …; an exported file explains them
+            if problem.metadata.fields:  # an exported file names them: its program reads numbers by their places
                 store.set_meta("fields", ", ".join(f"x{n} {name}" for n, name in enumerate(problem.metadata.fields)))
             store.add_goals(goals)
             own(paths.database, store, config)

@@ -57,8 +57,8 @@ def facts(
         trajectories: the demonstrations of the run.
         config: the configuration of the run.
         label: the rule for positive expert states.
-        fields: names of the features that programs address only by index, such as "x0 z_torso, x1 angle_torso"; "" if
-            the programs of this run use the names themselves.
+        fields: names of the components of a vector by their places, such as "x0 z_torso, x1 angle_torso"; "" without
+            names.
     """
     account = method_of(config).account
     lines = [

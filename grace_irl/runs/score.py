@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from grace_irl.demos.components import in_order
 from grace_irl.demos.label_rule import choose_rule, require_roles_for
 from grace_irl.demos.labels import Labelled, Problem, label
 from grace_irl.demos.trajectory import Demonstrations, LabelRule
@@ -119,6 +120,7 @@ def score(
         GraceError: the program fails, or returns something other than a finite number.
     """
     file = load_reward(reward)
+    demonstrations = in_order(demonstrations, file.fields, "demonstrations")
     chosen = choose_rule(demonstrations, rule or "")
     require_roles_for(chosen, demonstrations)
     problem = label(demonstrations, chosen.rule)

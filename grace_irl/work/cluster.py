@@ -69,6 +69,11 @@ def cores_of(ray: Any) -> int:
     return max(1, int(ray.cluster_resources().get("CPU", 1)))
 
 
+def nodes_of(ray: Any) -> int:
+    """Number of living nodes of a cluster that have cores."""
+    return sum(bool(each["Alive"] and each["Resources"].get("CPU")) for each in ray.nodes())
+
+
 class RayExecutor(LocalExecutor):
     """An `Executor` that runs its tasks on the nodes of a Ray cluster. Services run in threads of this process.
 

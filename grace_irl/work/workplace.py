@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +63,19 @@ class Workplace:
     def elsewhere(self) -> bool:
         """Whether jobs may run on other machines."""
         return self.kind != "local"
+
+    def said(self) -> str:
+        """A line for the user about the place; "" for this machine.
+
+        Raises:
+            InputError: no cluster.
+        """
+        if self.kind == "ray":
+            from grace_irl.work.cluster import connected, cores_of, nodes_of
+
+            ray = connected(self.address)
+            return f"Ray cluster with {nodes_of(ray)} nodes and {cores_of(ray)} cores"
+        return "" if self.jobs is None else f"jobs wait for workers: grace-irl work {shlex.quote(str(self.jobs))}"
 
     def executor(
         self,

@@ -36,7 +36,9 @@ n_steps = 32
 def fitted(out: Path, capsys: pytest.CaptureFixture[str], *more: str) -> str:
     """Fit with fixed requests in flight, and return the reward file."""
     assert main(["fit", "--demos", DEMOS, "--out", str(out), "--lag", "4", "--json", *more]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
+    printed = capsys.readouterr()
+    assert ("Ray cluster with 2 nodes and 2 cores" in printed.err) == bool(more)
+    found: dict[str, Any] = json.loads(printed.out.strip().splitlines()[-1])
     return Path(found["reward_path"]).read_text()
 
 
@@ -52,7 +54,9 @@ def test_a_cluster_recovers_the_reward_of_this_machine(tmp_path: Path, capsys: p
 
 
 @pytest.mark.slow
-def test_trainings_in_a_shared_folder_give_the_scores_of_this_machine(tmp_path: Path) -> None:
+def test_trainings_in_a_shared_folder_give_the_scores_of_this_machine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     pytest.importorskip("stable_baselines3", reason="grace-irl[rl] is not installed")
     task = tmp_path / "pole.toml"
     task.write_text(POLE)
@@ -62,6 +66,7 @@ def test_trainings_in_a_shared_folder_give_the_scores_of_this_machine(tmp_path: 
         assert main([*search, "--out", str(tmp_path / "there"), "--jobs", str(tmp_path / "jobs")]) == 0
     assert scores(tmp_path / "there") == scores(tmp_path / "here")
     assert list((tmp_path / "jobs").iterdir()) == []
+    assert f"jobs wait for workers: grace-irl work {tmp_path / 'jobs'}" in capsys.readouterr().err
     assert (tmp_path / "there" / "reward.py").read_text() == (tmp_path / "here" / "reward.py").read_text()
 
 

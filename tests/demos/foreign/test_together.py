@@ -1,0 +1,152 @@
+"""Tables of others with the commands that a user gives them next: select, scramble, score, compare, expand, resume."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import grace_irl
+from grace_irl.cli import main
+from grace_irl.demos import load
+from grace_irl.demos.foreign.table import Columns
+from grace_irl.demos.trajectory import Role
+
+FIELDS = ("position", "velocity", "angle", "angular_velocity")
+ENVIRONMENT = "CartPole-v1"
+
+
+def poles(seed: int, *, balanced: bool, episodes: int = 8) -> list[np.ndarray]:
+    """States of CartPole `(12, 4)`: upright at the end, or fallen."""
+    random = np.random.default_rng(seed)
+    found = []
+    for _ in range(episodes):
+        start = random.uniform(-0.05, 0.05, 4)
+        end = start * 0.1 if balanced else start + np.array([0.3, 0.5, 0.19, 0.9])
+        found.append(start + np.linspace(0, 1, 12)[:, None] * (end - start) + random.normal(0, 1e-3, (12, 4)))
+    return found
+
+
+def log(path: Path, episodes: Sequence[np.ndarray], success: int, fields: Sequence[str] = FIELDS) -> Path:
+    """A log as a recorder writes it: a clock and an outcome beside the state."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["episode", "time", *fields, "action", "success"])
+        for number, episode in enumerate(episodes):
+            for step, state in enumerate(episode):
+                writer.writerow(
+                    [number, 0.05 * step, *[state[FIELDS.index(name)] for name in fields], step % 2, success]
+                )
+    return path
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> tuple[str, str]:
+    """Experts and negatives, whose names say nothing of that."""
+    one = log(tmp_path / "monday.csv", poles(0, balanced=True), 1)
+    two = log(tmp_path / "tuesday.csv", poles(1, balanced=False), 0)
+    return str(one), str(two)
+
+
+CHOSEN = ("--state-columns", ",".join(FIELDS), "--episode-column", "episode")
+
+
+def test_logs_are_selected_and_scrambled_once_they_are_converted(logs: tuple[str, str], tmp_path: Path) -> None:
+    converted = tmp_path / "sets"
+    converted.mkdir()
+    for path, role in zip(logs, ("expert", "negative"), strict=True):
+        out = converted / f"{role}.parquet"
+        assert main(["demos", "convert", path, str(out), "--role", role, "--fields", ",".join(FIELDS)]) == 0
+    few = tmp_path / "few.parquet"
+    assert main(["demos", "select", "--from", str(converted), "--role", "expert", "--out", str(few)]) == 0
+    assert {item.role for item in load([few]).items} == {"expert"}
+    scrambled = tmp_path / "scrambled"
+    assert main(["demos", "scramble", str(converted), str(scrambled), "--seed", "3"]) == 0
+    found = load([scrambled])
+    counts = [sum(item.role == role for item in found.items) for role in roles()]
+    assert counts == [8, 8]
+    assert found.items[0].trajectory.states.shape == (12, 4)
+
+
+def roles() -> tuple[Role, ...]:
+    return ("expert", "negative")
+
+
+def test_a_run_on_logs_is_resumed_scored_and_reported(
+    logs: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    fitted = ["fit", "--experts", logs[0], "--negatives", logs[1], *CHOSEN, "--label", "last", "--out", str(out)]
+    assert main([*fitted, "--max-calls", "2"]) == 0
+    assert main(["fit", "--resume", str(out), "--max-calls", "40", "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
+    assert found["train"]["accuracy"] == 1.0
+    scored = ["score", found["reward_path"], "--experts", logs[0], "--negatives", logs[1], *CHOSEN, "--label", "last"]
+    assert main([*scored, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.strip().splitlines()[-1])["accuracy"] > 0.99
+    turned = [log(tmp_path / f"turned-{Path(each).name}", episodes_of(each), 0, FIELDS[::-1]) for each in logs]
+    other = ["score", found["reward_path"], "--experts", str(turned[0]), "--negatives", str(turned[1])]
+    assert main([*other, *CHOSEN[2:], "--state-columns", ",".join(FIELDS[::-1]), "--label", "last", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.strip().splitlines()[-1])["accuracy"] > 0.99
+    assert main(["report", str(out), "--demos", logs[0]]) == 0
+
+
+def episodes_of(path: str) -> list[np.ndarray]:
+    """The states of a log, in the order of `FIELDS`."""
+    return [item.trajectory.states for item in load((), experts=[path], columns=Columns(FIELDS, "episode"))]
+
+
+def test_data_in_memory_are_given_again_to_a_resume(tmp_path: Path) -> None:
+    """Of every shape that held the same numbers at the start."""
+    experts, negatives = poles(0, balanced=True), poles(1, balanced=False)
+    run = grace_irl.fit(experts=experts, negatives=negatives, label="last", out=tmp_path / "run", max_calls=2)
+    again = grace_irl.fit(
+        experts=np.stack(experts), negatives=np.stack(negatives), resume=run.folder, label=None, max_calls=4
+    )
+    assert again.folder == run.folder
+    with pytest.raises(grace_irl.InputError, match="expected the same"):
+        grace_irl.fit(experts=experts[:-1], negatives=negatives, resume=run.folder, max_calls=6)
+
+
+def test_a_reward_reads_columns_by_their_names_whatever_their_order(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+
+    def frame(episodes: Sequence[np.ndarray], names: Sequence[str]) -> Any:
+        whole = pandas.DataFrame(np.concatenate(episodes), columns=FIELDS)
+        whole["episode"] = np.repeat(np.arange(len(episodes)), [len(each) for each in episodes])
+        return whole[[*names, "episode"]]
+
+    experts, negatives = poles(0, balanced=True), poles(1, balanced=False)
+    run = grace_irl.fit(
+        experts=frame(experts, FIELDS), negatives=frame(negatives, FIELDS[::-1]), label="last", out=tmp_path / "run"
+    )
+    reward = grace_irl.load_reward(run.reward_path)
+    plain = reward.rewards(frame(experts, FIELDS))
+    assert run.best.train.accuracy == 1.0
+    assert reward.fields == FIELDS
+    turned = reward.rewards(frame(experts, FIELDS[::-1]))
+    assert [each.tolist() for each in turned] == [each.tolist() for each in plain]
+    rows = [dict(zip(FIELDS[::-1], each.T[::-1], strict=True)) for each in experts]
+    assert [each.tolist() for each in reward.rewards(rows)] == [each.tolist() for each in plain]
+    renamed = frame(experts, FIELDS).rename(columns={"angle": "bend"})
+    with pytest.raises(grace_irl.InputError, match="components position, velocity, bend, angular_velocity; expected"):
+        reward.rewards(renamed)
+
+
+@pytest.mark.slow
+def test_logs_are_compared_and_expanded_in_their_environment(
+    logs: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("imitation", reason="grace-irl-baselines is not installed")
+    named = ["--experts", logs[0], "--negatives", logs[1], *CHOSEN, "--env", ENVIRONMENT]
+    tiny = ["--seeds", "1", "--tune", "bc.updates=5", "--episodes", "2", "--looks", "1"]
+    assert main(["compare", *named, "--methods", "bc", *tiny, "--out", str(tmp_path / "compared")]) == 0
+    assert (tmp_path / "compared" / "table.md").exists()
+    expanded = ["fit", *named, "--label", "last", "--expand", "1", "--env-steps", "256", "--max-calls", "4"]
+    assert main([*expanded, "--out", str(tmp_path / "expanded")]) == 0
+    assert (tmp_path / "expanded" / "reward.py").exists()
