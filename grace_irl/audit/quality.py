@@ -34,8 +34,9 @@ CONSTANTS = 250
 ROLES = (
     "check which files are experts and which are negatives (demos inspect), and that experts do what negatives do not"
 )
-FAILING = 0.5
-"""Maximum probability that the rewards of a negative episode add up to more than those of an expert's."""
+FAILING = 2 / 3
+"""Maximum probability that the rewards of a negative episode add up to more than those of an expert's. Equal sides have
+1/2, but for chance."""
 
 CLOSER = "search longer, or bring negative episodes that come close to a goal (collect --near-miss)"
 

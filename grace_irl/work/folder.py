@@ -21,7 +21,7 @@ from typing import Any
 from grace_irl.errors import GraceError, InputError
 from grace_irl.work.executor import Job, Tell
 from grace_irl.work.local import LocalExecutor
-from grace_irl.work.stored import CLAIM, JOB, TOLD, Beat, Cancelled, Pulse, StoredJob, TakenError, pause
+from grace_irl.work.stored import CLAIM, JOB, SOONEST_S, TOLD, Beat, Cancelled, Pulse, StoredJob, TakenError, pause
 
 SUBMITTER = "submitter"
 """File with signs of life of the process that waits for the jobs of a folder."""
@@ -70,7 +70,10 @@ class FolderExecutor(LocalExecutor):
         super().close()
         self.join(CLOSE_S)
         self._beat.__exit__()
-        shutil.rmtree(self._own, ignore_errors=True)
+        until = time.monotonic() + CLOSE_S
+        while self._own.exists() and time.monotonic() < until:  # a worker that ends may still write a file
+            shutil.rmtree(self._own, ignore_errors=True)
+            time.sleep(SOONEST_S)
 
     def _written(self, job: Job) -> _Offered:
         folder = self._own / f"{next(self._numbers):06d}"

@@ -120,7 +120,7 @@ def _expand(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expansion.start(resolve(flags=shaping), folder / "shaping", online_shaping.parts(), online_shaping.Walker())
     monkeypatch.setattr("grace_irl.rl.matching.environment_for", lambda *_: EnvironmentSpec("CartPole-v1"))
     monkeypatch.setattr("grace_irl.rl.observed.acts_continuously", lambda *_: True)
-    monkeypatch.setattr("grace_irl.runs.expand.learner.LocalExecutor", Mock(side_effect=GraceError("no training here")))
+    monkeypatch.setattr("grace_irl.work.workplace.LocalExecutor", Mock(side_effect=GraceError("no training here")))
     with pytest.raises(GraceError, match="no training here"):
         expansion.start(config, folder / "ppo", expansion_parts())
     learner = PpoLearner(config.expand, note=print)

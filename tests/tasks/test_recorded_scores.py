@@ -28,6 +28,7 @@ from grace_irl.tasks import policy_evaluator
 from grace_irl.tasks.policy_evaluator import PolicyEvaluator, PolicySettings, plan, random_episodes
 from grace_irl.tasks.recorded import RecordedFailure, RecordedTrainings, TakesRecorded
 from grace_irl.testing.evaluators import program
+from grace_irl.work import workplace
 from tests.hostile_files.test_nearly_right import refused
 from tests.hostile_files.traps import stranger
 from tests.propose.client.server import ChatServer
@@ -56,11 +57,11 @@ def notes(run: Path) -> list[str]:
 def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs of trainings are refused from here on, so that no process of one begins."""
 
-    class Refusing(policy_evaluator.LocalExecutor):
+    class Refusing(workplace.LocalExecutor):
         def submit(self, *_: object) -> Any:
             raise AssertionError("a training was submitted")
 
-    monkeypatch.setattr(policy_evaluator, "LocalExecutor", Refusing)
+    monkeypatch.setattr(workplace, "LocalExecutor", Refusing)
 
 
 @pytest.fixture(scope="module")
