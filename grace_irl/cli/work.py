@@ -19,7 +19,9 @@ from grace_irl.work.stored import StoredJob
 def work(
     folder: Annotated[Path, typer.Argument(help="Folder of a job, or one with such folders, shared by all machines.")],
     workers: Annotated[int, typer.Option(help="Number of jobs in parallel.", min=1)] = 1,
-    wait: Annotated[float, typer.Option(help="Seconds to wait for jobs before the first and after the last.")] = 0.0,
+    wait: Annotated[
+        float, typer.Option(help="Seconds to wait for jobs before the first and after the last.", min=0)
+    ] = 0.0,
     index: Annotated[
         int | None,
         typer.Option(help="Work on one job only, by its place from 0: the number of an array's task.", min=0),

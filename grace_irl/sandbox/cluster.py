@@ -17,7 +17,7 @@ from grace_irl.sandbox.packing import pack
 from grace_irl.sandbox.protocol import DebugRequest, Inspection, Limits, Mode, Outcome, Sandbox
 from grace_irl.work.cluster import connected
 
-ATTEMPTS = 20
+ATTEMPTS = 60
 """Number of workers that may die over one run, before the run fails. A node takes all its workers along."""
 PAUSE_S = 0.5
 """Seconds before a run whose worker died is tried again: Ray starts the worker anew meanwhile."""

@@ -44,8 +44,8 @@ def test_no_prompt_holds_a_name_and_people_read_them(demos: str, tmp_path: Path)
     for prompt in prompts(demos, run, "--no-field-names"):
         assert not [name for name in NAMES if name in prompt]
     listed = "x0 torso height, x1 thigh angle, x2 foot speed"
-    assert listed in (run / "reward.py").read_text()
-    assert listed not in (tmp_path / "named" / "reward.py").read_text()
+    for folder in (run, tmp_path / "named"):
+        assert listed in (folder / "reward.py").read_text()
     assert "torso height" in (run / "report.html").read_text()
 
 
@@ -108,7 +108,7 @@ def test_a_whole_comparison_holds_no_name(tmp_path: Path, capsys: pytest.Capture
         assert {any(name in prompt for name in names) for prompt in model.prompts} == {not flags}
         for seed in range(3):
             job = folder / "jobs" / f"grace-{seed}"
-            assert (listed in (job / "fit" / "reward.py").read_text()) == bool(flags)  # people read them
+            assert listed in (job / "fit" / "reward.py").read_text()  # people read them
             assert load_reward(job / "reward.py").source
     table = (tmp_path / "out1" / "table.md").read_text()
     assert not [name for name in names if name in table]
