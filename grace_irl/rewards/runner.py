@@ -32,9 +32,9 @@ running episodes start at 0."""
 
 
 class RewardRunner(Protocol):
-    """A runner of one program: `rewards` for recorded trajectories, `turn` for running episodes.
+    """A runner of one program: `rewards` for recorded trajectories, `turn` or `post` for running episodes.
 
-    Both methods return equal rewards for equal states and actions. The runner holds one `Reward` object for each
+    All methods give equal rewards for equal states and actions. The runner holds one `Reward` object for each
     running episode. A slot is the number of a running episode, usually the index of its environment.
     """
 
@@ -65,6 +65,28 @@ class RewardRunner(Protocol):
 
         Returns:
             The rewards of the steps. New episodes add none.
+
+        Raises:
+            GraceError: the program fails, or returns something that is not a finite number.
+        """
+        ...
+
+    def post(
+        self,
+        slots: Sequence[int],
+        actions: NDArray[Any] | None,
+        states: Sequence[NDArray[Any]] | NDArray[Any],
+        begins: Sequence[Begin] = (),
+    ) -> None:
+        """Give a turn to the program without waiting for its rewards, which `settle` returns.
+
+        The arguments and errors are those of `turn`. An error of the program may be raised later, by `settle`. Call
+        `settle` before the next `turn`.
+        """
+        ...
+
+    def settle(self) -> list[TurnRewards]:
+        """The rewards of all turns that were posted since the last call, in order.
 
         Raises:
             GraceError: the program fails, or returns something that is not a finite number.
@@ -113,6 +135,7 @@ class InProcessRunner(_Closing):
             raise InputError(f"{name}: {problems[0]}; expected a program as docs/contract.md says")
         self._slots = Slots(trusted_candidate(source, takes_action=reading.takes_action))
         self._source, self._name, self._terms = source, name, terms
+        self._posted: list[TurnRewards] = []
 
     def rewards(self, trajectories: Sequence[Trajectory]) -> list[Floats]:
         """See `RewardRunner`."""
@@ -127,6 +150,21 @@ class InProcessRunner(_Closing):
     ) -> TurnRewards:
         """See `RewardRunner`."""
         return self._turn(slots, actions, states, begins, terms=self._terms)[0]
+
+    def post(
+        self,
+        slots: Sequence[int],
+        actions: NDArray[Any] | None,
+        states: Sequence[NDArray[Any]] | NDArray[Any],
+        begins: Sequence[Begin] = (),
+    ) -> None:
+        """See `RewardRunner`. The rewards are computed at once."""
+        self._posted.append(self.turn(slots, actions, states, begins))
+
+    def settle(self) -> list[TurnRewards]:
+        """See `RewardRunner`."""
+        found, self._posted = self._posted, []
+        return found
 
     def _along(self, trajectory: Trajectory) -> Floats:
         """Rewards `(T+1,)` of one trajectory."""
@@ -169,7 +207,8 @@ class SandboxedRunner(_Closing):
     """A `RewardRunner` in locked-down child processes (docs/sandbox.md).
 
     All running episodes share one child process, which starts with the first episode. Each call of `turn` sends it one
-    message. The first state of the first episode fixes the kind, type and shape of all states.
+    message, and several calls of `post` share one. The first state of the first episode fixes the kind, type and shape
+    of all states.
 
     Args:
         source: the program.
@@ -217,6 +256,24 @@ class SandboxedRunner(_Closing):
         begins: Sequence[Begin] = (),
     ) -> TurnRewards:
         """See `RewardRunner`."""
+        return self._running(begins).turn(slots, actions, states, begins)
+
+    def post(
+        self,
+        slots: Sequence[int],
+        actions: NDArray[Any] | None,
+        states: Sequence[NDArray[Any]] | NDArray[Any],
+        begins: Sequence[Begin] = (),
+    ) -> None:
+        """See `RewardRunner`. The child process computes the rewards while this process goes on."""
+        self._running(begins).post(slots, actions, states, begins)
+
+    def settle(self) -> list[TurnRewards]:
+        """See `RewardRunner`."""
+        return [] if self._session is None else self._session.settle()
+
+    def _running(self, begins: Sequence[Begin]) -> RewardSession:
+        """The session of running episodes. The first episodes that begin open it."""
         if self._session is None:
             if not begins:
                 raise InputError(f"{self._name}: a step before any episode began; expected reset() first")
@@ -229,7 +286,7 @@ class SandboxedRunner(_Closing):
                 terms=self._terms,
                 allow_weak=self._allow_weak,
             )
-        return self._session.turn(slots, actions, states, begins)
+        return self._session
 
     def close(self) -> None:
         """End the child process of running episodes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,18 @@ from grace_irl.rewards.view import INSTRUCTION, SHOWN, state_of, states_of
 from grace_irl.sandbox.session import Begin
 
 
+class Settled(NamedTuple):
+    """The rewards of several steps of all sub-environments.
+
+    Attributes:
+        rewards: rewards of n steps, `(n, sub-environments)` float32.
+        terms: the components of each reward that has some, by name.
+    """
+
+    rewards: NDArray[np.float32]
+    terms: list[dict[str, float]]
+
+
 class RewardVecEnv(VecEnvWrapper):
     """A vector environment with the program's reward instead of its own.
 
@@ -25,6 +37,9 @@ class RewardVecEnv(VecEnvWrapper):
     The step that ends an episode also resets its sub-environment. The `Reward` object of the old episode first rewards
     the last state (`info["terminal_observation"]`). Then a new object starts from the new observation. Other entries of
     `info`, such as `"TimeLimit.truncated"`, stay unchanged.
+
+    A learner that needs rewards only at the end of a rollout may call `defer`. The program then computes them while the
+    environments go on, which saves time for a program in the sandbox.
 
     In environments of this package, observations are made for the policy and are not states. They put the state into
     `info` instead, under the key `rewards.view.SHOWN`. A step without this key has reward 0.
@@ -60,11 +75,29 @@ class RewardVecEnv(VecEnvWrapper):
         self._actions: NDArray[Any] | None = None
         self._has_mission = bool(venv.has_attr("mission"))
         self._shown = False
+        self._deferred = False
+
+    def defer(self) -> None:
+        """Make all later steps return the reward 0, and keep their rewards for `settle`."""
+        self._deferred = True
+
+    def settle(self) -> Settled:
+        """The rewards of all steps since the last call or the last reset, in order.
+
+        Raises:
+            GraceError: the program fails, or returns something that is not a finite number.
+        """
+        turns = self._payment.settle()
+        rewards = np.zeros((len(turns), self.num_envs), np.float32)
+        for row, (slots, answer) in zip(rewards, turns, strict=True):
+            row[list(slots)] = answer.rewards
+        return Settled(rewards, [terms for _, answer in turns for terms in answer.terms if terms])
 
     def reset(self) -> Any:
         """Start all episodes, each with a new `Reward` object."""
         observations = self.venv.reset()
         self._shown = SHOWN in self.venv.unwrapped.reset_infos[0]
+        self._payment.settle()
         self._payment.turn((), None, (), self._begins(range(self.num_envs), observations))
         return observations
 
@@ -80,8 +113,10 @@ class RewardVecEnv(VecEnvWrapper):
         slots, reached = self._reached(observations, over, infos)
         begins = self._begins(over, observations)
         paid = np.zeros(self.num_envs, np.float32)
-        if slots or begins:
-            actions = None if self._actions is None else self._actions[slots]
+        actions = None if self._actions is None else self._actions[slots]
+        if self._deferred:
+            self._payment.post(slots, actions, reached, begins)
+        elif slots or begins:
             answer = self._payment.turn(slots, actions, reached, begins)
             paid[slots] = answer.rewards
             for slot, terms in zip(slots, answer.terms, strict=False):

@@ -77,6 +77,7 @@ class Payment:
     def __init__(self, runner: RewardRunner, scale: Scale = Scale()) -> None:
         self._runner, self._scale = runner, scale
         self._before: dict[int, float] = {}
+        self._posted: list[tuple[Sequence[int], Sequence[Begin]]] = []
 
     def turn(
         self,
@@ -86,7 +87,29 @@ class Payment:
         begins: Sequence[Begin] = (),
     ) -> TurnRewards:
         """Call `RewardRunner.turn`, and convert its rewards. The components stay those of the program's reward."""
-        answer = self._runner.turn(slots, actions, states, begins)
+        return self._converted(slots, begins, self._runner.turn(slots, actions, states, begins))
+
+    def post(
+        self,
+        slots: Sequence[int],
+        actions: NDArray[Any] | None,
+        states: Sequence[NDArray[Any]] | NDArray[Any],
+        begins: Sequence[Begin] = (),
+    ) -> None:
+        """Call `RewardRunner.post`. The method `settle` converts the rewards."""
+        self._runner.post(slots, actions, states, begins)
+        self._posted.append((slots, begins))
+
+    def settle(self) -> list[tuple[Sequence[int], TurnRewards]]:
+        """The slots and the converted rewards of all turns that were posted since the last call, in order."""
+        posted, self._posted = self._posted, []
+        answers = self._runner.settle()
+        return [
+            (slots, self._converted(slots, begins, answer))
+            for (slots, begins), answer in zip(posted, answers, strict=True)
+        ]
+
+    def _converted(self, slots: Sequence[int], begins: Sequence[Begin], answer: TurnRewards) -> TurnRewards:
         if self._scale.form != "progress":
             return TurnRewards(self._scale(answer.rewards), answer.terms)
         before = np.array([self._before.get(slot, 0.0) for slot in slots])

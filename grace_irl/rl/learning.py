@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from stable_baselines3 import PPO
+from stable_baselines3.common.callbacks import ConvertCallback
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.running_mean_std import RunningMeanStd
@@ -30,6 +31,7 @@ from grace_irl.rl.curve import Watching
 from grace_irl.rl.hyperparameters import Hyperparameters
 from grace_irl.rl.method import Paid, PolicyProblem, Trained, TransitionReward, Watch
 from grace_irl.rl.observers import Observer
+from grace_irl.rl.settling import settling
 from grace_irl.rl.trained import network_settings
 
 
@@ -207,10 +209,13 @@ def learn_on(problem: PolicyProblem, seed: int, pay: Pay, watch: Watch, log: Log
     watching = Watching(problem, watch)
     with learning_venv(problem.make_env, problem.num_envs, seed, pay, problem.gamma) as venv:
         learner = problem.make_learner(venv, seed)
-        learner.set_env(normalised(venv, learner.gamma, norm_reward=problem.norm_reward))
+        scaled = normalised(venv, learner.gamma, norm_reward=problem.norm_reward)
+        learner.set_env(scaled)
+        settles = settling(learner, venv, scaled)
         if log is not None:
             learner.set_logger(log)
-        learner.learn(problem.steps, callback=watching)
+        callbacks = [*([settles] if settles else []), ConvertCallback(watching)]
+        learner.learn(problem.steps, callback=callbacks)
     watching.end(learner.num_timesteps, learner.policy)
     return Trained(learner.policy, steps=learner.num_timesteps, kept=watching.kept)
 

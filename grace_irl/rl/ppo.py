@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from stable_baselines3 import PPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv, VecNormalize
@@ -29,6 +30,7 @@ from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
 from grace_irl.rl.learning import ProgramPay, learning_venv, make_learner, normalised, one_thread, true_pay
 from grace_irl.rl.observed import EnvironmentFactory, observed
 from grace_irl.rl.rollouts import play
+from grace_irl.rl.settling import Settling, settling
 from grace_irl.rl.trained import TrainedPolicy
 
 POLICY, STATE, CURVE = "policy.pt", "training.pt", "curve.json"
@@ -126,6 +128,7 @@ def train(
         learner = make_learner(observer, settings, device=device)(paid_venv, seed, _log_folder(folder))
         venv = normalised(paid_venv, settings.gamma, norm_reward=settings.norm_reward)
         learner.set_env(venv)
+        settles = settling(learner, paid_venv, venv)
         if initial is not None:
             learner.policy.load_state_dict(initial.network.state_dict())
         policy = TrainedPolicy(learner.policy, observer, settings, metadata.environment)
@@ -136,7 +139,7 @@ def train(
         ends = evaluated_at(steps, evaluations, settings.rollout)
         for part, until in enumerate(ends[len(curve) :], len(curve)):
             begun = time.monotonic()
-            paid, terms = _learn(learner, venv, until, seed, part)
+            paid, terms = _learn(learner, venv, settles, until, seed, part)
             seconds += time.monotonic() - begun
             rollouts = play(policy, make, episodes, seed=_number(seed, part, 1))
             found = Performance.of(rollouts).point(learner.num_timesteps)
@@ -156,11 +159,15 @@ def train(
 class PaidReturns(BaseCallback):
     """A callback that collects the return of each training episode: the sum of the rewards before normalisation.
 
-    It also collects the mean of each component of the reward over all steps, if `info` holds components.
+    It also collects the mean of each component of the reward over all steps, if the reward has components.
+
+    Args:
+        settling: the callback that settles the rewards of each rollout; None if every step returns its reward.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, settling: Settling | None = None) -> None:
         super().__init__()
+        self._settling = settling
         self.ended: list[float] = []
         self._sums: dict[str, float] = {}
         self._counted = 0
@@ -174,20 +181,34 @@ class PaidReturns(BaseCallback):
         self._running = np.zeros(self.training_env.num_envs)
 
     def _on_step(self) -> bool:
-        normaliser = self.model.get_vec_normalize_env()
-        rewards = self.locals["rewards"] if normaliser is None else normaliser.get_original_reward()
-        self._running += rewards
-        for info in self.locals["infos"]:
-            for name, value in info.get("reward_terms", {}).items():
-                self._sums[name] = self._sums.get(name, 0.0) + value
-            self._counted += "reward_terms" in info
-        for index in np.flatnonzero(self.locals["dones"]):
-            self.ended.append(float(self._running[index]))
-            self._running[index] = 0.0
+        if self._settling is None:
+            normaliser = self.model.get_vec_normalize_env()
+            rewards = self.locals["rewards"] if normaliser is None else normaliser.get_original_reward()
+            self._add(rewards, self.locals["dones"])
         return True
 
+    def _on_rollout_end(self) -> None:
+        if self._settling is None:
+            return
+        settled = self._settling.settled
+        for rewards, dones in zip(settled.rewards, self._settling.dones, strict=True):
+            self._add(rewards, dones)
+        for terms in settled.terms:
+            for name, value in terms.items():
+                self._sums[name] = self._sums.get(name, 0.0) + value
+        self._counted += len(settled.terms)
 
-def _learn(learner: PPO, venv: VecEnv, until: int, seed: int, part: int) -> tuple[float | None, dict[str, float]]:
+    def _add(self, rewards: NDArray[np.float32], dones: NDArray[np.bool_]) -> None:
+        """Add the rewards of one step, and close the returns of the episodes that it ends."""
+        self._running += rewards
+        for index in np.flatnonzero(dones):
+            self.ended.append(float(self._running[index]))
+            self._running[index] = 0.0
+
+
+def _learn(
+    learner: PPO, venv: VecEnv, settles: Settling | None, until: int, seed: int, part: int
+) -> tuple[float | None, dict[str, float]]:
     """Train for one part, to `until` steps in total.
 
     Returns:
@@ -199,8 +220,9 @@ def _learn(learner: PPO, venv: VecEnv, until: int, seed: int, part: int) -> tupl
     torch.manual_seed(number)
     venv.seed(number)
     learner._last_obs = None  # makes `learn` start from `reset`
-    paid = PaidReturns()
-    learner.learn(until - learner.num_timesteps, callback=paid, reset_num_timesteps=False)
+    paid = PaidReturns(settles)
+    callbacks: list[BaseCallback] = [paid] if settles is None else [settles, paid]
+    learner.learn(until - learner.num_timesteps, callback=callbacks, reset_num_timesteps=False)
     return (float(np.mean(paid.ended)) if paid.ended else None), paid.terms
 
 

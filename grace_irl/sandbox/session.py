@@ -2,7 +2,7 @@
 
 The program runs in a locked-down process of its own, as long as the session lasts. In each turn, the host (the user's
 process, where this module runs) sends the steps of several episodes, and the program's process answers with their
-rewards.
+rewards. The host may send many turns before it reads their answers (`RewardSession.post`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import select
 import time
 import weakref
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -40,6 +41,12 @@ _START_S, _END_S = 60.0, 10.0
 FORGED = "answered outside the protocol"
 _MOST_BYTES = 16 << 20
 """Maximum size of an answer in bytes. It is large because an answer may hold the components of many rewards."""
+
+_POSTED_BYTES = 16 << 10
+"""Number of bytes of posted turns to collect before they are sent. Fewer messages cost less; larger ones leave the
+program's process idle for longer."""
+
+_READ_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -98,7 +105,8 @@ class TurnRewards(NamedTuple):
 class RewardSession:
     """A program in the sandbox that rewards the steps of several episodes.
 
-    A turn is at most one step of each episode. It takes one message to the program's process and one answer.
+    A turn is at most one step of each episode. `turn` waits for its rewards. `post` does not: the program computes them
+    while the caller goes on, and `settle` returns them.
 
     Args:
         source: text of the program.
@@ -146,9 +154,15 @@ class RewardSession:
             raise
         finally:
             memory.close(theirs, answers)
+        self._out: list[bytes] = []  # turns that are posted, but not sent
+        self._asked: deque[int] = deque()  # number of steps of each turn without an answer
+        self._received = bytearray()
+        self._answers: list[TurnRewards] = []
         said = {"source": source, "layout": layout.to_json(), "terms": terms}
         data = json.dumps(said).encode()
-        self.takes_action = self._exchange(OPEN.pack(len(data)) + data, max(_START_S, limits.turn_s)) == b"1"
+        start_s = max(_START_S, limits.turn_s)
+        self._send(OPEN.pack(len(data)) + data, start_s)
+        self.takes_action = self._reply(start_s) == b"1"
 
     @property
     def pid(self) -> int:
@@ -162,7 +176,7 @@ class RewardSession:
         states: Sequence[Any] | NDArray[Any],
         begins: Sequence[Begin] = (),
     ) -> TurnRewards:
-        """Reward the steps of running episodes, then start new episodes.
+        """Reward the steps of running episodes, then start new episodes. Wait for the rewards.
 
         Args:
             slots: slots of the n episodes that take a step, `(n,)`. A slot identifies a running episode (`Begin`).
@@ -172,7 +186,31 @@ class RewardSession:
 
         Raises:
             GraceError: the program failed, or returned something that is not a finite number. The session is closed.
+            ValueError: posted turns are not settled.
         """
+        self._require_open()
+        if self._asked or self._answers:
+            raise ValueError(
+                f"a turn after {len(self._asked) + len(self._answers)} posted ones; expected settle() first"
+            )
+        self.post(slots, actions, states, begins)
+        return self.settle()[0]
+
+    def post(
+        self,
+        slots: Sequence[int],
+        actions: NDArray[Any] | None,
+        states: Sequence[Any] | NDArray[Any],
+        begins: Sequence[Begin] = (),
+    ) -> None:
+        """Send a turn without waiting for its rewards, which `settle` returns. The arguments are those of `turn`.
+
+        The program's process may hold the states of several posted turns at a time, as it does in batch mode.
+
+        Raises:
+            GraceError: the program failed in an earlier turn. The session is closed.
+        """
+        self._require_open()
         shape, acted = NO_ACTION, b""
         if self.takes_action and len(slots):
             given: NDArray[Any] = np.ascontiguousarray(actions, ACTION_DTYPE) if actions is not None else np.zeros(())
@@ -191,16 +229,25 @@ class RewardSession:
             *(self._layout.encoded(begin.state) for begin in begins),
             texts,
         )
-        data = self._exchange(b"".join(parts), self._limits.turn_s)
-        size = len(slots) * REWARD.itemsize
-        if len(data) < size or (len(data) > size and not self._terms):
-            raise self._over("killed", FORGED)
-        rewards = np.frombuffer(data[:size], REWARD).copy()
-        answer = TurnRewards(rewards, self._named(data[size:], len(slots)) if self._terms else ())
-        problem = answer.problem(self._limits.max_abs)
-        if problem:
-            raise self._over("nonfinite", problem)
-        return answer
+        if not self._asked:
+            self._require_silence()
+        self._out.append(b"".join(parts))
+        self._asked.append(len(slots))
+        if sum(map(len, self._out)) >= _POSTED_BYTES:
+            self._flush()
+
+    def settle(self) -> list[TurnRewards]:
+        """The rewards of all turns that were posted since the last call, in order.
+
+        Raises:
+            GraceError: the program failed, or returned something that is not a finite number. The session is closed.
+        """
+        self._require_open()
+        self._flush()
+        while self._asked:
+            self._answers.append(self._rewards(self._reply(self._limits.turn_s)))
+        found, self._answers = self._answers, []
+        return found
 
     def close(self) -> None:
         """End the program's process. Repeated calls are harmless."""
@@ -224,24 +271,103 @@ class RewardSession:
         except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
             raise self._over("killed", FORGED) from None
 
-    def _exchange(self, data: bytes, within_s: float) -> bytes:
-        """Send a message, and return the payload of the answer."""
+    def _rewards(self, data: bytes) -> TurnRewards:
+        """The rewards in the answer to the oldest turn without one."""
+        steps = self._asked.popleft()
+        size = steps * REWARD.itemsize
+        if len(data) < size or (len(data) > size and not self._terms):
+            raise self._over("killed", FORGED)
+        rewards = np.frombuffer(data[:size], REWARD).copy()
+        answer = TurnRewards(rewards, self._named(data[size:], steps) if self._terms else ())
+        problem = answer.problem(self._limits.max_abs)
+        if problem:
+            raise self._over("nonfinite", problem)
+        return answer
+
+    def _require_open(self) -> None:
         if not self._finalize.alive:
             raise GraceError(
                 f"{self._name}: the sandbox session is closed; it accepts no step after a failure or close()"
             )
-        deadline = time.monotonic() + within_s
+
+    def _require_silence(self) -> None:
+        """End the session if the program's process sent something without a question."""
         with contextlib.suppress(BlockingIOError):
-            if os.read(self._from, 1):
+            if self._received or os.read(self._from, 1):
                 raise self._over("killed", FORGED)
+
+    def _flush(self) -> None:
+        """Send the posted turns, and read the answers that have come."""
+        data, self._out = b"".join(self._out), []
+        self._send(data, self._limits.turn_s)
+        while self._asked and (payload := self._parsed()) is not None:
+            self._answers.append(self._rewards(payload))
+        if len(self._received) > _MOST_BYTES + REPLY.size:
+            raise self._over("killed", FORGED)
+
+    def _send(self, data: bytes, within_s: float) -> None:
+        """Write to the program's process, and read what it answers meanwhile.
+
+        Without the reading, both processes could wait for each other, because a pipe holds little.
+
+        Args:
+            data: bytes to write.
+            within_s: time limit in seconds for the process to read or answer something.
+        """
+        view, deadline = memoryview(data), time.monotonic() + within_s
+        while len(view):
+            before = len(view) - len(self._received)
+            try:
+                view = view[os.write(self._to, view) :]
+            except BlockingIOError:
+                self._wait({self._to: select.POLLOUT, self._from: select.POLLIN}, deadline)
+            except BrokenPipeError:
+                while self._receive():  # a program that failed has said why before its process ended
+                    pass
+                while self._asked and (payload := self._parsed()) is not None:
+                    self._answers.append(self._rewards(payload))
+                raise self._ended() from None
+            self._receive()
+            if len(self._received) > _MOST_BYTES + REPLY.size:
+                raise self._over("killed", FORGED)
+            if len(view) - len(self._received) != before:
+                deadline = time.monotonic() + within_s
+
+    def _receive(self) -> bool:
+        """Read what the program's process has sent, without waiting. Return whether there was anything."""
         try:
-            self._write(data, deadline)
-        except BrokenPipeError:
-            raise self._ended() from None
-        code, size = REPLY.unpack(self._read(REPLY.size, deadline))
+            data = os.read(self._from, _READ_BYTES)
+        except BlockingIOError:
+            return False
+        self._received += data
+        return bool(data)
+
+    def _reply(self, within_s: float) -> bytes:
+        """Wait for the next answer, and return its payload."""
+        deadline = time.monotonic() + within_s
+        while (payload := self._parsed()) is None:
+            try:
+                data = os.read(self._from, _READ_BYTES)
+            except BlockingIOError:
+                self._wait({self._from: select.POLLIN}, deadline)
+                continue
+            if not data:
+                raise self._ended()
+            self._received += data
+        return payload
+
+    def _parsed(self) -> bytes | None:
+        """The payload of the next answer among the received bytes; None if it is not complete."""
+        if len(self._received) < REPLY.size:
+            return None
+        code, size = REPLY.unpack_from(self._received)
         if not 0 < code <= len(wire.STATUSES) or size > _MOST_BYTES:
             raise self._over("killed", FORGED)
-        payload = self._read(size, deadline)
+        end = REPLY.size + size
+        if len(self._received) < end:
+            return None
+        payload = bytes(self._received[REPLY.size : end])
+        del self._received[:end]
         status = wire.STATUSES[code - 1]
         if status != "ok":
             try:
@@ -251,31 +377,11 @@ class RewardSession:
             raise self._over(status, message)
         return payload
 
-    def _write(self, data: bytes, deadline: float) -> None:
-        view = memoryview(data)
-        while len(view):
-            try:
-                view = view[os.write(self._to, view) :]
-            except BlockingIOError:
-                self._wait(self._to, select.POLLOUT, deadline)
-
-    def _read(self, size: int, deadline: float) -> bytes:
-        parts, left = [], size
-        while left:
-            try:
-                data = os.read(self._from, left)
-            except BlockingIOError:
-                self._wait(self._from, select.POLLIN, deadline)
-                continue
-            if not data:
-                raise self._ended()
-            parts.append(data)
-            left -= len(data)
-        return b"".join(parts)
-
-    def _wait(self, fd: int, events: int, deadline: float) -> None:
+    def _wait(self, events: dict[int, int], deadline: float) -> None:
+        """Wait for one of these events of pipes. Each is a file descriptor and its mask for `select.poll`."""
         poller = select.poll()
-        poller.register(fd, events)
+        for fd, mask in events.items():
+            poller.register(fd, mask)
         if not poller.poll(max(0.0, deadline - time.monotonic()) * 1000) and time.monotonic() >= deadline:
             raise self._over("timeout", f"no answer within {self._limits.turn_s:g} s: the time limit of one turn")
 

@@ -20,8 +20,8 @@ from grace_irl.sandbox.candidate import ProgramFailure, explain
 from grace_irl.sandbox.child import prepare
 from grace_irl.sandbox.lockdown import Allowance, Lockdown
 from grace_irl.sandbox.slots import Slots
-from grace_irl.sandbox.wire import CODES, read_pipe, write_pipe
-from grace_irl.states.layout import StateLayout
+from grace_irl.sandbox.wire import CODES, PipeReader, write_pipe
+from grace_irl.states.layout import Receive, StateLayout
 
 OPEN = struct.Struct("<I")
 """Format of the first message's header: the number of bytes that follow. These are JSON with the program's source, the
@@ -58,7 +58,8 @@ def run_session(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int],
     """
     lockdown.apply(request["layers"], Allowance(request["cpu_s"], request["memory_mb"], base_bytes), keep=fds)
     gc.enable()
-    said = json.loads(read_pipe(OPEN.unpack(read_pipe(OPEN.size))[0]))
+    read = PipeReader().read
+    said = json.loads(read(OPEN.unpack(read(OPEN.size))[0]))
     source = said["source"]
     candidate = prepare(source, checks=request["checks"])
     if isinstance(candidate, ProgramFailure):
@@ -68,20 +69,20 @@ def run_session(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int],
         slots = Slots(candidate, layout.kind)
         write_pipe(REPLY.pack(_OK, 1) + (b"1" if candidate.takes_action else b"0"))
         while True:
-            _turn(slots, layout, source, terms=said["terms"])
+            _turn(read, slots, layout, source, terms=said["terms"])
     except BaseException as error:
         _fail(explain(error, "runtime", source))
 
 
-def _turn(slots: Slots, layout: StateLayout, source: str, *, terms: bool) -> None:
+def _turn(read: Receive, slots: Slots, layout: StateLayout, source: str, *, terms: bool) -> None:
     """Read one turn and answer it. First come the steps of running episodes, then the episodes that begin."""
-    steps, begins, text, action_shape = TURN.unpack(read_pipe(TURN.size))
-    numbers = _numbers(steps)
-    actions = _actions(steps, action_shape)
-    states = layout.states(steps, read_pipe)
-    starting = _numbers(begins)
-    firsts = layout.states(begins, read_pipe)
-    instructions = json.loads(read_pipe(text)) if text else []
+    steps, begins, text, action_shape = TURN.unpack(read(TURN.size))
+    numbers = _numbers(read, steps)
+    actions = _actions(read, steps, action_shape)
+    states = layout.states(steps, read)
+    starting = _numbers(read, begins)
+    firsts = layout.states(begins, read)
+    instructions = json.loads(read(text)) if text else []
     try:
         rewards, named = slots.turn(numbers, actions, states, terms=terms)
         for slot, state, instruction in zip(starting, firsts, instructions, strict=True):
@@ -92,15 +93,15 @@ def _turn(slots: Slots, layout: StateLayout, source: str, *, terms: bool) -> Non
     write_pipe(REPLY.pack(_OK, len(data)) + data)
 
 
-def _numbers(count: int) -> list[int]:
-    found: list[int] = np.frombuffer(read_pipe(count * SLOT.itemsize), SLOT).tolist()
+def _numbers(read: Receive, count: int) -> list[int]:
+    found: list[int] = np.frombuffer(read(count * SLOT.itemsize), SLOT).tolist()
     return found
 
 
-def _actions(count: int, shape: int) -> NDArray[Any] | None:
+def _actions(read: Receive, count: int, shape: int) -> NDArray[Any] | None:
     if shape == NO_ACTION:
         return None
-    actions = np.frombuffer(read_pipe(count * max(1, shape) * ACTION_DTYPE.itemsize), ACTION_DTYPE)
+    actions = np.frombuffer(read(count * max(1, shape) * ACTION_DTYPE.itemsize), ACTION_DTYPE)
     return actions.reshape(count, shape) if shape else actions
 
 

@@ -112,6 +112,31 @@ class RewardRunnerSuite(ABC):
             assert [each.shape for each in whole] == [(each.num_steps + 1,) for each in trajectories], name
             assert all(np.array_equal(one[1:], other) for one, other in zip(whole, steps, strict=True)), name
 
+    def test_posted_turns_get_the_rewards_of_turns(self) -> None:
+        trajectories = episodes()
+        begins = [Begin(slot, each.states[0], each.extra_info) for slot, each in enumerate(trajectories)]
+        for name, source in PROGRAMS.items():
+            with closing(self.make(source, terms=True)) as one, closing(self.make(source, terms=True)) as other:
+                assert one.settle() == []
+                waited = [one.turn((), None, (), begins)]
+                other.post((), None, (), begins)
+                for step in range(3):
+                    slots = [slot for slot, each in enumerate(trajectories) if step < each.num_steps]
+                    actions = np.stack([_actions(trajectories[slot])[step] for slot in slots])
+                    states = [trajectories[slot].states[step + 1] for slot in slots]
+                    again = begins[:1] if step == 1 else []
+                    waited.append(one.turn(slots, actions, states, again))
+                    other.post(slots, actions, states, again)
+                settled = other.settle()
+                assert other.settle() == []
+                assert [each.terms for each in settled] == [each.terms for each in waited], name
+                pairs = zip(settled, waited, strict=True)
+                assert all(np.array_equal(found.rewards, expected.rewards) for found, expected in pairs), name
+                slots, states = [0], [trajectories[0].states[3]]
+                actions = _actions(trajectories[0])[2:3]
+                last = [runner.turn(slots, actions, states).rewards.tolist() for runner in (one, other)]
+                assert last[0] == last[1], name
+
     def test_a_trajectory_gets_the_same_rewards_whatever_stands_beside_it(self) -> None:
         first, second, third = episodes()
         for name, source in PROGRAMS.items():
@@ -155,7 +180,7 @@ class RewardRunnerSuite(ABC):
             source = (
                 f"class Reward:\n    def reward_fn(self, state):\n        return {value} if state[0] > 5 else 0.0\n"
             )
-            for way in (self._whole, self._turn):
+            for way in (self._whole, self._turn, self._post):
                 with closing(self.make(source)) as runner, raises(GraceError, said) as failure:
                     way(runner)
                 assert "\n" not in str(failure[0])
@@ -172,3 +197,9 @@ class RewardRunnerSuite(ABC):
     def _turn(self, runner: RewardRunner) -> None:
         runner.turn((), None, (), [Begin(0, np.array([1.0]), "")])
         runner.turn((0,), None, [np.array([9.0])])
+
+    def _post(self, runner: RewardRunner) -> None:
+        runner.post((), None, (), [Begin(0, np.array([1.0]), "")])
+        for _ in range(3):
+            runner.post((0,), None, [np.array([9.0])])
+        runner.settle()

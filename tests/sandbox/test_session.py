@@ -63,6 +63,32 @@ def test_many_large_states_go_through(pool: ZygotePool) -> None:
         np.testing.assert_array_equal(rewards, states.sum(axis=(1, 2, 3)))
 
 
+def test_many_large_turns_go_through_before_anyone_reads_their_answers(pool: ZygotePool) -> None:
+    """Both pipes are full again and again, with states in one direction and components in the other."""
+    source = one("return float(state.sum())").rstrip() + (
+        "\n    def terms_fn(self, state):\n        return {f'a long name {n:040}': n for n in range(60)}\n"
+    )
+    layout = StateLayout(GRID, [PartLayout("", "|u1", (40, 40, 3))])
+    with RewardSession(source, "reward.py", layout, pool=pool, terms=True) as session:
+        states = np.random.default_rng(0).integers(0, 9, (100, 20, 40, 40, 3), dtype=np.uint8)
+        session.post((), None, (), [Begin(slot, state, "") for slot, state in enumerate(states[0])])
+        for each in states:
+            session.post(range(20), None, each)
+        answers = session.settle()
+    assert answers[0].rewards.tolist() == []
+    np.testing.assert_array_equal([each.rewards for each in answers[1:]], states.sum(axis=(2, 3, 4)))
+    assert {len(terms) for each in answers[1:] for terms in each.terms} == {60}
+
+
+def test_a_turn_among_posted_ones_is_refused(pool: ZygotePool) -> None:
+    with opened(pool, COUNTER) as session:
+        session.post((), None, (), [begin()])
+        with pytest.raises(ValueError, match="a turn after 1 posted ones"):
+            session.turn((0,), None, np.ones((1, 2)))
+        assert len(session.settle()) == 1
+        assert session.turn((0,), None, np.ones((1, 2))).rewards.tolist() == [3.0]
+
+
 def test_actions_reach_programs_that_take_them(pool: ZygotePool) -> None:
     vector = "class Reward:\n    def reward_fn(self, s, a, n):\n        return float(a[0] * 10 + a[1] + len(a))\n"
     with opened(pool, TRANSITION) as session:
@@ -163,6 +189,48 @@ def test_whatever_a_program_does_is_one_line(pool: ZygotePool, body: str, messag
     assert time.monotonic() - start < 60
     with pytest.raises(GraceError, match="the sandbox session is closed"):
         session.turn((0,), None, np.ones((1, 2)))
+
+
+def post(session: RewardSession, turns: int) -> None:
+    for _ in range(turns):
+        session.post((0,), None, np.ones((1, 2)))
+    session.settle()
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("while True: pass", "timeout: no answer within 1 s"),
+        ("import os\nos._exit(3)", "killed: left with exit code 3"),
+        ("raise ValueError('a')", "runtime: ValueError: a"),
+        ("return float('nan')", "nonfinite: reward nan"),
+        ("import os\nwhile True: os.write(4, b'\\x01' + bytes(4))", "killed: answered outside the protocol"),
+        ("import os\nwhile True: os.write(4, bytes(5000))", "killed: answered outside the protocol"),
+        ("import os\nos.write(4, b'\\x01\\xff\\xff\\xff\\x00')\nwhile True: os.write(4, b'x' * 60000)", "killed"),
+        ("import os\nos.close(4)\nreturn 1.0", "killed"),
+        ("import os\nos.close(3)\nos.close(4)\nwhile True: pass", "killed|timeout"),
+    ],
+)
+def test_whatever_a_program_does_in_posted_turns_is_one_line(pool: ZygotePool, body: str, message: str) -> None:
+    session = opened(pool, later(body), limits=SessionLimits(turn_s=1.0, memory_mb=256), checks=False)
+    session.post((), None, (), [begin()])
+    with pytest.raises(GraceError, match=f"^reward.py: ({message})") as caught:
+        post(session, 20_000)  # more than the pipes hold
+    assert "\n" not in str(caught.value)
+    with pytest.raises(GraceError, match="the sandbox session is closed"):
+        session.post((0,), None, np.ones((1, 2)))
+    with pytest.raises(GraceError, match="the sandbox session is closed"):
+        session.settle()
+
+
+def test_a_slow_program_has_the_time_of_each_turn(pool: ZygotePool) -> None:
+    """Six posted turns of 0.4 seconds, which take more than the limit of one turn together."""
+    slow = later("import time\ntime.sleep(0.4)\nreturn 1.0")
+    with opened(pool, slow, limits=SessionLimits(turn_s=1.5), checks=False) as session:
+        session.post((), None, (), [begin()])
+        for _ in range(6):
+            session.post((0,), None, np.ones((1, 2)))
+        assert [each.rewards.tolist() for each in session.settle()] == [[], *[[1.0]] * 6]
 
 
 def test_an_answer_written_ahead_ends_the_session(pool: ZygotePool) -> None:
