@@ -8,6 +8,7 @@ This sum is the fitness of the reward (GRACE, eq. 4.1) if log pi, the policy's t
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -54,10 +55,16 @@ class TermTable:
         self.terms = tuple(terms)
         self.nats = np.zeros(len(terms)) if nats is None else nats
 
-        columns = [term.value(states) for term in terms]
-        raw = np.stack(columns, axis=1) if columns else np.zeros((len(states), 0))
-        self.mean, self.deviation = raw.mean(axis=0), raw.std(axis=0) + 1e-9
-        self.values = (raw - self.mean) / self.deviation
+        # The table is the largest array of a search, so all of this works in place or on a few columns.
+        self.values = np.empty((len(states), len(terms)))
+        for column, term in enumerate(terms):
+            self.values[:, column] = term.value(states)
+        self.mean = self.values.mean(axis=0)
+        self.deviation = np.zeros(len(terms))
+        for part in _parts(len(terms)):
+            self.deviation[part] = self.values[:, part].std(axis=0) + 1e-9
+        self.values -= self.mean
+        self.values /= self.deviation
         self.positive = positive
         count = len(positive)
         alike = 1.0 if episodes is None else design_effect(self.values, positive, episodes)
@@ -172,8 +179,22 @@ def design_effect(
     within = (np.arange(len(blocks)) - np.repeat(starts, np.diff(starts, append=len(blocks)))) // BLOCK
     starts = np.flatnonzero((np.diff(blocks, prepend=-1) != 0) | (np.diff(within, prepend=-1) != 0))
     single, together = np.zeros(values.shape[1]), np.zeros(values.shape[1])
-    for side in (positive, ~positive):
-        centred = np.where(side[:, None], values - values[side].mean(axis=0), 0.0)
-        single += (centred**2).sum(axis=0) / side.sum() ** 2
-        together += (np.add.reduceat(centred, starts, axis=0) ** 2).sum(axis=0) / side.sum() ** 2
+    for side, part in itertools.product((positive, ~positive), _parts(values.shape[1])):
+        own = values[:, part]
+        centred = np.where(side[:, None], own - own[side].mean(axis=0), 0.0)
+        single[part] += (centred**2).sum(axis=0) / side.sum() ** 2
+        together[part] += (np.add.reduceat(centred, starts, axis=0) ** 2).sum(axis=0) / side.sum() ** 2
     return np.asarray(np.maximum(1.0, together / np.maximum(single, 1e-300)))
+
+
+_PART = 16
+"""Number of columns whose intermediate results are in memory at a time."""
+
+
+def _parts(columns: int) -> list[slice]:
+    """Slices of at most `_PART` columns and one more. No slice has one column, unless there is only one.
+
+    NumPy sums a single column in another order, and its sums would differ in the last digits.
+    """
+    starts = range(0, max(columns - 1, min(columns, 1)), _PART)
+    return [slice(start, columns if columns - start <= _PART + 1 else start + _PART) for start in starts]
