@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from grace_irl.programs.export import calibration_of, fields_of, threshold_of
 from grace_irl.programs.parsing import canonical, unseen
 from grace_irl.rewards.runner import InProcessRunner, OnlineReward, RewardRunner, SandboxedRunner, trusted_candidate
 from grace_irl.rewards.scale import Form, Scale
-from grace_irl.rewards.view import StateView
+from grace_irl.rewards.view import STATE, StateView
 from grace_irl.sandbox.candidate import Candidate, ContractError
 from grace_irl.sandbox.protocol import Sandbox
 
@@ -134,10 +135,13 @@ class RewardFile:
                 (docs/sandbox.md), for a file that is not trusted.
 
         Raises:
-            InputError: `environment` is not a Gymnasium environment.
+            InputError: `environment` is not a Gymnasium environment, or its observations are vectors of another length
+                than the vectors that this reward reads.
         """
         from grace_irl.rewards.gymnasium import RewardEnv
 
+        if view is None:
+            self._require_length(getattr(environment, "observation_space", None))
         runner = self.runner(terms=terms, allow_weak_sandbox=allow_weak_sandbox)
         return RewardEnv(environment, runner, self.scaled(scale), view)
 
@@ -150,10 +154,12 @@ class RewardFile:
         Stable-Baselines3 `VecEnv` becomes a `rewards.sb3.RewardVecEnv`.
 
         Raises:
-            InputError: `venv` is neither of the two.
+            InputError: `venv` is neither of the two, or its observations have another length than the states of this
+                reward.
         """
         from grace_irl.rewards.gymnasium import vector_wrapped
 
+        self._require_length(getattr(venv, "single_observation_space", getattr(venv, "observation_space", None)))
         runner = self.runner(terms=terms, allow_weak_sandbox=allow_weak_sandbox)
         return vector_wrapped(venv, runner, self.scaled(scale))
 
@@ -177,6 +183,22 @@ class RewardFile:
     def scaled(self, form: Form = "raw") -> Scale:
         """The conversion of this reward to a form for the learner, with the file's calibration."""
         return Scale(form, self.scale, self.offset)
+
+    def _require_length(self, space: Any) -> None:
+        """Refuse vectors of another length than that of the named components of this reward's states.
+
+        Args:
+            space: the space of one observation, which is the state or a dict with the state under "state".
+        """
+        parts = getattr(space, "spaces", None)
+        states = parts[STATE] if isinstance(parts, Mapping) and STATE in parts else space
+        shape = getattr(states, "shape", None)
+        if self.fields and shape is not None and len(shape) == 1 and shape[0] != len(self.fields):
+            named = ", ".join(self.fields[:5]) + (", …" if len(self.fields) > 5 else "")
+            raise InputError(
+                f"{self.path}: observations of {shape[0]} numbers; expected the {len(self.fields)} that the reward "
+                f"reads ({named}): choose the environment of the demonstrations, or give it a wrapper that shows them"
+            )
 
     def __repr__(self) -> str:
         return f"RewardFile({str(self.path)!r}, trust={self.trust})"

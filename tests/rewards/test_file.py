@@ -11,6 +11,7 @@ import pytest
 
 import grace_irl
 from grace_irl.demos.trajectory import Trajectory
+from grace_irl.errors import InputError
 from grace_irl.programs.export import export_source
 from tests.fakes.data import vector_set
 from tests.fakes.keeping import KEEPING
@@ -141,3 +142,33 @@ def test_annotations_mean_what_the_file_says(tmp_path: Path) -> None:
     reward = grace_irl.load_reward(path, trust=True)
     assert reward().reward_fn([0.0]) == 3.5
     assert reward.rewards([Trajectory(np.zeros((1, 1)))])[0].tolist() == [3.5]
+
+
+@pytest.mark.parametrize("dict_of", [False, True])
+def test_an_environment_with_vectors_of_another_length_is_refused(tmp_path: Path, dict_of: bool) -> None:
+    gymnasium = pytest.importorskip("gymnasium")
+    spaces = gymnasium.spaces
+
+    class Shows(gymnasium.Env):  # type: ignore[name-defined,misc]
+        def __init__(self, length: int) -> None:
+            box = spaces.Box(-1, 1, (length,), np.float64)
+            self.observation_space = spaces.Dict({"state": box}) if dict_of else box
+            self.action_space = spaces.Discrete(2)
+
+        def reset(self, **_: object) -> object:
+            return self.observation_space.sample(), {}
+
+    path = tmp_path / "reward.py"
+    named = (("states", "vector (3,)"), ("fields", "x0 height, x1 speed, x2 angle"))
+    path.write_text(export_source(PROGRAM, title="Counts.", facts=named, scale=3.0, offset=-1.0))
+    reward = grace_irl.load_reward(path, trust=True)
+    assert reward.fields == ("height", "speed", "angle")
+    reward.wrap(Shows(3)).reset()
+    said = r"reward.py: observations of 4 numbers; expected the 3 that the reward reads \(height, speed, angle\)"
+    with pytest.raises(InputError, match=said):
+        reward.wrap(Shows(4))
+    with pytest.raises(InputError, match=said):
+        reward.wrap_vec(gymnasium.vector.SyncVectorEnv([lambda: Shows(4)] * 2))
+    sb3 = pytest.importorskip("stable_baselines3.common.vec_env")
+    with pytest.raises(InputError, match=said):
+        reward.wrap_vec(sb3.DummyVecEnv([lambda: Shows(4)]))

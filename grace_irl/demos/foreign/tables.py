@@ -105,6 +105,7 @@ def open_wide_parquet(file: Path, memory: Memory, columns: Columns = Columns()) 
         size = sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
         memory.require(max(size, about.num_rows * about.num_columns * 8) * PARQUET_FACTOR, str(file))
         table = columns_of(opened.read(use_threads=False), str(file))
+        pa.default_memory_pool().release_unused()  # else pyarrow keeps it for later files
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         said = (str(error).splitlines() or [type(error).__name__])[0].rstrip(". ")
         raise InputError(

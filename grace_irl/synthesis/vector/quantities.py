@@ -6,7 +6,7 @@ for the search, and as Python text, for the program of the reward.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -215,6 +215,8 @@ FEWEST_GOALS = 4
 """Minimum number of goal states of which it is asked whether differences converge. In one state any may be near 0."""
 CLOSER = 0.75
 """The same part for the other axes of a place whose first axis converges."""
+GLANCE = 256
+"""Number of states that are looked at first. They rule out almost all pairs, and a set may have a million states."""
 UNIT = 0.02
 """Maximum deviation of cosine² + sine² from 1."""
 
@@ -288,14 +290,20 @@ def _pairs(groups: Sequence[tuple[int, ...]]) -> list[tuple[tuple[int, ...], tup
 
 def _directions(numbers: PlainNumbers, rows: Floats, varied: Sequence[int]) -> list[tuple[int, ...]]:
     """Pairs (cosine, sine): numbers of one part whose squares add up to 1 in every state."""
-    squares = rows**2
     found: list[tuple[int, ...]] = []
-    for k, i in enumerate(varied):
-        for j in varied[k + 1 :]:
-            if numbers.part(i) == numbers.part(j) and np.abs(squares[:, i] + squares[:, j] - 1).max() <= UNIT:
-                pair = (j, i) if "sin" in numbers.names[i].lower() and "cos" in numbers.names[j].lower() else (i, j)
-                found.append(pair)
+    for i, j in _pairs_on_circle(rows[:GLANCE], varied):
+        if numbers.part(i) == numbers.part(j) and np.abs(rows[:, i] ** 2 + rows[:, j] ** 2 - 1).max() <= UNIT:
+            pair = (j, i) if "sin" in numbers.names[i].lower() and "cos" in numbers.names[j].lower() else (i, j)
+            found.append(pair)
     return found
+
+
+def _pairs_on_circle(rows: Floats, columns: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The pairs of these columns whose squares add up to 1 in every row, in ascending order."""
+    squares = rows[:, list(columns)] ** 2
+    for k, i in enumerate(columns):
+        apart = np.abs(squares[:, k : k + 1] + squares[:, k + 1 :] - 1).max(axis=0, initial=0.0)
+        yield from ((i, columns[k + 1 + place]) for place in np.flatnonzero(apart <= UNIT).tolist())
 
 
 def _closest(ratios: Floats) -> list[tuple[int, int]]:

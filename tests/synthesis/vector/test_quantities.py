@@ -153,3 +153,12 @@ def test_many_numbers_that_come_to_rest_make_a_bounded_number_of_quantities() ->
     numbers = VectorNumbers(tuple(f"x{i}" for i in range(100)))
     listed = quantities(numbers, episodes, np.stack([e[-1] for e in episodes]), np.zeros(100, dtype=bool))
     assert len(listed) < 1_000
+
+
+def test_a_direction_that_the_first_states_pretend_is_none() -> None:
+    """The first states alone may rule a pair out, and never in."""
+    angles = np.linspace(0, 9, 2_000)
+    rows = np.stack([np.cos(angles), np.sin(angles), np.cos(angles), np.sin(angles)], axis=1)
+    rows[-1, 3] += 0.5
+    found = quantities(VectorNumbers.of((), 4), [rows], rows[-5:], np.zeros(4, dtype=bool))
+    assert [one.first for one in found if one.form == "angle"] == [(0, 1), (1, 2)]
