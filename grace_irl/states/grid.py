@@ -29,6 +29,9 @@ Byte states are pictures if the shorter side of one of them is at least `PICTURE
 least `BRIGHT`. The number of different values alone cannot decide, because a flat drawing may have as few colours as a
 grid has codes. Minari's bound for the side of pictures is 32, too."""
 
+COLOURS = (1, 3, 4)
+"""Numbers of channels that pictures have."""
+
 MOST_CODES = 128
 """Maximum number of different codes per channel in a set that the user calls grids. Pictures usually have all 256
 values."""
@@ -78,10 +81,7 @@ class GridKind(StateKind):
     def check(self, states: States, where: str) -> None:
         """See `StateKind`."""
         if not (states.shape[3] == CHANNELS and states.dtype.kind in "iu"):
-            raise InputError(
-                f"{where}: grid states are {states.dtype} of shape {states.shape}; "
-                "expected integers of shape (T+1, h, w, 3)"
-            )
+            raise InputError(f"{where}: grid states are {self.describe(states)}; {_advice(states)}")
         require_numbers(states, where)
 
     def numbers(self, states: States) -> NDArray[np.float64]:
@@ -126,6 +126,18 @@ class GridKind(StateKind):
     def read_scrambler(self, about: Mapping[str, Any], seed: int) -> Scrambler:
         """See `StateKind`."""
         return GridScrambler.read(about, seed, (CHANNELS,))
+
+
+def _advice(states: States) -> str:
+    """The end of a message about states with four dimensions that are no grids."""
+    if states.shape[1] in COLOURS and states.shape[3] not in COLOURS:
+        return "expected the channels last, (T+1, h, w, channels): np.moveaxis(states, 1, -1) moves those of pictures"
+    if states.dtype.kind == "f" and states.shape[3] in COLOURS:
+        return (
+            "expected integers: the codes of a grid, or the bytes of pictures: numbers from 0 to 1 become bytes by "
+            "np.uint8(np.round(255 * states))"
+        )
+    return "expected integers of shape (T+1, h, w, 3), or pictures: bytes (T+1, h, w, 1, 3 or 4)"
 
 
 def _may_be_grid(dtype: DTypeLike, channels: int) -> bool:

@@ -8,9 +8,11 @@ import json
 import re
 import zlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import grace_irl
 from grace_irl.cli import main
@@ -400,3 +402,17 @@ def test_a_long_film_is_written_and_read_in_parts(tmp_path: Path, monkeypatch: p
     found = load([tmp_path / "set.parquet"])
     assert digests(found) == [item.trajectory.digest for item in items]
     assert [item.trajectory.terminated for item in found] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("states", "said"),
+    [
+        (np.zeros((4, 3, 32, 32), np.uint8), "expected the channels last"),
+        (np.zeros((4, 1, 32, 32), np.float32), "expected the channels last"),
+        (np.zeros((4, 32, 32, 3), np.float32), r"expected integers: .* np.uint8\(np.round\(255 \* states\)\)"),
+        (np.zeros((4, 8, 8, 2), np.int64), r"expected integers of shape \(T\+1, h, w, 3\), or pictures"),
+    ],
+)
+def test_pictures_in_another_form_are_told_how_to_become_bytes(states: NDArray[Any], said: str) -> None:
+    with pytest.raises(InputError, match=f"here: grid states are .*; {said}"):
+        GRID.check(states, "here")
