@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -82,18 +81,25 @@ def episode_aucs(rewards: Sequence[Floats], positive: Sequence[Mask]) -> Floats:
         rewards: the rewards `(T,)` of the states of each episode.
         positive: for each episode, whether each state is positive.
     """
-    high = np.concatenate([each[own] for each, own in zip(rewards, positive, strict=True)])
-    low = np.concatenate([each[~own] for each, own in zip(rewards, positive, strict=True)])
+    high = np.sort(np.concatenate([each[own] for each, own in zip(rewards, positive, strict=True)]))
+    low = np.sort(np.concatenate([each[~own] for each, own in zip(rewards, positive, strict=True)]))
     found = [
-        _auc(each[own] if own.any() else high, low if own.any() else each)
+        _wins(each[own], low) if own.any() else _wins(each, high, lower=True)
         for each, own in zip(rewards, positive, strict=True)
     ]
     return np.array(found)
 
 
-def _auc(high: Floats, low: Floats) -> float:
-    """The probability that a number of `high` is larger than one of `low`; ties count one half."""
-    if not len(high) or not len(low):
+def _wins(values: Floats, others: Floats, *, lower: bool = False) -> float:
+    """The probability that one of `values` is larger than one of `others`, or smaller; ties count one half.
+
+    Args:
+        values: the numbers of one episode.
+        others: the numbers of all others, in ascending order.
+        lower: whether to ask for smaller values.
+    """
+    pairs = len(values) * len(others)
+    if not pairs:
         return 0.5
-    ranks = rankdata(np.concatenate([high, low]))[: len(high)].sum()
-    return float((ranks - len(high) * (len(high) + 1) / 2) / (len(high) * len(low)))
+    above = (np.searchsorted(others, values, "left").sum() + np.searchsorted(others, values, "right").sum()) / 2
+    return float((pairs - above if lower else above) / pairs)
