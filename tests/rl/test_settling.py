@@ -98,6 +98,35 @@ def test_training_is_the_same_as_with_a_reward_in_each_step(
         assert torch.equal(one, other)
 
 
+class KilledError(Exception):
+    """The end of a process that dies after the first part of a training."""
+
+
+@pytest.mark.parametrize("trust", [True, False])
+def test_a_resumed_training_gives_what_an_uninterrupted_one_gives(trust: bool, tmp_path: Path) -> None:
+    """The statistics that normalise the rewards are those of the rewards that were settled."""
+    path = tmp_path / "reward.py"
+    path.write_text(PROGRAM)
+    settings = SHORT.__class__(**{**vars(SHORT), "norm_reward": True})
+    options: dict[str, Any] = {"settings": settings, "evaluations": 2, "episodes": 1, "seed": 3}
+
+    def part(out: str, progress: Any = None) -> Training:
+        reward = ProgramPay(grace_irl.load_reward(path, trust=trust), form="progress", terms=True)
+        return train(walk, 200, reward=reward, out=tmp_path / out, progress=progress, **options)
+
+    def dies(_: Any) -> None:
+        raise KilledError
+
+    whole = part("whole")
+    with pytest.raises(KilledError):
+        part("resumed", dies)
+    resumed = part("resumed")
+    assert len(resumed.curve) == 2
+    assert [(each.paid, each.terms) for each in resumed.curve] == [(each.paid, each.terms) for each in whole.curve]
+    for one, other in zip(*(each.policy.network.state_dict().values() for each in (resumed, whole)), strict=True):
+        assert torch.equal(one, other)
+
+
 def rewarded(normalise: bool = False) -> tuple[RewardVecEnv, Any]:
     venv = RewardVecEnv(DummyVecEnv([Walk, Walk]), InProcessRunner(PROGRAM, "program"), Scale())
     return venv, VecNormalize(venv, norm_obs=False) if normalise else venv
