@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from grace_irl.demos.fields import NAMES
+from grace_irl.demos.fields import NAMES, moments
 from grace_irl.demos.labels import Labelled
+
+Floats = NDArray[np.float64]
 
 NEAR = 0.05
 """Maximum difference between states of copies, as a share of each field's standard deviation."""
@@ -32,21 +35,24 @@ def recordings(items: Sequence[Labelled]) -> list[int]:
     rows = [each for each in numbers if each is not None]
     if len(rows) < len(items):
         return own
-    spread = np.concatenate(rows).std(axis=0)
+    _, spread = moments(rows)
     if not spread.any():
         return own
-    scaled = [each[:, spread > 0] / spread[spread > 0] for each in rows]
+
+    def scaled(place: int, states: slice = slice(None)) -> Floats:
+        return np.asarray(rows[place][states, spread > 0] / spread[spread > 0])
+
     groups: dict[tuple[object, ...], list[int]] = {}
     for place, item in enumerate(items):
         parts = item.trajectory.state_kind.parts(item.trajectory.states)
         texts = tuple(tuple(array.tolist()) for array in parts.values() if array.dtype.kind == "S")
-        groups.setdefault((len(scaled[place]), item.trajectory.extra_info, texts), []).append(place)
+        groups.setdefault((len(rows[place]), item.trajectory.extra_info, texts), []).append(place)
     for places in groups.values():
-        ends = np.stack([np.concatenate([scaled[place][0], scaled[place][-1]]) for place in places])
+        ends = np.stack([scaled(place, slice(None, None, max(len(rows[place]) - 1, 1))).ravel() for place in places])
         for at, place in enumerate(places):
             close = np.abs(ends[:at] - ends[at]).max(axis=1, initial=0.0) <= NEAR
             for other in (places[number] for number in np.flatnonzero(close)):
-                if np.abs(scaled[place] - scaled[other]).max(initial=0.0) <= NEAR:
+                if np.abs(scaled(place) - scaled(other)).max(initial=0.0) <= NEAR:
                     own[place] = own[other]
                     break
     return own

@@ -169,10 +169,13 @@ def _deviations(rows: Rows, expert: Marks) -> tuple[Floats, Floats]:
 
 def _succession(rows: Rows) -> Floats:
     """Correlation of successive values, after each episode's mean is subtracted; 0 for a constant."""
-    shifted = [one - one.mean(axis=0) for one in rows]
-    product = np.sum([(one[1:] * one[:-1]).sum(axis=0) for one in shifted], axis=0)
-    square = np.sum([(one * one).sum(axis=0) for one in shifted], axis=0)
-    return np.asarray(product / np.where(square > 0, square, 1))
+    products, squares = [], []
+    for one in rows:  # one episode at a time, as a copy of all may not fit into memory
+        shifted = one - one.mean(axis=0)
+        products.append((shifted[1:] * shifted[:-1]).sum(axis=0))
+        squares.append((shifted * shifted).sum(axis=0))
+    square = np.sum(squares, axis=0)
+    return np.asarray(np.sum(products, axis=0) / np.where(square > 0, square, 1))
 
 
 def _settings(rows: Rows, expert: Marks) -> Marks:
@@ -182,14 +185,21 @@ def _settings(rows: Rows, expert: Marks) -> Marks:
     them. Or both ranges are narrow, as compared with the values, and the values vary by noise alone: the episodes of a
     side do not differ in their means, and successive values do not correlate.
     """
+    least, most = (np.stack([each(one, axis=0) for one in rows]) for each in (np.min, np.max))
+    low = [least[side].min(axis=0) for side in (expert, ~expert)]
+    high = [most[side].max(axis=0) for side in (expert, ~expert)]
+    gap = np.maximum(low[0] - high[1], low[1] - high[0])
+    apart = np.asarray(gap > ROUNDING * np.max(np.abs([*low, *high]), axis=0))
+    if not apart.any():
+        return apart
+    rows = [one[:, apart] for one in rows]
     sides = [np.concatenate([one for one, own in zip(rows, expert, strict=True) if own == side]) for side in (1, 0)]
-    gap = np.maximum(sides[0].min(axis=0) - sides[1].max(axis=0), sides[1].min(axis=0) - sides[0].max(axis=0))
-    apart = gap > ROUNDING * np.maximum(*(np.abs(side).max(axis=0) for side in sides))
-    tight = np.ptp(sides[0], axis=0) + np.ptp(sides[1], axis=0) <= TIGHT * gap
+    tight = np.ptp(sides[0], axis=0) + np.ptp(sides[1], axis=0) <= TIGHT * gap[apart]
     narrow = np.all([side.std(axis=0) <= NARROW * np.abs(side.mean(axis=0)) for side in sides], axis=0)
     within, between = _deviations(rows, expert)
     noise = (between <= within) & (np.abs(_succession(rows)) <= JUMPY)
-    return np.asarray(apart & (tight | (narrow & noise)))
+    apart[apart] = tight | (narrow & noise)
+    return apart
 
 
 def _still(rows: Rows, expert: Marks) -> Marks:
@@ -223,10 +233,12 @@ def _started(rows: Rows, expert: Marks) -> Marks:
 
 def _monotone(rows: Rows) -> Marks:
     """Whether a field never falls, or never rises, and changes in most steps of each episode."""
-    steps = [np.diff(one, axis=0) for one in rows]
-    up, down = ([(sign * each >= 0).all(axis=0) for each in steps] for sign in (1, -1))
-    changes = np.stack([(each != 0).mean(axis=0) > 0.5 for each in steps]).all(axis=0)
-    return np.asarray((np.all(up, axis=0) | np.all(down, axis=0)) & changes)
+    up = down = changes = np.ones(rows[0].shape[1], dtype=np.bool_)
+    for one in rows:
+        steps = np.diff(one, axis=0)
+        up, down = up & (steps >= 0).all(axis=0), down & (steps <= 0).all(axis=0)
+        changes = changes & ((steps != 0).mean(axis=0) > 0.5)
+    return np.asarray((up | down) & changes)
 
 
 def _trending(rows: Rows) -> Marks:

@@ -163,3 +163,16 @@ def _of_records(states: States, fields: Sequence[str]) -> list[str]:
 
 NAMES: dict[str, Callable[[States, Sequence[str]], list[str]]] = {VECTOR.name: _of_vectors, RECORD.name: _of_records}
 """For each kind whose fields have names, the function that lists them for some states and `Metadata.fields`."""
+
+
+def moments(rows: Episodes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and standard deviation of each number over the states of several trajectories.
+
+    Apart from the result, only the differences of one trajectory are in memory.
+
+    Args:
+        rows: the numbers `(T+1, n)` of each trajectory. There is at least one state.
+    """
+    count = sum(map(len, rows))
+    mean = np.sum([each.sum(axis=0) for each in rows], axis=0) / count
+    return mean, np.sqrt(np.sum([((each - mean) ** 2).sum(axis=0) for each in rows], axis=0) / count)

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 from rich.style import Style
 
+from grace_irl.demos.fields import moments
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.report.charts import picture
 from grace_irl.report.data import Data, Valued
@@ -80,8 +81,7 @@ def _moments(
         for each in valued
         if each.row.split == "train" and each.row.digest in trajectories
     ]
-    states = np.concatenate(parts).astype(np.float64) if parts else np.zeros((0, 0))
-    return (states.mean(axis=0), states.std(axis=0)) if len(states) else None
+    return moments(parts) if any(map(len, parts)) else None
 
 
 def _rows(trajectory: Trajectory, chosen: Any) -> NDArray[np.float64]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any, Literal
 
 import numpy as np
@@ -278,9 +279,10 @@ def distinct(listed: Iterable[Quantity], rows: Floats) -> list[Quantity]:
         values = values - values.mean()
         size = np.abs(values).max(initial=0.0)
         values = np.round(values * np.sign(values[np.argmax(np.abs(values))]) / (size or 1.0), 5) + 0.0
-        if size == 0.0 or values.tobytes() not in seen:
+        content = blake2b(values.data, digest_size=16).digest()  # smaller than the values
+        if size == 0.0 or content not in seen:
             kept.append(quantity)
-        seen.add(values.tobytes())
+        seen.add(content)
     return kept
 
 
@@ -315,7 +317,8 @@ def _closest(ratios: Floats) -> list[tuple[int, int]]:
 def _ratios(numbers: Floats, goals: Floats) -> Floats:
     """`(n, n)`: the root mean square of each difference in goal states, as a part of that in all states."""
     anywhere = _root_mean_square(numbers)
-    differs = anywhere > 1e-6 * np.abs(numbers).max(initial=1e-12)
+    largest = max(numbers.max(initial=1e-12), -numbers.min(initial=0.0))
+    differs = anywhere > 1e-6 * largest
     return np.where(differs, _root_mean_square(goals) / np.where(differs, anywhere, 1.0), np.inf)
 
 
