@@ -134,6 +134,11 @@ def fit(
                 run = expansion.resume(Path(resume), flags, sets=tuple(sets), parts=parts)
             else:
                 resolved = worded(file, sets, flags, base)
+                if held is not None and resolved.data.sample and held.sampled is None:
+                    raise InputError(
+                        f"--sample {resolved.data.sample} with demonstrations in memory; expected their files, of "
+                        "which a sample is read, or no --sample"
+                    )
                 require_effect(resolved, words(resolved, file, sets, flags), "" if writer is not None else None)
                 run = expansion.start(resolved, Path(out) if out else None, parts)
         except Interrupted as interrupted:

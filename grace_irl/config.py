@@ -49,6 +49,14 @@ class DataConfig(Section):
         details="A file that states a kind, as all that grace-irl writes do, decides. Bytes (h, w, 3) that nobody "
         "calls anything count as a grid if no channel has over 16 different values in the whole set, else as images.",
     )
+    sample: str = setting(
+        "",
+        "Size of a sample of whole trajectories to fit, such as 400M; the others test the result.",
+        unit="size",
+        shown="everything; of a set beyond --max-memory a fifth of that",
+        details="The sample keeps small groups (task, role, split) before large ones. It depends on the data and its "
+        "size only.",
+    )
     label: Literal["", "all", "last", "goal"] = setting(
         "", "Positive expert states: all, last or goal.", shown="what fits the data"
     )

@@ -17,6 +17,7 @@ class FitSettings(TypedDict, total=False):
     state_columns: Paths
     episode_column: str
     kind: str
+    sample: str
     label: Literal["all", "last", "goal"]
     goals: str
     held_out: float

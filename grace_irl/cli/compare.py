@@ -36,7 +36,7 @@ BEGUN_WITH = "expected none of them: a comparison goes on with the settings that
 AGAIN = ("env", "task", "transfer", "methods", "seeds")  # settings allowed with --resume
 FIT = (
     *("data.demos", "data.experts", "data.negatives", "data.state_columns", "data.episode_column", "data.kind"),
-    *("data.label", "data.goals", "data.held_out", "data.swaps"),
+    *("data.sample", "data.label", "data.goals", "data.held_out", "data.swaps"),
     "data.field_names",
     *("expand.rounds", "expand.trust", "model.url", "model.name", "model.images", "model.context"),
     *("proposer.start_from", "sandbox.allow_weak"),

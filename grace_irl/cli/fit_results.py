@@ -89,6 +89,8 @@ def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
         say(account.verdict(best.evaluation))
         if run.rounds:
             out.print(rounds_table(run.rounds))
+        if run.rest is not None:
+            say(run.rest.line)
         if run.audit is not None and run.audit.contrast is not None:
             say(run.audit.contrast.line)
         for warning in run.warnings:
@@ -118,6 +120,7 @@ def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
                 "label_reason": run.label.reason if run.label else "",
                 "notes": run.notes,
                 "front": run.front_rows,
+                "rest": run.rest,
                 "contrast": run.audit and run.audit.contrast,
                 "warnings": run.warnings,
                 "reason": run.reason,

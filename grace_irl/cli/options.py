@@ -149,7 +149,7 @@ MaxMemory = Annotated[
     typer.Option(
         "--max-memory",
         metavar="SIZE",
-        help="Refuse demonstrations and policies that need more memory than SIZE, such as 4G or 512M.",
+        help="Refuse what needs more memory than SIZE, such as 4G; fit and compare sample demonstrations.",
         show_default="80 % of what is available",
         envvar=mirror("max-memory"),
         callback=_state,

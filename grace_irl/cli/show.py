@@ -26,6 +26,7 @@ from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.front import front_figures, front_of
 from grace_irl.runs.provenance import Reuse, lineage, reuse
 from grace_irl.runs.record import Record, candidate
+from grace_irl.runs.rest import stored_rest
 from grace_irl.runs.run import Generation, history, opened
 from grace_irl.runs.store import FateRow, Store
 from grace_irl.search.ranks import ranked
@@ -126,7 +127,7 @@ def _show_run(
     failures = [entry for entry in told.values() if entry.failure]
     events = store.events()
     front = front_of(store, records)
-    spent, reused, audit = spending(store, prices), reuse(store), stored_audit(store)
+    spent, reused, audit, rest = spending(store, prices), reuse(store), stored_audit(store), stored_rest(store)
     if as_json:
         print_json(
             {
@@ -141,6 +142,7 @@ def _show_run(
                 "label_reason": store.meta("label_reason"),
                 "goals": goals_found(store.goals()),
                 "front": front,
+                "rest": rest,
                 "contrast": audit and audit.contrast,
                 "warnings": audit.warnings if audit else (),
                 "generations": [_generation_object(each, account) for each in generations],
@@ -164,6 +166,8 @@ def _show_run(
         say(f"label rule {store.meta('label')}: {reason}")
     if found := goals_found(store.goals()):
         say(goals_line(found, RunPaths(run).goals))
+    if rest is not None:
+        say(rest.line)
     for warning in audit.warnings if audit else ():
         say(warning.line)
     out.print(_generations_table(generations, account))

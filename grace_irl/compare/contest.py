@@ -27,7 +27,7 @@ from grace_irl.rl.method import Policy, PolicyMethod, PolicyProblem, load_method
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs import proposers
 from grace_irl.runs.config import flat, with_settings
-from grace_irl.runs.data import load_data
+from grace_irl.runs.data import load_data, with_sample
 from grace_irl.runs.fit import Parts, labelled, new_labelling, notes_of, opened_sandbox, require_chat
 from grace_irl.runs.folder import RunLock, RunPaths, create
 from grace_irl.runs.labelling import Labelling, marked, with_label
@@ -163,11 +163,12 @@ class Contest:
             _require_no_data(settings)
             metadata = _task_of(settings).metadata
             return cls(settings, Demonstrations(metadata, ()), RuleChoice("all", "there are no demonstrations"))
-        demonstrations = load_data(fit.data)
+        demonstrations = load_data(fit.data, new=new)
+        fit = with_sample(fit, demonstrations)
         asked = fit.data.label or (earlier_rule(demonstrations) if not new else "")
         choice = choose_rule(demonstrations, asked)
         choice = replace(choice, reason=settings.comparison.label_reason or choice.reason)
-        settings = Settings(settings.comparison, with_label(settings.fit, choice.rule))
+        settings = Settings(settings.comparison, with_label(fit, choice.rule))
         return cls(settings, with_rule(demonstrations, choice.rule), choice)
 
     @cached_property

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grace_irl.demos.files import SUFFIX, Format, SetOfFiles, expand, open_writer, role_of
+from grace_irl.demos.files import SUFFIX, Format, SetOfFiles, expand, open_writer
 from grace_irl.demos.foreign.table import Columns
-from grace_irl.demos.header import Header
+from grace_irl.demos.header import Header, role_of
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.scramble import ScrambleMap
 from grace_irl.demos.screenshots import Keep

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import re
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args
-
-import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from typing import Literal, get_args
 
 from grace_irl.contents import require_inside
-from grace_irl.demos.foreign.episode import EpisodesSource
 from grace_irl.demos.foreign.table import Columns
 from grace_irl.demos.formats import (
     ARRAYS,
@@ -27,10 +21,11 @@ from grace_irl.demos.formats import (
     reader_of_folder,
     require_utf8,
 )
-from grace_irl.demos.header import Header, merge
+from grace_irl.demos.header import role_of
 from grace_irl.demos.kind_rule import choose_kind, with_kind
-from grace_irl.demos.memory import EPISODE_BYTES, SCREENSHOT_BYTES, Memory, Region, enough_memory, limited, padded
+from grace_irl.demos.memory import Memory, enough_memory, limited
 from grace_irl.demos.minari.source import dataset_folder
+from grace_irl.demos.opened import OpenSet
 from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.source import SetWriter, Source
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role
@@ -51,9 +46,6 @@ SUFFIX: dict[Format, str] = {
     "androidcontrol": shard.SUFFIX,
 }
 """Suffix of the file name by format."""
-
-MOST_NAMED = 3
-"""Maximum number of file names in a line for the user."""
 
 DEEPEST = 5
 """Number of nested folders in which demonstrations are looked for."""
@@ -106,29 +98,6 @@ def _is_minari(file: Path) -> bool:
     return file.is_dir() and dataset_folder(file.absolute()) is not None
 
 
-def role_of(header: Header, path: str | Path) -> Role | None:
-    """The role of a file's episodes, from its metadata or else from its name.
-
-    The result is None if the metadata say that each episode has a role of its own.
-
-    Raises:
-        InputError: neither the metadata nor the name gives a role.
-    """
-    stated = header.role
-    if stated == "mixed":
-        return None
-    if stated is not None:
-        return stated
-    roles: tuple[Role, ...] = get_args(Role)
-    for role in roles:
-        if Path(path).stem.startswith(role):
-            return role
-    raise InputError(
-        f"{path}: no role in the file, and its name starts with neither 'expert' nor 'negative'; expected one: rename "
-        "it, state it (grace-irl demos convert --role; in a table a column 'label'), or pass negatives with --negatives"
-    )
-
-
 def load(
     paths: Sequence[str | Path],
     negatives: Sequence[str | Path] = (),
@@ -138,6 +107,7 @@ def load(
     kind: str = "",
     columns: Columns = Columns(),
     max_memory: int | str | None = None,
+    sample: str | None = None,
 ) -> Demonstrations:
     """Read files, folders and Minari ids as one set.
 
@@ -152,9 +122,30 @@ def load(
         columns: the user's choice of columns, for tables.
         max_memory: memory limit of the set, in bytes or as a size such as `4G`. None uses the option
             `--max-memory` or the environment variable GRACE_IRL_MAX_MEMORY, else 80 % of the available memory.
+        sample: maximum size of a sample, such as "400M" (`OpenSet.sampled`). "" draws a sample if the set is beyond the
+            memory limit. None refuses such a set.
 
     Raises:
-        InputError: data that cannot be used; see `open_source`, `expand`, `role_of`, `choose_kind` and `merge`.
+        InputError: data that cannot be used; see `open_set`.
+    """
+    with limited(max_memory):
+        found = open_set(paths, negatives, experts=experts, role=role, kind=kind, columns=columns)
+        return found.all() if sample is None else found.sampled(sample)
+
+
+def open_set(
+    paths: Sequence[str | Path],
+    negatives: Sequence[str | Path] = (),
+    *,
+    experts: Sequence[str | Path] = (),
+    role: Role | None = None,
+    kind: str = "",
+    columns: Columns = Columns(),
+) -> OpenSet:
+    """Open files, folders and Minari ids as one set, whose trajectories are read later. `load` explains the arguments.
+
+    Raises:
+        InputError: data that cannot be used; see `open_source`, `expand` and `OpenSet`.
     """
     if any(isinstance(each, str | Path) for each in (paths, negatives, experts)):
         raise TypeError("load() takes lists of paths: load([path])")
@@ -163,105 +154,8 @@ def load(
     wanted = [(file, known) for some, known in given for path in some for file in expand(path)]
     if not wanted:
         raise InputError("no demonstrations named; expected at least one file, folder or Minari id")
-    with limited(max_memory):
-        memory = Memory()
-        return gather([(open_source(path, memory, kind, columns), known) for path, known in wanted], kind, memory)
-
-
-def gather(wanted: Sequence[tuple[Source, Role | None]], kind: str, memory: Memory) -> Demonstrations:
-    """Read open sources as one set.
-
-    Args:
-        wanted: the sources, each with the role of all its trajectories; None uses the source's roles.
-        kind: name of the states' kind, such as "grid", if the sources do not state it; "" chooses by the values.
-        memory: memory limit of the set.
-
-    Raises:
-        InputError: data that cannot be used; see `role_of`, `choose_kind` and `merge`.
-    """
-    sources = [source for source, _ in wanted]
-    names = [str(source.path) for source in sources]
-
-    def states(place: int) -> Iterator[States]:
-        return (item.trajectory.states for item in sources[place].demonstrations("expert", memory.empty))
-
-    choice = choose_kind([source.header for source in sources], names, states, kind)
-    for source in sources:
-        source.header = with_kind(source.header, choice)
-        if isinstance(source, EpisodesSource):
-            source.in_order(sources[0].header.metadata.fields)
-    metadata = merge([source.header for source in sources], names)
-    roles = [forced or role_of(source.header, name) for (source, forced), name in zip(wanted, names, strict=True)]
-    items = tuple(_gathered(zip(sources, roles, strict=True), memory))
-    origins = tuple(
-        (name, source.header.metadata)
-        for name, source, known in zip(names, sources, roles, strict=True)
-        if known != "negative"
-    )
-    by_name = [
-        name for (source, forced), name in zip(wanted, names, strict=True) if not forced and not source.header.role
-    ]
-    return Demonstrations(metadata, items, origins, choice, read_notes([each.header for each in sources], by_name))
-
-
-def read_notes(headers: Sequence[Header], by_name: Sequence[str]) -> tuple[str, ...]:
-    """Lines for the user about how files were read.
-
-    Args:
-        headers: headers of the files.
-        by_name: files whose names gave their roles.
-    """
-    found = list(dict.fromkeys(note for header in headers for note in header.notes))
-    for role in get_args(Role):
-        own = [name for name in by_name if Path(name).stem.startswith(role)]
-        if own:
-            more = f" and {len(own) - MOST_NAMED} more" if len(own) > MOST_NAMED else ""
-            named = ", ".join(Path(name).name for name in own[:MOST_NAMED])
-            found.append(f"{named}{more}: {role} trajectories, by the name of the file")
-    return tuple(found)
-
-
-def _gathered(sources: Iterable[tuple[Source, Role | None]], memory: Memory) -> Iterator[Demonstration]:
-    """Yield the demonstrations of all sources, with their arrays in one memory region. The arrays are read-only.
-
-    Args:
-        sources: pairs of a source and the role of its episodes (None if each episode has its own).
-        memory: memory limit of the set.
-    """
-    region = Region()
-    texts: set[int] = set()
-
-    def allocate(shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
-        memory.take(padded(math.prod(map(int, shape)) * np.dtype(dtype).itemsize), str(source.path))
-        return region.allocate(shape, dtype)
-
-    for source, role in sources:
-        with enough_memory(source.path):
-            for item in source.demonstrations(role, allocate):
-                memory.take(_beside(item, texts), str(source.path))
-                parts = item.trajectory.state_kind.parts(item.trajectory.states).values()
-                for array in (*parts, item.trajectory.actions):
-                    if array is not None:
-                        array.flags.writeable = False
-                yield item
-    if "pyarrow" in sys.modules:  # pyarrow keeps freed memory for later batches
-        sys.modules["pyarrow"].default_memory_pool().release_unused()
-
-
-def _beside(item: Demonstration, known: set[int]) -> int:
-    """Size of a demonstration in bytes, without its states and actions. Texts that demonstrations share count once.
-
-    Args:
-        item: the demonstration.
-        known: identities (`id`) of the texts that were counted before. Those of this demonstration are added.
-    """
-    trajectory = item.trajectory
-    nbytes = EPISODE_BYTES + SCREENSHOT_BYTES * len(trajectory.screenshots)
-    nbytes += sum(a.nbytes for a in (trajectory.rewards, trajectory.log_probs) if a is not None)
-    words = (trajectory.extra_info, item.task, *trajectory.action_texts, *trajectory.step_instructions)
-    new = {id(text): text for text in words if id(text) not in known}
-    known.update(new)
-    return nbytes + sum(map(sys.getsizeof, new.values()))
+    memory = Memory()
+    return OpenSet([(open_source(path, memory, kind, columns), known) for path, known in wanted], kind, memory)
 
 
 class SetOfFiles:

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from grace_irl.demos.components import in_order
-from grace_irl.demos.files import expand, gather
+from grace_irl.demos.files import expand
 from grace_irl.demos.foreign.objects import are_paths, require_paths, source_of
 from grace_irl.demos.foreign.table import Columns
 from grace_irl.demos.formats import open_source
 from grace_irl.demos.memory import Memory
+from grace_irl.demos.opened import OpenSet
 from grace_irl.demos.source import Source
 from grace_irl.demos.trajectory import Demonstrations, Role, Trajectory
 from grace_irl.errors import InputError
@@ -58,7 +59,7 @@ def in_memory(
         for name, (value, role) in given.items()
         for source in _sources(value, name, memory, kind, columns)
     ]
-    return gather(wanted, kind, memory)
+    return OpenSet(wanted, kind, memory).all()
 
 
 def trajectories_of(value: Given, name: str, fields: Sequence[str] = ()) -> Sequence[Trajectory]:
@@ -78,7 +79,7 @@ def trajectories_of(value: Given, name: str, fields: Sequence[str] = ()) -> Sequ
         require_paths(value, name)
     memory = Memory()
     sources = _sources(value, name, memory, "", Columns())
-    found = gather([(source, "expert") for source in sources], "", memory)
+    found = OpenSet([(source, "expert") for source in sources], "", memory).all()
     return [item.trajectory for item in in_order(found, fields, name)]
 
 

@@ -6,7 +6,8 @@ import json
 import reprlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Literal
+from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -21,6 +22,9 @@ KEY = "grace_irl"
 """Name of the header in Parquet's key-value metadata, in an npz archive and in Minari's metadata."""
 
 FORMAT_VERSION = 1
+
+MOST_NAMED = 3
+"""Maximum number of file names in a line for the user."""
 
 
 NOTHING = Metadata("")
@@ -218,3 +222,43 @@ def _common(one: Sequence[int | None], other: Sequence[int]) -> tuple[int | None
 
 def _names(fields: Sequence[str], limit: int = 4) -> str:
     return ", ".join(fields[:limit]) + (", …" if len(fields) > limit else "")
+
+
+def role_of(header: Header, path: str | Path) -> Role | None:
+    """The role of a file's episodes, from its metadata or else from its name.
+
+    The result is None if the metadata say that each episode has a role of its own.
+
+    Raises:
+        InputError: neither the metadata nor the name gives a role.
+    """
+    stated = header.role
+    if stated == "mixed":
+        return None
+    if stated is not None:
+        return stated
+    roles: tuple[Role, ...] = get_args(Role)
+    for role in roles:
+        if Path(path).stem.startswith(role):
+            return role
+    raise InputError(
+        f"{path}: no role in the file, and its name starts with neither 'expert' nor 'negative'; expected one: rename "
+        "it, state it (grace-irl demos convert --role; in a table a column 'label'), or pass negatives with --negatives"
+    )
+
+
+def read_notes(headers: Sequence[Header], by_name: Sequence[str]) -> tuple[str, ...]:
+    """Lines for the user about how files were read.
+
+    Args:
+        headers: headers of the files.
+        by_name: files whose names gave their roles.
+    """
+    found = list(dict.fromkeys(note for header in headers for note in header.notes))
+    for role in get_args(Role):
+        own = [name for name in by_name if Path(name).stem.startswith(role)]
+        if own:
+            more = f" and {len(own) - MOST_NAMED} more" if len(own) > MOST_NAMED else ""
+            named = ", ".join(Path(name).name for name in own[:MOST_NAMED])
+            found.append(f"{named}{more}: {role} trajectories, by the name of the file")
+    return tuple(found)

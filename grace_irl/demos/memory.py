@@ -8,14 +8,17 @@ is available now. The settings of a run do not contain the limit, because a good
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import math
 import mmap
 import os
 import re
 import resource
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -53,6 +56,10 @@ _SIZE = re.compile(r"\s*(\d{1,15}(?:\.\d{1,3})?)\s*([KMGT]?)(?:i?B)?\s*", re.IGN
 _STATED: ContextVar[int | None] = ContextVar("max_memory", default=None)
 
 
+class BeyondLimitError(InputError):
+    """A set that needs more memory than its limit."""
+
+
 class Memory:
     """The memory limit of one set of demonstrations, and the number of bytes reserved so far.
 
@@ -81,11 +88,11 @@ class Memory:
             what: file and part that need them, for messages.
 
         Raises:
-            InputError: the bytes do not fit.
+            BeyondLimitError: the bytes do not fit.
         """
         if self.taken + nbytes > self.limit:
             beside = f" beside the {spelled(self.taken)} that the set takes already" if self.taken else ""
-            raise InputError(
+            raise BeyondLimitError(
                 f"{what} needs {spelled(nbytes)} of memory{beside}; expected at most {spelled(self.limit)} in all: "
                 f"choose fewer or smaller files, or raise --max-memory ({VARIABLE})"
             )
@@ -98,7 +105,7 @@ class Memory:
             what: file and part that need them, for messages.
 
         Raises:
-            InputError: the bytes do not fit.
+            BeyondLimitError: the bytes do not fit.
         """
         self.require(nbytes, what)
         self.taken += nbytes
@@ -107,7 +114,7 @@ class Memory:
         """A new array, for callers that keep one trajectory at a time. Its size is checked, but not reserved.
 
         Raises:
-            InputError: the array does not fit.
+            BeyondLimitError: the array does not fit.
         """
         self.require(math.prod(map(int, shape)) * np.dtype(dtype).itemsize, "an array of one trajectory")
         return np.empty(shape, dtype)
@@ -178,6 +185,15 @@ class Region:
         start = len(self._block) - self._free
         self._free -= size
         return np.ndarray(sides, kind, self._block, start)
+
+
+def give_back() -> None:
+    """Give freed memory back to the system, as far as the C library and pyarrow keep it for later."""
+    gc.collect()
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
+    with suppress(AttributeError):  # only glibc has this function
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def padded(size: int) -> int:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from grace_irl.demos.conditions import Conditions, Funnel
-from grace_irl.demos.files import Format, SetOfFiles, expand, open_writer, role_of
-from grace_irl.demos.header import Header, merge
+from grace_irl.demos.files import Format, SetOfFiles, expand, open_writer
+from grace_irl.demos.header import Header, merge, role_of
 from grace_irl.demos.label_rule import rule_of
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import Keep

@@ -22,7 +22,10 @@ from grace_irl.states.kind import Allocate, States
 
 
 class Source(Protocol):
-    """An open set of demonstrations on disk. The header is read when the set is opened, the trajectories on demand."""
+    """An open set of demonstrations on disk. The header is read when the set is opened, the trajectories on demand.
+
+    A source may have an attribute `nbytes`, the size of all its arrays in bytes, if it knows this before it reads them.
+    """
 
     path: Path
     header: Header

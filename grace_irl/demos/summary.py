@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from grace_irl.demos.files import SetOfFiles, expand, read_notes, role_of
+from grace_irl.demos.files import SetOfFiles, expand
 from grace_irl.demos.foreign.table import Columns
-from grace_irl.demos.header import Header, merge
+from grace_irl.demos.header import Header, merge, read_notes, role_of
 from grace_irl.demos.label_rule import RuleEvidence
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.errors import InputError

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from grace_irl.demos.memory import spelled
 from grace_irl.demos.screenshots import Screenshot
 from grace_irl.errors import InputError
 from grace_irl.states import kind_named, kind_of
@@ -173,6 +174,35 @@ class Demonstration:
         return self.split or "train"
 
 
+@dataclass(frozen=True)
+class Sampled:
+    """The size of a sample and of the set that it was drawn from.
+
+    Attributes:
+        size: maximum size of the sample in bytes.
+        trajectories: number of trajectories in the sample.
+        states: number of their states.
+        of_trajectories: number of trajectories in the set.
+        of_states: number of their states.
+        of_bytes: size of the set in bytes.
+    """
+
+    size: int
+    trajectories: int
+    states: int
+    of_trajectories: int
+    of_states: int
+    of_bytes: int
+
+    @property
+    def line(self) -> str:
+        """One line for the user."""
+        return (
+            f"a sample: {self.trajectories:,} of {self.of_trajectories:,} trajectories, {self.states:,} of "
+            f"{self.of_states:,} states ({spelled(self.size)} of {spelled(self.of_bytes)}; --sample)"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Demonstrations(Sequence[Demonstration]):
     """A set of demonstrations with one kind of state. Vectors of a set also have the same length.
@@ -183,6 +213,7 @@ class Demonstrations(Sequence[Demonstration]):
         origins: name and metadata of each file that was not given as negatives; () if the set was made in memory.
         choice: the chosen kind and the reason, if the shape and dtype of the states fit several kinds; else None.
         notes: lines for the user about how the data were read.
+        sampled: size of the sample that this set is; None if it is no sample.
 
     The states of one trajectory may fit several kinds. So each item gets the kind of `metadata`, if that kind
     recognises its states.
@@ -196,6 +227,7 @@ class Demonstrations(Sequence[Demonstration]):
     origins: tuple[tuple[str, Metadata], ...] = ()
     choice: KindChoice | None = None
     notes: tuple[str, ...] = ()
+    sampled: Sampled | None = None
 
     def __post_init__(self) -> None:
         kind = self.metadata.state_kind

@@ -82,41 +82,89 @@ class EpisodeLabels:
 
     def metrics(self, values: Floats, threshold: float) -> EpisodeMetrics:
         """Measure rewards `(n,)` at a threshold."""
-        experts = int(self.expert.sum())
-        negatives = len(self.expert) - experts
-        found = EpisodeMetrics(experts, negatives)
+        return self.payments(values, threshold).metrics()
+
+    def payments(self, values: Floats, threshold: float) -> EpisodePayments:
+        """The payments of rewards `(n,)` in each episode, at a threshold."""
         if not len(self.expert):
-            return found
+            return EpisodePayments(self.rule, self.expert)
         if self.rule == "all":
-            return EpisodeMetrics(
-                experts, negatives, outranks=self._outranks(values), correlation=self._correlation(values)
-            )
+            lengths = np.diff([*self.starts, len(values)])
+            sums = np.add.reduceat(values, self.starts)
+            return EpisodePayments(self.rule, self.expert, sums=sums, means=sums / lengths, returns=self.returns)
         paid = values > threshold
-        hit, early = (self._any(paid & rows)[self.expert] for rows in (self.positive, self.before))
-        false = self._any(paid)[~self.expert]
-        return EpisodeMetrics(experts, negatives, *(_share(each) for each in (hit, early, false)))
+        hit, early, some = (self._any(paid & rows) for rows in (self.positive, self.before, np.True_))
+        return EpisodePayments(self.rule, self.expert, hit, early, some)
 
     def _any(self, rows: Marks) -> Marks:
         """For each episode, whether one of its rows is marked, `(m,)`."""
         found: Marks = np.logical_or.reduceat(rows, self.starts)
         return found
 
-    def _outranks(self, values: Floats) -> Measurement | None:
-        lengths = np.diff([*self.starts, len(values)])
-        means = np.add.reduceat(values, self.starts) / lengths
-        experts, negatives = means[self.expert], np.sort(means[~self.expert])
+
+@dataclass(frozen=True, eq=False)
+class EpisodePayments:
+    """The payments of a reward in m episodes. The metrics follow from it, without the rewards of each state.
+
+    Attributes:
+        rule: the label rule.
+        expert: `(m,)` True for episodes with a positive row.
+        hit, early, paid: `(m,)` whether a positive row, a row before the first positive one, and any row is paid; None
+            with rule "all" or without episodes.
+        sums, means: `(m,)` sum and mean of the rewards; None with rules "last" and "goal" or without episodes.
+        returns: `(m,)` true returns; None if they are not known.
+    """
+
+    rule: LabelRule
+    expert: Marks
+    hit: Marks | None = None
+    early: Marks | None = None
+    paid: Marks | None = None
+    sums: Floats | None = None
+    means: Floats | None = None
+    returns: Floats | None = None
+
+    @classmethod
+    def of(cls, parts: Sequence[EpisodePayments], rule: LabelRule) -> EpisodePayments:
+        """The payments in the episodes of several sets. Parts without episodes are left out."""
+        parts = [each for each in parts if len(each.expert)]
+        if not parts:
+            return cls(rule, np.zeros(0, np.bool_))
+        others = ([getattr(each, name) for each in parts] for name in _OPTIONAL)
+        joined = (None if any(each is None for each in found) else np.concatenate(found) for found in others)
+        return cls(rule, np.concatenate([each.expert for each in parts]), *joined)
+
+    def metrics(self) -> EpisodeMetrics:
+        """Metrics over the episodes, with intervals."""
+        experts = int(self.expert.sum())
+        negatives = len(self.expert) - experts
+        if self.rule == "all":
+            return EpisodeMetrics(experts, negatives, outranks=self._outranks(), correlation=self._correlation())
+        shares = ((self.hit, self.expert), (self.early, self.expert), (self.paid, ~self.expert))
+        return EpisodeMetrics(
+            experts, negatives, *(None if marks is None else _share(marks[side]) for marks, side in shares)
+        )
+
+    def _outranks(self) -> Measurement | None:
+        if self.means is None:
+            return None
+        experts, negatives = self.means[self.expert], np.sort(self.means[~self.expert])
         if not len(experts) or not len(negatives):
             return None
         wins = np.searchsorted(negatives, experts, "left") + np.searchsorted(negatives, experts, "right")
         return outranking(float(wins.sum()) / (2 * len(experts) * len(negatives)), len(experts), len(negatives))
 
-    def _correlation(self, values: Floats) -> Measurement | None:
-        if self.returns is None or len(self.returns) < 3:
+    def _correlation(self) -> Measurement | None:
+        if self.sums is None or self.returns is None or len(self.returns) < 3:
             return None
-        ours, true = rankdata(np.add.reduceat(values, self.starts)), rankdata(self.returns)
+        ours, true = rankdata(self.sums), rankdata(self.returns)
         if np.ptp(ours) == 0 or np.ptp(true) == 0:
             return None
         return correlated(float(np.corrcoef(ours, true)[0, 1]), len(true))
+
+
+_OPTIONAL = ("hit", "early", "paid", "sums", "means", "returns")
+"""The attributes of `EpisodePayments` that may be None, in order."""
 
 
 def share(value: float, of: int) -> Measurement | None:

@@ -17,7 +17,7 @@ from grace_irl.config import Config, DataConfig
 from grace_irl.demos.trajectory import Demonstrations, Metadata, Trajectory
 from grace_irl.errors import GraceError
 from grace_irl.propose.goals import last_words
-from grace_irl.runs.data import load_data
+from grace_irl.runs.data import load_data, open_data
 from grace_irl.runs.expand.round import Round
 from grace_irl.runs.record import TrajectoryRow
 from grace_irl.runs.store import Store
@@ -60,6 +60,7 @@ def read(config: Config, rows: Sequence[TrajectoryRow], *, own: bool = True, giv
     Raises:
         InputError: `given` is a function that raises it.
     """
+    wanted = {row.digest for row in rows}
     if given is not None and not isinstance(given, Demonstrations):
         given = given(config.data)
     if given is None and not own:
@@ -67,10 +68,11 @@ def read(config: Config, rows: Sequence[TrajectoryRow], *, own: bool = True, giv
     if given is None and not config.data.files:
         return Data(trouble="the run was given its demonstrations by a program, and names no file of them")
     try:
-        demonstrations = given or load_data(config.data)
+        demonstrations = given or (
+            open_data(config.data).only(wanted) if config.data.sample else load_data(config.data)
+        )
     except (GraceError, OSError) as error:
         return Data(trouble=f"the demonstrations cannot be read any more ({error})")
-    wanted = {row.digest for row in rows}
     found = {each.trajectory.digest: each.trajectory for each in demonstrations if each.trajectory.digest in wanted}
     missing = len(wanted) - len(found)
     trouble = (

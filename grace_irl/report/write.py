@@ -33,6 +33,7 @@ from grace_irl.runs.expand.round import Round, became
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.front import front_figures, front_of
 from grace_irl.runs.record import Record, candidate
+from grace_irl.runs.rest import stored_rest
 from grace_irl.runs.run import history, is_own, opened
 from grace_irl.runs.store import Store
 
@@ -147,6 +148,7 @@ def _rendered(store: Store, config: Config, data: datas.Data, expansion: Expansi
         by_episode=figures_by_episode(separation, "How the reward pays whole episodes") if separation else None,
         episode_line=episode_line(separation.train) if separation else "",
         verdict=told.verdict(evaluation) if evaluation else "No valid reward was found.",
+        rest=rest.line if (rest := stored_rest(store)) else "",
         log_pi=flat(config).get("fitness.log_pi", ""),
         warnings=_warnings(best, separation, evidence, audit),
         contrast=audit.contrast.line if audit and audit.contrast else "",

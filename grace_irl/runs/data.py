@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
-from grace_irl.config import DataConfig
-from grace_irl.demos import load
+from grace_irl.config import Config, DataConfig
+from grace_irl.demos.files import load, open_set
 from grace_irl.demos.foreign.table import Columns
+from grace_irl.demos.opened import OpenSet
 from grace_irl.demos.trajectory import Demonstrations
 
 
-def load_data(data: DataConfig) -> Demonstrations:
-    """Read the demonstrations that the settings name.
+def load_data(data: DataConfig, *, new: bool = False) -> Demonstrations:
+    """Read the demonstrations that the settings name, or the sample of them that the settings state.
+
+    Args:
+        data: the settings.
+        new: whether a set beyond the memory limit becomes a sample if the settings state none. `with_sample` then
+            states it, so that whoever reads the data again gets the same sample.
 
     Raises:
         InputError: data that cannot be used; see `grace_irl.demos.files.load`.
     """
-    return load(data.demos, data.negatives, experts=data.experts, kind=data.kind, columns=columns_of(data))
+    sample = data.sample if data.sample or new else None
+    columns = columns_of(data)
+    return load(data.demos, data.negatives, experts=data.experts, kind=data.kind, columns=columns, sample=sample)
+
+
+def open_data(data: DataConfig) -> OpenSet:
+    """Open the demonstrations that the settings name, all of them, to read them one at a time.
+
+    Raises:
+        InputError: data that cannot be used; see `grace_irl.demos.files.open_set`.
+    """
+    return open_set(data.demos, data.negatives, experts=data.experts, kind=data.kind, columns=columns_of(data))
+
+
+def with_sample(config: Config, demonstrations: Demonstrations) -> Config:
+    """State the size of the sample that the demonstrations are in a copy of the configuration."""
+    if demonstrations.sampled is None or config.data.sample:
+        return config
+    size = str(demonstrations.sampled.size)
+    return config.model_copy(update={"data": config.data.model_copy(update={"sample": size})})
 
 
 def columns_of(data: DataConfig) -> Columns:

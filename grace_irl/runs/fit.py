@@ -27,7 +27,7 @@ from grace_irl.runs.acting import authorised, plain_acting
 from grace_irl.runs.auditing import audited, store_audit
 from grace_irl.runs.budget import Budget, Prices
 from grace_irl.runs.config import flat, located, resolve, to_toml
-from grace_irl.runs.data import load_data
+from grace_irl.runs.data import load_data, with_sample
 from grace_irl.runs.effects import changed, require_effect
 from grace_irl.runs.engine import Engine, Snapshot, run_to_end
 from grace_irl.runs.folder import RunLock, RunPaths, create, default_folder, own, require_absent
@@ -38,6 +38,7 @@ from grace_irl.runs.proposers import programs_of
 from grace_irl.runs.provenance import export_record
 from grace_irl.runs.record import Record, TrajectoryRow, trajectory_rows
 from grace_irl.runs.recording import require_recorded_data, with_recorded_scores
+from grace_irl.runs.rest import with_rest
 from grace_irl.runs.run import Best, Interrupted, Run
 from grace_irl.runs.schema import FORMAT
 from grace_irl.runs.store import Store
@@ -128,6 +129,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
     folder = out or default_folder(next(iter(config.data.files), ""))
     require_absent(folder)
     labelling = new_labelling(config, parts.demonstrations, parts.reason)
+    config = with_sample(config, labelling.demonstrations)
     if method_of(config).needs.demonstrations:
         config = with_label(config, labelling.rule)
     if labelling.silent:
@@ -211,7 +213,7 @@ def resume(
         if vouched is None:
             require_effect(config, changed(began, config, sets, flags), "" if parts.proposer is not None else None)
         reason = store.meta("label_reason") or "as the run began"
-        demonstrations, choice = _loaded(config, parts.demonstrations, reason)
+        demonstrations, choice = _loaded(config, parts.demonstrations, reason, new=False)
         labelling = labellings.resumed(demonstrations, choice, folder, store, notes_of(store, parts))
         if parts.note is not None and parts.whole is None and method_of(config).needs.demonstrations:
             parts.note(choice.line)
@@ -251,13 +253,34 @@ def _work(
     store: Store,
     parts: Parts,
 ) -> Run:
-    """Run the search, and return its result. The caller has checked all arguments.
+    """Run the search, test its result on what a sample left out, and return it. The caller has checked all arguments.
 
     Raises:
         GraceError: no valid program was found, or the search cannot continue. All results are saved.
         Interrupted: Ctrl-C. The run is saved.
     """
     bench = labelled(folder, config, labelling, sandbox, store, parts)
+    run = _searched(folder, config, labelling.choice, evaluator, bench, store, parts)
+    if parts.reason:  # a round of an expansion or a job of a comparison has its demonstrations in memory
+        return run
+    return with_rest(run, bench, labelling.demonstrations, config, store, notes_of(store, parts))
+
+
+def _searched(
+    folder: Path,
+    config: Config,
+    choice: RuleChoice,
+    evaluator: OpensEvaluator,
+    bench: Workbench,
+    store: Store,
+    parts: Parts,
+) -> Run:
+    """Run the search, and return its result.
+
+    Raises:
+        GraceError: no valid program was found, or the search cannot continue. All results are saved.
+        Interrupted: Ctrl-C. The run is saved.
+    """
     proposer, paths = proposers.proposer(config, bench, parts.proposer), RunPaths(folder)
     again = RunPaths(parts.whole or folder).resume
 
@@ -272,7 +295,7 @@ def _work(
         search=chosen.search(config),
         proposer=proposer,
         evaluator=opened,
-        sandbox=sandbox,
+        sandbox=bench.sandbox,
         store=store,
         budget=Budget(config.stop, FRUITLESS_POPULATIONS * chosen.width(config)),
         lag=config.search.lag or 1,
@@ -325,7 +348,7 @@ def _work(
         proposer=config.proposer.name,
         method=config.method,
         task=task_named(config),
-        label=labelling.choice,
+        label=choice,
         notes=tuple(detail for _, kind, detail in store.events() if kind == "note"),
         audit=audit,
         front_rows=front_of(store, engine.records),
@@ -416,7 +439,7 @@ def require_demonstrations(config: Config) -> None:
 
 
 def _loaded(
-    config: Config, demonstrations: Demonstrations | None, reason: str = ""
+    config: Config, demonstrations: Demonstrations | None, reason: str = "", *, new: bool
 ) -> tuple[Demonstrations, RuleChoice]:
     """Load the demonstrations, split them into training, validation and held-out data, and choose their label rule.
 
@@ -424,6 +447,7 @@ def _loaded(
         config: the configuration of the run.
         demonstrations: demonstrations in place of the configured ones.
         reason: reason for the label rule; "" for the reason that `chosen_rule` gives.
+        new: whether the run begins now, so that a set beyond the memory limit becomes a sample.
     """
     data = config.data
     if demonstrations is None:
@@ -432,7 +456,7 @@ def _loaded(
             return Demonstrations(method_of(config).states(config), ()), RuleChoice(
                 "all", "there are no demonstrations"
             )
-        demonstrations = load_data(data)
+        demonstrations = load_data(data, new=new)
     choice = chosen_rule(config, demonstrations)
     if reason:
         choice = replace(choice, reason=reason)
@@ -455,7 +479,7 @@ def new_labelling(config: Config, demonstrations: Demonstrations | None = None, 
     Raises:
         InputError: data that cannot be used.
     """
-    found, choice = _loaded(config, demonstrations, reason)
+    found, choice = _loaded(config, demonstrations, reason, new=True)
     return labellings.begun(found, choice, config.data.goals, proposers.recorded_goals(config.proposer))
 
 

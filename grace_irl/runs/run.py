@@ -16,6 +16,7 @@ from grace_irl.demos.label_rule import RuleChoice
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.evaluate.evaluation import shown as shown_score
+from grace_irl.evaluate.rest import Rest
 from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.methods.registry import judged_by
 from grace_irl.notebook import frame, shown
@@ -113,6 +114,7 @@ class Run:
         label: the label rule, which selects the positive expert states, and the reason for its choice.
         notes: messages shown to the user during the run.
         audit: the audit of the best program; None if the method does not separate expert from negative states.
+        rest: metrics on the trajectories that the run's sample left out; None without a sample.
         front_rows: the best programs of each size, smallest first.
     """
 
@@ -134,6 +136,7 @@ class Run:
     label: RuleChoice | None = None
     notes: tuple[str, ...] = ()
     audit: Audit | None = None
+    rest: Rest | None = None
     front_rows: tuple[FrontRow, ...] = ()
 
     @property

@@ -16,6 +16,7 @@ from grace_irl.compare.contest import Contest
 from grace_irl.compare.settings import digest_of, read_settings
 from grace_irl.demos import load, save
 from grace_irl.demos.goals import save_goals
+from grace_irl.demos.memory import EPISODE_BYTES
 from grace_irl.runs.run import opened
 from tests.cli import corridor
 from tests.compare.corridor import MAKE, SEARCH, write_demonstrations
@@ -140,3 +141,14 @@ def test_experts_alone_are_enough_for_a_comparison(tmp_path: Path, capsys: Captu
     settled = read_settings(tmp_path / "out")
     assert settled.fit.data.label == "goal"  # a later version keeps it
     assert "each seed draws 2 trajectories of each task and role" in (tmp_path / "out" / "table.md").read_text()
+
+
+def test_all_methods_and_seeds_share_a_sample(tmp_path: Path, capsys: Capture) -> None:
+    words = begun(tmp_path, "--methods", "bc", "--seeds", "2")
+    demos = str(tmp_path / "demos")
+    size = sum(item.trajectory.states.nbytes + EPISODE_BYTES for item in load([demos])) // 2
+    found = compared([*words, "--sample", str(size)], capsys)
+    sample = load([demos], sample=str(size))
+    assert sample.sampled is not None
+    assert {each["data"] for each in found["results"]} == {digest_of(sample)} != {digest_of(load([demos]))}
+    assert read_settings(tmp_path / "out").fit.data.sample == str(size)

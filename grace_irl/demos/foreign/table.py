@@ -81,16 +81,22 @@ class Columns:
 
 def is_table(names: Sequence[str]) -> bool:
     """Whether columns of these names are a table with a row per state, and not demonstrations of this project."""
-    return _first_of(EPISODE, names) is not None
+    return column_of_episodes(names) is not None
 
 
-def table_source(table: Table, path: str, columns: Columns = Columns()) -> EpisodesSource:
+def column_of_episodes(names: Sequence[str]) -> str | None:
+    """The column with the number or the name of each row's episode; None if no column is called like one."""
+    return _first_of(EPISODE, names)
+
+
+def table_source(table: Table, path: str, columns: Columns = Columns(), first: int = 0) -> EpisodesSource:
     """The episodes of a table.
 
     Args:
         table: the columns.
         path: file or argument, for messages.
         columns: the user's choice of columns.
+        first: number of the first episode, if the table is a part of a larger one.
 
     Raises:
         InputError: no column of episodes, no column of states, or entries that cannot be used.
@@ -107,7 +113,7 @@ def table_source(table: Table, path: str, columns: Columns = Columns()) -> Episo
             raise InputError(f"{path}: no column {name!r}; expected one of {_listed(names)}")
     table = _ordered(_wide(table, columns, path), columns)
     layout = _Layout.of(table, columns, path)
-    episodes = [layout.episode(start, stop, number) for number, (start, stop) in enumerate(layout.bounds())]
+    episodes = [layout.episode(start, stop, number) for number, (start, stop) in enumerate(layout.bounds(), first)]
     return EpisodesSource(path, episodes, layout.fields, [layout.line()])
 
 

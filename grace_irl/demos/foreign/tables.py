@@ -16,8 +16,10 @@ import pyarrow.parquet as pq
 from grace_irl.demos.foreign.arrow import columns_of
 from grace_irl.demos.foreign.episode import EpisodesSource
 from grace_irl.demos.foreign.objects import source_of
+from grace_irl.demos.foreign.streamed import StreamedTable
 from grace_irl.demos.foreign.table import Columns, table_source
 from grace_irl.demos.memory import Memory
+from grace_irl.demos.source import Source
 from grace_irl.errors import InputError
 
 DELIMITERS = (",", "\t", ";", "|")
@@ -88,8 +90,8 @@ def open_json_lines(file: Path, memory: Memory, columns: Columns = Columns()) ->
     return source_of(rows, str(file), columns)
 
 
-def open_wide_parquet(file: Path, memory: Memory, columns: Columns = Columns()) -> EpisodesSource:
-    """Open a Parquet file with a column for each number of a state.
+def open_wide_parquet(file: Path, memory: Memory, columns: Columns = Columns()) -> Source:
+    """Open a Parquet file with a column for each number of a state. One that is larger than memory is read in parts.
 
     Args:
         file: the file.
@@ -103,7 +105,8 @@ def open_wide_parquet(file: Path, memory: Memory, columns: Columns = Columns()) 
         opened = pq.ParquetFile(file)
         about = opened.metadata
         size = sum(about.row_group(group).total_byte_size for group in range(about.num_row_groups))
-        memory.require(max(size, about.num_rows * about.num_columns * 8) * PARQUET_FACTOR, str(file))
+        if max(size, about.num_rows * about.num_columns * 8) * PARQUET_FACTOR > memory.left:
+            return StreamedTable(file, memory, columns)
         table = columns_of(opened.read(use_threads=False), str(file))
         pa.default_memory_pool().release_unused()  # else pyarrow keeps it for later files
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:

@@ -60,6 +60,12 @@ class Chunk:
         """Upper bound on the memory in bytes that the decoded values need."""
         return self.values * (LEVEL_BYTES + self.width) + self.unpacked * self.text + self.largest
 
+    def part(self, rows: int) -> int:
+        """Upper bound on the memory in bytes that `rows` decoded rows need, if each row has one value."""
+        if self.text:
+            return self.decoded
+        return min(self.values, rows) * (LEVEL_BYTES + self.width) + self.largest
+
 
 class Pages:
     """The pages of all columns of a file.

@@ -136,6 +136,20 @@ class ParquetSource:
         self._canonical: set[bytes] = set()
 
     @property
+    def nbytes(self) -> int:
+        """Size of all numbers of states and actions in bytes, by the file's metadata. Texts do not count."""
+        about, total = self._file.metadata, 0
+        columns = {*self._parts.values(), self._name("action")} & {*self._schema.names}
+        for leaf in range(about.num_columns):
+            name = about.schema.column(leaf).path.split(".")[0]
+            if name in columns and not is_text(found := self._column(name)):
+                number = found.value_type if is_list(found) else found
+                groups = (about.row_group(group) for group in range(about.num_row_groups))
+                values = sum(group.column(leaf).num_values for group in groups)
+                total += values * max(number.bit_width // 8, 1)
+        return total
+
+    @property
     def _kind(self) -> StateKind:
         return self.header.metadata.state_kind
 

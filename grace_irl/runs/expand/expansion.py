@@ -31,7 +31,7 @@ from grace_irl.runs import acting, proposers
 from grace_irl.runs import fit as fits
 from grace_irl.runs.acting import authorised
 from grace_irl.runs.config import resolve, to_toml
-from grace_irl.runs.data import load_data
+from grace_irl.runs.data import load_data, with_sample
 from grace_irl.runs.effects import changed, require_effect
 from grace_irl.runs.expand.expanding import Expanding, place_of
 from grace_irl.runs.expand.learner import Learner, PpoLearner
@@ -86,7 +86,8 @@ def start(
         return fits.start(config, out, parts)
     folder = out or default_folder(next(iter(config.data.files), ""))
     require_absent(folder)
-    demonstrations = parts.demonstrations or load_data(config.data)
+    demonstrations = parts.demonstrations or load_data(config.data, new=True)
+    config = with_sample(config, demonstrations)
     choice = chosen_rule(proposers.settled(config), demonstrations)
     demonstrations = with_rule(demonstrations, choice.rule)
     learner = learner or _learner(config, parts)

@@ -1,0 +1,176 @@
+"""Open sources of demonstrations as one set, in memory or one trajectory at a time."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from grace_irl.demos.foreign.episode import EpisodesSource
+from grace_irl.demos.foreign.streamed import StreamedTable
+from grace_irl.demos.header import merge, read_notes, role_of
+from grace_irl.demos.kind_rule import choose_kind, with_kind
+from grace_irl.demos.memory import (
+    EPISODE_BYTES,
+    SCREENSHOT_BYTES,
+    BeyondLimitError,
+    Memory,
+    Region,
+    enough_memory,
+    padded,
+)
+from grace_irl.demos.sample import Sample, size_of_sample
+from grace_irl.demos.source import Source
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Role, Sampled
+from grace_irl.states.kind import Allocate, States
+
+
+class OpenSet:
+    """Open sources as one set: with one kind of states, one order of components, and a role for each source.
+
+    Args:
+        wanted: the sources, each with the role of all its trajectories; None uses the source's roles.
+        kind: name of the states' kind, such as "grid", if the sources do not state it; "" chooses by the values.
+        memory: memory limit of the set.
+
+    Attributes:
+        metadata, origins, choice, notes: those of the set (`Demonstrations`).
+
+    Raises:
+        InputError: data that cannot be used; see `role_of`, `choose_kind` and `merge`.
+    """
+
+    def __init__(self, wanted: Sequence[tuple[Source, Role | None]], kind: str, memory: Memory) -> None:
+        self._memory = memory
+        self._sources = [source for source, _ in wanted]
+        names = [str(source.path) for source in self._sources]
+
+        def states(place: int) -> Iterator[States]:
+            return (item.trajectory.states for item in self._sources[place].demonstrations("expert", memory.empty))
+
+        self.choice = choose_kind([source.header for source in self._sources], names, states, kind)
+        for source in self._sources:
+            source.header = with_kind(source.header, self.choice)
+            if isinstance(source, EpisodesSource | StreamedTable):
+                source.in_order(self._sources[0].header.metadata.fields)
+        headers = [source.header for source in self._sources]
+        self.metadata = merge(headers, names)
+        self._roles = [forced or role_of(source.header, source.path) for source, forced in wanted]
+        self.origins = tuple(
+            (name, source.header.metadata)
+            for name, source, role in zip(names, self._sources, self._roles, strict=True)
+            if role != "negative"
+        )
+        silent = (not forced and not source.header.role for source, forced in wanted)
+        self.notes = read_notes(headers, [name for name, each in zip(names, silent, strict=True) if each])
+
+    def all(self) -> Demonstrations:
+        """The whole set in memory.
+
+        Raises:
+            BeyondLimitError: the set needs more memory than its limit.
+        """
+        region = Region()
+
+        def allocate(shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
+            self._memory.take(padded(math.prod(map(int, shape)) * np.dtype(dtype).itemsize), self._reading)
+            return region.allocate(shape, dtype)
+
+        texts: set[int] = set()
+        items = []
+        for item in self.each(allocate):
+            self._memory.take(_beside(item, texts), self._reading)
+            items.append(item)
+        return self._set(tuple(items))
+
+    def sampled(self, size: str) -> Demonstrations:
+        """A sample of the set in memory.
+
+        Args:
+            size: maximum size of the sample, such as "400M"; "" takes the whole set if it is within the memory limit,
+                else a sample whose size follows from the limit.
+
+        Raises:
+            InputError: no valid size, or a size that is too small for the set or beyond the memory limit.
+        """
+        if not size:
+            known = sum(getattr(source, "nbytes", 0) for source in self._sources)
+            before = self._memory.taken
+            try:
+                self._memory.require(known, self._name)
+                return self.all()
+            except BeyondLimitError:
+                self._memory.taken = before  # nothing of what has been read is kept
+        drawn = Sample(size_of_sample(size, self._memory), self._memory, self._name)
+        for item in self.each(self._memory.empty):
+            drawn.add(item, _size(item))
+        items = drawn.drawn()
+        return self._set(items, drawn.about(items))
+
+    def only(self, digests: Collection[str]) -> Demonstrations:
+        """Those trajectories of the set in memory that have these digests.
+
+        Raises:
+            BeyondLimitError: they need more memory than the limit of the set.
+        """
+        items = []
+        for item in self.each(self._memory.empty):
+            if item.trajectory.digest in digests:
+                self._memory.take(_size(item), self._reading)
+                items.append(item)
+        return self._set(tuple(items))
+
+    def each(self, allocate: Allocate) -> Iterator[Demonstration]:
+        """Yield the demonstrations in order, with read-only arrays from `allocate`.
+
+        Raises:
+            InputError: data that cannot be used.
+        """
+        for source, role in zip(self._sources, self._roles, strict=True):
+            self._reading = str(source.path)
+            with enough_memory(source.path):
+                for item in source.demonstrations(role, allocate):
+                    parts = item.trajectory.state_kind.parts(item.trajectory.states).values()
+                    for array in (*parts, item.trajectory.actions):
+                        if array is not None:
+                            array.flags.writeable = False
+                    yield item
+        if "pyarrow" in sys.modules:  # pyarrow keeps freed memory for later batches
+            sys.modules["pyarrow"].default_memory_pool().release_unused()
+
+    @property
+    def _name(self) -> str:
+        more = len(self._sources) - 1
+        return f"{self._sources[0].path}" + (f" and {more} more" if more else "")
+
+    def _set(self, items: tuple[Demonstration, ...], sampled: Sampled | None = None) -> Demonstrations:
+        notes = (*self.notes, sampled.line) if sampled else self.notes
+        return Demonstrations(self.metadata, items, self.origins, self.choice, notes, sampled)
+
+
+def _size(item: Demonstration) -> int:
+    """Size of a demonstration in bytes."""
+    trajectory = item.trajectory
+    parts = trajectory.state_kind.parts(trajectory.states).values()
+    actions = 0 if trajectory.actions is None else trajectory.actions.nbytes
+    return sum(part.nbytes for part in parts) + actions + _beside(item, set())
+
+
+def _beside(item: Demonstration, known: set[int]) -> int:
+    """Size of a demonstration in bytes, without its states and actions. Texts that demonstrations share count once.
+
+    Args:
+        item: the demonstration.
+        known: identities (`id`) of the texts that were counted before. Those of this demonstration are added.
+    """
+    trajectory = item.trajectory
+    nbytes = EPISODE_BYTES + SCREENSHOT_BYTES * len(trajectory.screenshots)
+    nbytes += sum(a.nbytes for a in (trajectory.rewards, trajectory.log_probs) if a is not None)
+    words = (trajectory.extra_info, item.task, *trajectory.action_texts, *trajectory.step_instructions)
+    new = {id(text): text for text in words if id(text) not in known}
+    known.update(new)
+    return nbytes + sum(map(sys.getsizeof, new.values()))

@@ -1,0 +1,150 @@
+"""Metrics of a reward on the trajectories that a sample left out, added up a few trajectories at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_expit
+
+from grace_irl.demos.labels import Labelled
+from grace_irl.demos.trajectory import LabelRule
+from grace_irl.evaluate.columns import flatten
+from grace_irl.evaluate.episodes import EpisodeLabels, EpisodePayments
+from grace_irl.evaluate.separation import EpisodeMetrics, Separation
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Rest:
+    """Metrics of a reward on the trajectories that a sample left out. All are exact: nothing is sampled.
+
+    Attributes:
+        trajectories, states: number of tested trajectories and of their states.
+        copies: number of trajectories that are not tested, as they equal one of the sample.
+        unlabelled: number of expert trajectories that are not tested, as nothing marks their goal states.
+        experts, negatives: number of positive and of negative states.
+        fitness: the fitness with the calibration of the training data (`Metrics.fitness`); None if no task has states
+            of both sides, or if log pi is not 0.
+        accuracy: balanced accuracy at the threshold of the training data; None without states of both sides.
+        separated: whether the smallest reward of a positive state exceeds the largest one of a negative state.
+        episodes: metrics over episodes.
+        failure: the reason why the program has no rewards for some of these trajectories, which end the test; or "".
+    """
+
+    trajectories: int
+    states: int
+    copies: int
+    unlabelled: int
+    experts: int
+    negatives: int
+    fitness: float | None
+    accuracy: float | None
+    separated: bool
+    episodes: EpisodeMetrics
+    failure: str = ""
+
+    @property
+    def line(self) -> str:
+        """One line for the user."""
+        said = [f"accuracy {self.accuracy:.4f}"] if self.accuracy is not None else []
+        said += [f"fitness {self.fitness:.4g}"] if self.fitness is not None else []
+        figures = ((name, getattr(self.episodes, name)) for name in ("hit", "early", "false", "outranks"))
+        said += [f"{name} {each}" for name, each in figures if each is not None]
+        number = f"{self.trajectories:,} trajectories ({self.states:,} states)"
+        return f"outside the sample, on {number}: {', '.join(said) or 'nothing to measure'}"
+
+
+@dataclass
+class _Side:
+    """Sums over the positive or the negative states of one task."""
+
+    states: int = 0
+    right: int = 0
+    loss: float = 0.0
+    least: float = np.inf
+    most: float = -np.inf
+
+
+@dataclass
+class RestTotals:
+    """Sums over the trajectories outside a sample, from which `Rest` follows.
+
+    Args:
+        rule: the label rule.
+        separation: calibration and threshold of the training data.
+        takes_action: whether the reward is one of transitions.
+        constant: whether log pi is 0, so that the fitness can be added up.
+    """
+
+    rule: LabelRule
+    separation: Separation
+    takes_action: bool
+    constant: bool
+    trajectories: int = 0
+    states: int = 0
+    copies: int = 0
+    unlabelled: int = 0
+    _sides: dict[tuple[str, bool], _Side] = field(default_factory=dict)
+    _payments: list[EpisodePayments] = field(default_factory=list)
+
+    def add(self, items: Sequence[Labelled], rewards: Mapping[str, Floats]) -> None:
+        """Add trajectories.
+
+        Args:
+            items: the labelled trajectories.
+            rewards: map from a trajectory's digest to its rewards `(T+1,)`.
+        """
+        first, threshold = int(self.takes_action), self.separation.threshold
+        assert threshold is not None  # a run of this version has one
+        for item in items:
+            values, marks = rewards[item.trajectory.digest][first:], item.positive[first:]
+            self.trajectories += 1
+            self.states += len(item.positive)
+            for positive in (True, False):
+                part = values[marks == positive]
+                if not len(part):
+                    continue
+                side = self._sides.setdefault((item.task, positive), _Side())
+                sign = 1.0 if positive else -1.0
+                side.states += len(part)
+                side.right += int(((part > threshold) == positive).sum())
+                side.loss += float(log_expit(sign * (self.separation.scale * part + self.separation.offset)).sum())
+                side.least, side.most = min(side.least, float(part.min())), max(side.most, float(part.max()))
+        labels = EpisodeLabels.of(items, self.rule, takes_action=self.takes_action)
+        values = flatten(items, rewards, takes_action=self.takes_action)
+        self._payments.append(labels.payments(values, threshold))
+
+    def rest(self, failure: str = "") -> Rest:
+        """The metrics so far."""
+        positive, negative = (
+            [side for (_, sign), side in self._sides.items() if sign == wanted] for wanted in (True, False)
+        )
+        right = [
+            sum(each.right for each in side) / sum(each.states for each in side)
+            for side in (positive, negative)
+            if side
+        ]
+        both = len(right) == 2
+        tasks = dict.fromkeys(task for task, _ in self._sides)
+        means = [
+            sum(self._sides[task, positive].loss / self._sides[task, positive].states for positive in (True, False))
+            for task in tasks
+            if (task, True) in self._sides and (task, False) in self._sides
+        ]
+        return Rest(
+            trajectories=self.trajectories,
+            states=self.states,
+            copies=self.copies,
+            unlabelled=self.unlabelled,
+            experts=sum(each.states for each in positive),
+            negatives=sum(each.states for each in negative),
+            fitness=float(np.mean(means)) if means and self.constant else None,
+            accuracy=sum(right) / 2 if both else None,
+            separated=both and min(each.least for each in positive) > max(each.most for each in negative),
+            episodes=EpisodePayments.of(self._payments, self.rule).metrics(),
+            failure=failure,
+        )

@@ -1,0 +1,187 @@
+"""The test of a run's best program on the demonstrations that its sample left out (docs/demonstrations.md)."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.audit.quality import FALL
+from grace_irl.audit.subject import ProgramFailedError
+from grace_irl.audit.warning import Audit, RewardWarning
+from grace_irl.config import Config
+from grace_irl.demos.labels import Labelled, positive_states
+from grace_irl.demos.memory import give_back
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule
+from grace_irl.errors import GraceError, InputError
+from grace_irl.evaluate.rest import Rest, RestTotals
+from grace_irl.evaluate.separation import Separation
+from grace_irl.programs.program import Program
+from grace_irl.propose.material import Workbench
+from grace_irl.runs.auditing import rewards_on, store_audit
+from grace_irl.runs.config import flat
+from grace_irl.runs.data import open_data
+from grace_irl.runs.run import Interrupted, Run
+from grace_irl.runs.store import Store
+from grace_irl.toml import from_json
+
+KEY = "rest"
+"""Key of the metrics in the table `meta` of run.db."""
+
+Floats = NDArray[np.float64]
+
+CHUNK = 8 << 20
+"""Size in bytes of the trajectories that a worker of the sandbox gets at once."""
+
+MORE = "fit a larger sample (--sample)"
+
+
+def with_rest(
+    run: Run,
+    bench: Workbench,
+    demonstrations: Demonstrations,
+    config: Config,
+    store: Store,
+    note: Callable[[str], None],
+) -> Run:
+    """Test the best program of a run on all demonstrations that are not in its sample, which are read again.
+
+    The figures and their warnings are stored. Nothing happens if the run has no sample, or if the evaluation of the
+    program holds no threshold.
+
+    Args:
+        run: the run, whose search has ended.
+        bench: data and sandbox of the run.
+        demonstrations: the sample.
+        config: the configuration of the run, which names the files.
+        store: the store of the run.
+        note: callback for a line to the user.
+
+    Raises:
+        Interrupted: Ctrl-C. The run is saved.
+    """
+    separation, sampled = Separation.of(run.best.evaluation), demonstrations.sampled
+    if separation is None or separation.threshold is None or sampled is None or not config.data.files:
+        return run
+    give_back()  # what the search has built
+    left = sampled.of_trajectories - sampled.trajectories
+    note(f"testing the best program on the {left:,} trajectories outside the sample")
+    constant = flat(config).get("fitness.log_pi", "constant") == "constant"
+    totals = RestTotals(bench.problem.rule, separation, run.best.program.takes_action, constant)
+    totals.copies = -sampled.trajectories  # they are met again, and are no copies
+    failure = ""
+    try:
+        known = {item.trajectory.digest for item in demonstrations}
+        kept = _others(open_data(config.data).each(np.empty), known, bench.problem.rule, totals)
+        for items, rewards in _rewarded(bench, run.best.program, _chunks(kept)):
+            totals.add(items, rewards)
+    except ProgramFailedError as error:
+        failure = str(error)
+    except (GraceError, OSError) as error:
+        failure = f"the demonstrations cannot be read any more ({error})"
+    except KeyboardInterrupt:
+        store.add_event("interrupted", f"while the result was tested: {totals.trajectories} trajectories so far")
+        raise Interrupted(run.folder, run.best) from None
+    rest = totals.rest(failure)
+    store.set_meta(KEY, json.dumps(asdict(rest)))
+    audit = run.audit or Audit()
+    audit = Audit((*_warnings(rest, separation), *audit.warnings), audit.contrast)
+    store_audit(store, audit)
+    return replace(run, rest=rest, audit=audit)
+
+
+def _others(every: Iterable[Demonstration], known: set[str], rule: LabelRule, totals: RestTotals) -> Iterator[Labelled]:
+    """The labelled demonstrations outside the sample. `totals` counts those that cannot be tested."""
+    for item in every:
+        if item.trajectory.digest in known:
+            totals.copies += 1
+        elif rule == "goal" and item.role == "expert" and item.goals is None:
+            totals.unlabelled += 1
+        else:
+            yield Labelled(item, positive_states(item, rule))
+
+
+def _rewarded(
+    bench: Workbench, program: Program, chunks: Iterable[list[Labelled]]
+) -> Iterator[tuple[list[Labelled], dict[str, Floats]]]:
+    """Run a program on each chunk. Yield the chunk and its rewards by digest, in order.
+
+    There is one chunk for each worker of the sandbox at a time, and the next ones are read meanwhile.
+
+    Raises:
+        ProgramFailedError: the program fails. The message names the trajectories.
+    """
+
+    def rewards(items: list[Labelled]) -> dict[str, Floats]:
+        trajectories = [item.trajectory for item in items]
+        try:
+            found = rewards_on(bench, program, trajectories)
+        except ProgramFailedError as error:
+            raise ProgramFailedError(f"{trajectories[0].source} to {trajectories[-1].source}: {error}") from None
+        return {each.digest: values for each, values in zip(trajectories, found, strict=True)}
+
+    waiting: deque[tuple[list[Labelled], Future[dict[str, Floats]]]] = deque()
+    with ThreadPoolExecutor(bench.sandbox.workers) as threads:
+        for items in chunks:
+            waiting.append((items, threads.submit(rewards, items)))
+            if len(waiting) > bench.sandbox.workers:
+                done, found = waiting.popleft()
+                yield done, found.result()
+        for done, found in waiting:
+            yield done, found.result()
+
+
+def _chunks(items: Iterable[Labelled]) -> Iterator[list[Labelled]]:
+    """The items in lists of about `CHUNK` bytes."""
+    chunk: list[Labelled] = []
+    size = 0
+    for item in items:
+        chunk.append(item)
+        size += item.trajectory.state_kind.nbytes(item.trajectory.states)
+        if size >= CHUNK:
+            yield chunk
+            chunk, size = [], 0
+    if chunk:
+        yield chunk
+
+
+def _warnings(rest: Rest, separation: Separation) -> Iterator[RewardWarning]:
+    """Warnings about the trajectories outside the sample."""
+    if rest.failure:
+        yield RewardWarning("rest-fails", f"the test outside the sample ended early: {rest.failure}", MORE)
+    train = separation.train.accuracy
+    if rest.accuracy is not None and train - rest.accuracy > FALL:
+        yield RewardWarning(
+            "rest-below",
+            f"the reward is worse outside the sample (accuracy {rest.accuracy:.3f}) than on its training data "
+            f"({train:.3f}), so the sample lacks something",
+            MORE,
+        )
+    if rest.unlabelled:
+        yield RewardWarning(
+            "rest-unlabelled",
+            f"{rest.unlabelled:,} expert trajectories outside the sample are not tested, because nothing marks their "
+            "goal states",
+            "mark them in the data, or fit with --label last",
+        )
+
+
+def stored_rest(store: Store) -> Rest | None:
+    """The stored metrics; None if the run has no sample, or has not ended.
+
+    Raises:
+        InputError: damaged metrics.
+    """
+    text = store.meta(KEY)
+    try:
+        return from_json(Rest, text) if text else None
+    except ValueError as error:
+        raise InputError(
+            f"the metrics outside the sample in run.db are damaged ({error}); expected them as grace-irl wrote them: "
+            "put a copy of run.db back, or fit into a new folder"
+        ) from None
