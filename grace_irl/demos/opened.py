@@ -46,6 +46,7 @@ class OpenSet:
 
     def __init__(self, wanted: Sequence[tuple[Source, Role | None]], kind: str, memory: Memory) -> None:
         self._memory = memory
+        self._reading = ""
         self._sources = [source for source, _ in wanted]
         names = [str(source.path) for source in self._sources]
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from grace_irl.config import Config, DataConfig
 from grace_irl.demos.files import load, open_set
 from grace_irl.demos.foreign.table import Columns
+from grace_irl.demos.memory import spelled
 from grace_irl.demos.opened import OpenSet
 from grace_irl.demos.trajectory import Demonstrations
+
+LARGE = 1 << 30
+"""Size in bytes of demonstrations that are announced before they are read. A GiB takes about three seconds."""
 
 
 def load_data(data: DataConfig, *, new: bool = False) -> Demonstrations:
@@ -32,6 +38,14 @@ def open_data(data: DataConfig) -> OpenSet:
         InputError: data that cannot be used; see `grace_irl.demos.files.open_set`.
     """
     return open_set(data.demos, data.negatives, experts=data.experts, kind=data.kind, columns=columns_of(data))
+
+
+def large_files(data: DataConfig) -> str:
+    """A line for the user about the size of the demonstrations, if reading them takes a while; else ""."""
+    paths = [Path(name) for name in (*data.files, *data.negatives) if name]
+    files = [inside for path in paths for inside in (path.iterdir() if path.is_dir() else [path])]
+    size = sum(file.stat().st_size for file in files if file.is_file())
+    return f"reading {spelled(size)} of demonstrations" if size >= LARGE else ""
 
 
 def with_sample(config: Config, demonstrations: Demonstrations) -> Config:

@@ -27,7 +27,7 @@ from grace_irl.runs.acting import authorised, plain_acting
 from grace_irl.runs.auditing import audited, store_audit
 from grace_irl.runs.budget import Budget, Prices
 from grace_irl.runs.config import flat, located, resolve, to_toml
-from grace_irl.runs.data import load_data, with_sample
+from grace_irl.runs.data import large_files, load_data, with_sample
 from grace_irl.runs.effects import changed, require_effect
 from grace_irl.runs.engine import Engine, Snapshot, run_to_end
 from grace_irl.runs.folder import RunLock, RunPaths, create, default_folder, own, require_absent
@@ -128,6 +128,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
         proposers.kind(config.proposer.name)
     folder = out or default_folder(next(iter(config.data.files), ""))
     require_absent(folder)
+    _say_size(config, parts)
     labelling = new_labelling(config, parts.demonstrations, parts.reason)
     config = with_sample(config, labelling.demonstrations)
     if method_of(config).needs.demonstrations:
@@ -213,6 +214,7 @@ def resume(
         if vouched is None:
             require_effect(config, changed(began, config, sets, flags), "" if parts.proposer is not None else None)
         reason = store.meta("label_reason") or "as the run began"
+        _say_size(config, parts)
         demonstrations, choice = _loaded(config, parts.demonstrations, reason, new=False)
         labelling = labellings.resumed(demonstrations, choice, folder, store, notes_of(store, parts))
         if parts.note is not None and parts.whole is None and method_of(config).needs.demonstrations:
@@ -263,7 +265,9 @@ def _work(
     run = _searched(folder, config, labelling.choice, evaluator, bench, store, parts)
     if parts.reason:  # a round of an expansion or a job of a comparison has its demonstrations in memory
         return run
-    return with_rest(run, bench, labelling.demonstrations, config, store, notes_of(store, parts))
+    return with_rest(
+        run, bench, labelling.demonstrations, config, store, notes_of(store, parts), parts.note or (lambda _: None)
+    )
 
 
 def _searched(
@@ -399,6 +403,12 @@ def labelled(
             labelling = labellings.ask(labelling, asking, folder, store, config.search.lag or 1, again)
     judges = method_of(config).needs.demonstrations
     return bench(labellings.settled(labelling, folder, store, note, again, judges=judges))
+
+
+def _say_size(config: Config, parts: Parts) -> None:
+    """Tell the user that reading will take a while, if the demonstrations lie in large files."""
+    if parts.note is not None and parts.demonstrations is None and (said := large_files(config.data)):
+        parts.note(said)
 
 
 def _say_server(config: Config, parts: Parts) -> None:

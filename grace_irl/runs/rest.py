@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -26,6 +27,7 @@ from grace_irl.propose.material import Workbench
 from grace_irl.runs.auditing import rewards_on, store_audit
 from grace_irl.runs.config import flat
 from grace_irl.runs.data import open_data
+from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.run import Interrupted, Run
 from grace_irl.runs.store import Store
 from grace_irl.toml import from_json
@@ -38,6 +40,9 @@ Floats = NDArray[np.float64]
 CHUNK = 8 << 20
 """Size in bytes of the trajectories that a worker of the sandbox gets at once."""
 
+EVERY = 30.0
+"""Seconds between two lines about progress."""
+
 MORE = "fit a larger sample (--sample)"
 
 
@@ -48,6 +53,7 @@ def with_rest(
     config: Config,
     store: Store,
     note: Callable[[str], None],
+    show: Callable[[str], None],
 ) -> Run:
     """Test the best program of a run on all demonstrations that are not in its sample, which are read again.
 
@@ -60,7 +66,8 @@ def with_rest(
         demonstrations: the sample.
         config: the configuration of the run, which names the files.
         store: the store of the run.
-        note: callback for a line to the user.
+        note: callback for a line to the user, which is stored with the run.
+        show: callback for a line about progress, which is not stored.
 
     Raises:
         Interrupted: Ctrl-C. The run is saved.
@@ -74,23 +81,27 @@ def with_rest(
     constant = flat(config).get("fitness.log_pi", "constant") == "constant"
     totals = RestTotals(bench.problem.rule, separation, run.best.program.takes_action, constant)
     totals.copies = -sampled.trajectories  # they are met again, and are no copies
-    failure = ""
+    failure, advice, shown = "", MORE, time.monotonic()
     try:
         known = {item.trajectory.digest for item in demonstrations}
         kept = _others(open_data(config.data).each(np.empty), known, bench.problem.rule, totals)
         for items, rewards in _rewarded(bench, run.best.program, _chunks(kept)):
             totals.add(items, rewards)
+            if time.monotonic() - shown > EVERY:
+                shown = time.monotonic()
+                show(f"tested {totals.trajectories:,} of {left:,} trajectories outside the sample")
     except ProgramFailedError as error:
         failure = str(error)
     except (GraceError, OSError) as error:
         failure = f"the demonstrations cannot be read any more ({error})"
+        advice = f"put them back, and go on with: grace-irl fit {RunPaths(run.folder).resume}"
     except KeyboardInterrupt:
         store.add_event("interrupted", f"while the result was tested: {totals.trajectories} trajectories so far")
         raise Interrupted(run.folder, run.best) from None
     rest = totals.rest(failure)
     store.set_meta(KEY, json.dumps(asdict(rest)))
     audit = run.audit or Audit()
-    audit = Audit((*_warnings(rest, separation), *audit.warnings), audit.contrast)
+    audit = Audit((*_warnings(rest, separation, advice), *audit.warnings), audit.contrast)
     store_audit(store, audit)
     return replace(run, rest=rest, audit=audit)
 
@@ -150,10 +161,10 @@ def _chunks(items: Iterable[Labelled]) -> Iterator[list[Labelled]]:
         yield chunk
 
 
-def _warnings(rest: Rest, separation: Separation) -> Iterator[RewardWarning]:
-    """Warnings about the trajectories outside the sample."""
+def _warnings(rest: Rest, separation: Separation, advice: str) -> Iterator[RewardWarning]:
+    """Warnings about the trajectories outside the sample. `advice` is what to do if the test ended early."""
     if rest.failure:
-        yield RewardWarning("rest-fails", f"the test outside the sample ended early: {rest.failure}", MORE)
+        yield RewardWarning("rest-fails", f"the test outside the sample ended early: {rest.failure}", advice)
     train = separation.train.accuracy
     if rest.accuracy is not None and train - rest.accuracy > FALL:
         yield RewardWarning(

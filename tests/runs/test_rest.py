@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, 
 from grace_irl.errors import InputError
 from grace_irl.evaluate.rest import Rest
 from grace_irl.evaluate.separation import EpisodeMetrics, Metrics, Separation
+from grace_irl.runs import data
 from grace_irl.runs import rest as rests
 from grace_irl.runs.config import resolve
 from grace_irl.runs.expand import expansion
@@ -218,10 +220,30 @@ def test_goals_that_nothing_marks_are_counted(tmp_path: Path) -> None:
 def test_a_fall_outside_the_sample_brings_a_warning() -> None:
     metrics = Metrics(-0.1, 1.0, 1.0, True, 10, 10)
     rest = Rest(50, 500, 0, 0, 250, 250, -0.5, 0.9, False, EpisodeMetrics(25, 25))
-    found = list(rests._warnings(rest, Separation(metrics, metrics, threshold=0.0)))
+    separation = Separation(metrics, metrics, threshold=0.0)
+    found = list(rests._warnings(rest, separation, ""))
     assert [each.code for each in found] == ["rest-below"]
     assert "accuracy 0.900" in found[0].line
-    assert not list(rests._warnings(replace(rest, accuracy=0.96), Separation(metrics, metrics, threshold=0.0)))
+    assert not list(rests._warnings(replace(rest, accuracy=0.96), separation, ""))
+
+
+def test_reading_and_testing_large_sets_is_announced(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rests, "CHUNK", 1000)
+    monkeypatch.setattr(rests, "EVERY", 0.0)
+    monkeypatch.setattr(data, "LARGE", 1000)
+    told: list[str] = []
+    config = resolve(flags={**SHORT, "data.demos": (str(file.parent),), "data.sample": SAMPLE})
+    run = start(
+        config, tmp_path / "run", Parts(proposer=ScriptedProposer(), sandbox=InProcessSandbox(), note=told.append)
+    )
+    assert run.rest is not None
+    assert re.fullmatch(r"reading [\d.]+ KiB of demonstrations", told[0])
+    assert f"testing the best program on the {run.rest.trajectories} trajectories outside the sample" in told
+    shown = [line for line in told if line.startswith("tested ")]
+    assert shown[-1] == f"tested {run.rest.trajectories} of {run.rest.trajectories} trajectories outside the sample"
+    assert not any(line.startswith("tested ") for line in run.notes)
 
 
 def test_a_whole_set_has_no_rest(file: Path, tmp_path: Path) -> None:
