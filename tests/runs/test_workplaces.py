@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from grace_irl.cli import main
 from grace_irl.errors import InputError
+from grace_irl.runs.expand.expansion import rounds_of
 from grace_irl.runs.run import opened
 from grace_irl.work import Workplace
 from tests.work.test_folder import worker
@@ -42,15 +44,51 @@ def fitted(out: Path, capsys: pytest.CaptureFixture[str], *more: str) -> str:
     return Path(found["reward_path"]).read_text()
 
 
-@pytest.mark.slow
-def test_a_cluster_recovers_the_reward_of_this_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture(scope="module")
+def on_ray() -> Iterator[list[str]]:
+    """The options that send a command's work to a cluster of two nodes."""
     pytest.importorskip("ray", reason="needs Ray: pip install '.[ray]'")
     from tests.work.cluster import started
 
-    here = fitted(tmp_path / "here", capsys)
     with started() as cluster:
-        there = fitted(tmp_path / "there", capsys, "--executor", "ray", "--ray-address", cluster.address)
-    assert there == here
+        yield ["--executor", "ray", "--ray-address", cluster.address]
+
+
+@pytest.mark.slow
+def test_a_cluster_recovers_the_reward_of_this_machine(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], on_ray: list[str]
+) -> None:
+    here = fitted(tmp_path / "here", capsys)
+    assert fitted(tmp_path / "there", capsys, *on_ray) == here
+
+
+@pytest.mark.slow
+def test_an_expansion_on_a_cluster_has_the_rounds_of_this_machine(tmp_path: Path, on_ray: list[str]) -> None:
+    pytest.importorskip("stable_baselines3", reason="grace-irl[rl] is not installed")
+    demos = tmp_path / "demos"
+    for role, seed in (("expert", "0"), ("negative", "50")):
+        collected = ["collect", "--env", "CartPole-v1", "--policy", "random", "--role", role, "--episodes", "8"]
+        assert main([*collected, "--seed", seed, "--out", str(demos / f"{role}.parquet")]) == 0
+    expanded = [
+        "fit",
+        "--demos",
+        str(demos),
+        "--label",
+        "all",
+        "--lag",
+        "2",
+        "--generations",
+        "1",
+        "--trust-reward",
+        "--expand",
+        "1",
+    ]
+    expanded += ["--env-steps", "256", "--rollouts", "4", "--online-reshape", "0"]
+    assert main([*expanded, "--out", str(tmp_path / "here")]) == 0
+    assert main([*expanded, "--out", str(tmp_path / "there"), *on_ray]) == 0
+    here, there = (rounds_of(tmp_path / place) for place in ("here", "there"))
+    assert here == there
+    assert (tmp_path / "here" / "reward.py").read_text() == (tmp_path / "there" / "reward.py").read_text()
 
 
 @pytest.mark.slow
@@ -77,7 +115,8 @@ def scores(folder: Path) -> list[tuple[str, float]]:
 
 
 @pytest.mark.slow
-def test_a_comparison_in_a_shared_folder_gives_the_table_of_this_machine(tmp_path: Path) -> None:
+def test_a_comparison_elsewhere_gives_the_table_of_this_machine(tmp_path: Path, on_ray: list[str]) -> None:
+    """With workers of a shared folder, and on a cluster."""
     pytest.importorskip("imitation", reason="grace-irl-baselines is not installed")
     demos = tmp_path / "experts.parquet"
     collected = ["collect", "--env", "CartPole-v1", "--policy", "random", "--role", "expert", "--episodes", "4"]
@@ -87,7 +126,8 @@ def test_a_comparison_in_a_shared_folder_gives_the_table_of_this_machine(tmp_pat
     assert main([*compared, "--out", str(tmp_path / "here")]) == 0
     with worker(tmp_path / "jobs", "--workers", "2", "--wait", "600"):
         assert main([*compared, "--out", str(tmp_path / "there"), "--jobs", str(tmp_path / "jobs")]) == 0
-    assert results(tmp_path / "there") == results(tmp_path / "here")
+    assert main([*compared, "--out", str(tmp_path / "cluster"), *on_ray]) == 0
+    assert results(tmp_path / "there") == results(tmp_path / "cluster") == results(tmp_path / "here")
 
 
 def results(folder: Path) -> list[dict[str, str]]:
