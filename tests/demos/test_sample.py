@@ -209,6 +209,15 @@ def test_a_large_table_without_numbers_of_episodes_is_refused(tmp_path: Path) ->
         open_wide_parquet(tmp_path / "flags.parquet", Memory(100 << 10))
 
 
+def test_a_large_table_of_text_is_told_about_parquet(tmp_path: Path) -> None:
+    rows = "".join(f"{row // 10},{row % 2},{row}\n" for row in range(4000))
+    (tmp_path / "large.csv").write_text(f"episode,label,a\n{rows}")
+    with pytest.raises(
+        BeyondLimitError, match=r"large\.csv needs .*; as Parquet, a table of any size is read in parts"
+    ):
+        load([tmp_path / "large.csv"], max_memory="100K", sample="")
+
+
 @pytest.mark.usefixtures("small_batches")
 def test_a_streamed_table_that_is_cut_off_is_refused(tmp_path: Path) -> None:
     path = wide(tmp_path / "wide.parquet", 400)

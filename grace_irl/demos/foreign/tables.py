@@ -18,7 +18,7 @@ from grace_irl.demos.foreign.episode import EpisodesSource
 from grace_irl.demos.foreign.objects import source_of
 from grace_irl.demos.foreign.streamed import StreamedTable
 from grace_irl.demos.foreign.table import Columns, table_source
-from grace_irl.demos.memory import Memory
+from grace_irl.demos.memory import BeyondLimitError, Memory
 from grace_irl.demos.source import Source
 from grace_irl.errors import InputError
 
@@ -49,7 +49,7 @@ def open_csv(file: Path, memory: Memory, columns: Columns = Columns()) -> Episod
     Raises:
         InputError: lines with different numbers of cells, text that is not UTF-8, or columns that cannot be used.
     """
-    memory.require(_size(file) * CSV_FACTOR, str(file))
+    _require(memory, _size(file) * CSV_FACTOR, file)
     try:
         with _opened(file) as stream:
             head = stream.readline(1 << 20).decode("utf-8", "replace")
@@ -76,7 +76,7 @@ def open_json_lines(file: Path, memory: Memory, columns: Columns = Columns()) ->
     Raises:
         InputError: a line that is no JSON object, or objects that cannot be used.
     """
-    memory.require(_size(file) * JSON_FACTOR, str(file))
+    _require(memory, _size(file) * JSON_FACTOR, file)
     rows = []
     try:
         with _opened(file) as stream:
@@ -116,6 +116,18 @@ def open_wide_parquet(file: Path, memory: Memory, columns: Columns = Columns()) 
             "copy it again"
         ) from None
     return table_source(table, str(file), columns)
+
+
+def _require(memory: Memory, nbytes: int, file: Path) -> None:
+    """Check the memory for a table of text, which is read whole.
+
+    Raises:
+        BeyondLimitError: the bytes do not fit.
+    """
+    try:
+        memory.require(nbytes, str(file))
+    except BeyondLimitError as error:
+        raise BeyondLimitError(f"{error}; as Parquet, a table of any size is read in parts") from None
 
 
 def _csv(file: Path, delimiter: str, point: str) -> pa.Table:
