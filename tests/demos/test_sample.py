@@ -212,9 +212,7 @@ def test_a_large_table_without_numbers_of_episodes_is_refused(tmp_path: Path) ->
 def test_a_large_table_of_text_is_told_about_parquet(tmp_path: Path) -> None:
     rows = "".join(f"{row // 10},{row % 2},{row}\n" for row in range(4000))
     (tmp_path / "large.csv").write_text(f"episode,label,a\n{rows}")
-    with pytest.raises(
-        BeyondLimitError, match=r"large\.csv needs .*; as Parquet, a table of any s"
-    ):
+    with pytest.raises(BeyondLimitError, match=r"large\.csv needs .*; as Parquet, a table of any s"):
         load([tmp_path / "large.csv"], max_memory="100K", sample="")
 
 
