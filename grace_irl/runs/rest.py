@@ -12,9 +12,9 @@ from dataclasses import asdict, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.audit.quality import FALL
+from grace_irl.audit.rest import MORE, of_rest
 from grace_irl.audit.subject import ProgramFailedError
-from grace_irl.audit.warning import Audit, RewardWarning
+from grace_irl.audit.warning import Audit
 from grace_irl.config import Config
 from grace_irl.demos.labels import Labelled, positive_states
 from grace_irl.demos.memory import give_back
@@ -42,8 +42,6 @@ CHUNK = 8 << 20
 
 EVERY = 30.0
 """Seconds between two lines about progress."""
-
-MORE = "fit a larger sample (--sample)"
 
 
 def with_rest(
@@ -101,7 +99,7 @@ def with_rest(
     rest = totals.rest(failure)
     store.set_meta(KEY, json.dumps(asdict(rest)))
     audit = run.audit or Audit()
-    audit = Audit((*_warnings(rest, separation, advice), *audit.warnings), audit.contrast)
+    audit = Audit((*of_rest(rest, separation, advice), *audit.warnings), audit.contrast)
     store_audit(store, audit)
     return replace(run, rest=rest, audit=audit)
 
@@ -159,27 +157,6 @@ def _chunks(items: Iterable[Labelled]) -> Iterator[list[Labelled]]:
             chunk, size = [], 0
     if chunk:
         yield chunk
-
-
-def _warnings(rest: Rest, separation: Separation, advice: str) -> Iterator[RewardWarning]:
-    """Warnings about the trajectories outside the sample. `advice` is what to do if the test ended early."""
-    if rest.failure:
-        yield RewardWarning("rest-fails", f"the test outside the sample ended early: {rest.failure}", advice)
-    train = separation.train.accuracy
-    if rest.accuracy is not None and train - rest.accuracy > FALL:
-        yield RewardWarning(
-            "rest-below",
-            f"the reward is worse outside the sample (accuracy {rest.accuracy:.3f}) than on its training data "
-            f"({train:.3f}), so the sample lacks something",
-            MORE,
-        )
-    if rest.unlabelled:
-        yield RewardWarning(
-            "rest-unlabelled",
-            f"{rest.unlabelled:,} expert trajectories outside the sample are not tested, because nothing marks their "
-            "goal states",
-            "mark them in the data, or fit with --label last",
-        )
 
 
 def stored_rest(store: Store) -> Rest | None:

@@ -96,7 +96,7 @@ COMPARE = {
 }
 COMPARE_VARIABLES = {
     *{"label", "goals", "field-names", "trust-reward", "llm-url", "model", "images", "context", "allow-weak-sandbox"},
-    *{"max-memory", "config", "kind", "swaps", "episode-column"},
+    *{"max-memory", "config", "kind", "swaps", "episode-column", "sample"},
 }
 KEYS = {
     "method": "grace",

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import grace_irl
+from grace_irl.audit.rest import of_rest
 from grace_irl.cli import main
 from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
@@ -221,10 +222,10 @@ def test_a_fall_outside_the_sample_brings_a_warning() -> None:
     metrics = Metrics(-0.1, 1.0, 1.0, True, 10, 10)
     rest = Rest(50, 500, 0, 0, 250, 250, -0.5, 0.9, False, EpisodeMetrics(25, 25))
     separation = Separation(metrics, metrics, threshold=0.0)
-    found = list(rests._warnings(rest, separation, ""))
+    found = list(of_rest(rest, separation, ""))
     assert [each.code for each in found] == ["rest-below"]
     assert "accuracy 0.900" in found[0].line
-    assert not list(rests._warnings(replace(rest, accuracy=0.96), separation, ""))
+    assert not list(of_rest(replace(rest, accuracy=0.96), separation, ""))
 
 
 def test_reading_and_testing_large_sets_is_announced(
