@@ -23,6 +23,9 @@ from grace_irl.errors import InputError
 SIGNATURE = b"GCOL\1\0\0\0"
 """First bytes of a global heap. HDF5 stores texts of variable length in such heaps."""
 
+WINDOW = 64 << 20
+"""Number of bytes that are searched for heaps at once: a multiple of the size of a page."""
+
 SUPERBLOCK = b"\x89HDF\r\n\x1a\n"
 """First bytes of a superblock, the header of an HDF5 file."""
 
@@ -48,11 +51,15 @@ def require_whole_heaps(file: Path) -> None:
             place = _SIZES.get(data[8], 0) if data[:8] == SUPERBLOCK else 0
             if data[place : place + 2] != b"\x08\x08":
                 raise InputError(f"{file}: not readable as hdf5 (no superblock); {again}")
-            at = data.find(SIGNATURE)
-            while at >= 0:
-                if not _is_whole(data, at):
-                    raise InputError(f"{file}: a heap of texts is damaged (at byte {at:,}); {again}")
-                at = data.find(SIGNATURE, at + 1)
+            for start in range(0, len(data), WINDOW):
+                end = start + WINDOW + len(SIGNATURE) - 1  # a signature may begin in one window and end in the next
+                at = data.find(SIGNATURE, start, end)
+                while at >= 0:
+                    if not _is_whole(data, at):
+                        raise InputError(f"{file}: a heap of texts is damaged (at byte {at:,}); {again}")
+                    at = data.find(SIGNATURE, at + 1, end)
+                # Pages that have been read count as memory of this process until they are given back.
+                data.madvise(mmap.MADV_DONTNEED, start, min(WINDOW, len(data) - start))
     except (OSError, ValueError, IndexError) as error:
         raise InputError(f"{file}: not readable as hdf5 ({error}); {again}") from None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import mmap
 import os
 import pickle
 import shutil
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from grace_irl.demos import load, save
+from grace_irl.demos import hdf5, load, save
 from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError
 from tests.fakes.data import vector_set
@@ -349,3 +350,19 @@ def test_a_heap_without_end(size: int, dataset: Path, capsys: pytest.CaptureFixt
     content[heap + 24 : heap + 32] = size.to_bytes(8, "little")
     path.write_bytes(bytes(content))
     refused(capsys, ["demos", "inspect", str(dataset)], "main_data.hdf5", "a heap of texts is damaged")
+
+
+@pytest.mark.parametrize("start", [512, mmap.PAGESIZE - 3, mmap.PAGESIZE, 3 * mmap.PAGESIZE - 8, 5 * mmap.PAGESIZE + 1])
+def test_a_heap_is_found_wherever_it_lies(start: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file is searched in windows, and a heap may begin in one and end in the next."""
+    monkeypatch.setattr(hdf5, "WINDOW", mmap.PAGESIZE)
+    path = tmp_path / "file.hdf5"
+    content = bytearray(6 * mmap.PAGESIZE)
+    content[:8], content[8:9], content[13:15] = hdf5.SUPERBLOCK, b"\0", b"\x08\x08"
+    path.write_bytes(bytes(content))
+    hdf5.require_whole_heaps(path)
+    content[start : start + 8] = hdf5.SIGNATURE
+    content[start + 8 : start + 16] = (1 << 40).to_bytes(8, "little")
+    path.write_bytes(bytes(content))
+    with pytest.raises(InputError, match=rf"a heap of texts is damaged \(at byte {start:,}\)"):
+        hdf5.require_whole_heaps(path)
