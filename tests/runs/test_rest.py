@@ -284,3 +284,10 @@ def test_an_expansion_keeps_its_sample(tmp_path: Path) -> None:
         assert len(store.trajectories()) == len(sample) + added
     assert main(["report", str(last)]) == 0
     assert "no longer in the demonstrations" not in (last / "report.html").read_text()
+
+
+def test_a_replay_has_the_sample_of_its_recording(file: Path, tmp_path: Path) -> None:
+    run = fitted(file, tmp_path / "run")
+    again = grace_irl.fit([file], replay=run.folder, out=tmp_path / "again")
+    assert again.rest is not None
+    assert again.rest == run.rest
