@@ -33,6 +33,7 @@ class Rest:
         separated: whether the smallest reward of a positive state exceeds the largest one of a negative state.
         episodes: metrics over episodes.
         failure: the reason why the program has no rewards for some of these trajectories, which end the test; or "".
+        program: id of the program.
     """
 
     trajectories: int
@@ -46,6 +47,7 @@ class Rest:
     separated: bool
     episodes: EpisodeMetrics
     failure: str = ""
+    program: str = ""
 
     @property
     def line(self) -> str:

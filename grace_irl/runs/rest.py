@@ -96,7 +96,7 @@ def with_rest(
     except KeyboardInterrupt:
         store.add_event("interrupted", f"while the result was tested: {totals.trajectories} trajectories so far")
         raise Interrupted(run.folder, run.best) from None
-    rest = totals.rest(failure)
+    rest = replace(totals.rest(failure), program=run.best.program.id)
     store.set_meta(KEY, json.dumps(asdict(rest)))
     audit = run.audit or Audit()
     audit = Audit((*of_rest(rest, separation, advice), *audit.warnings), audit.contrast)
@@ -160,16 +160,19 @@ def _chunks(items: Iterable[Labelled]) -> Iterator[list[Labelled]]:
 
 
 def stored_rest(store: Store) -> Rest | None:
-    """The stored metrics; None if the run has no sample, or has not ended.
+    """The stored metrics of the best program; None if the run has no sample, or has not tested this program.
+
+    A run that goes on may find a better program, and be interrupted before it tests that one.
 
     Raises:
         InputError: damaged metrics.
     """
     text = store.meta(KEY)
     try:
-        return from_json(Rest, text) if text else None
+        found = from_json(Rest, text) if text else None
     except ValueError as error:
         raise InputError(
             f"the metrics outside the sample in run.db are damaged ({error}); expected them as grace-irl wrote them: "
             "put a copy of run.db back, or fit into a new folder"
         ) from None
+    return found if found is not None and found.program == store.meta("best") else None
