@@ -1,4 +1,4 @@
-"""A fit on a set that is larger than its memory limit: peak memory over the limit, and what the sample loses.
+"""A fit, or a score, of a set that is larger than its memory limit: peak memory over the limit, and the times.
 
 A set of vectors is written, ten times as large as `--max-memory`, and `fit` runs on it in a fresh process for a fixed
 time. The peak is of proportional memory (PSS of the process and all its children, so that shared pages count once), of
@@ -6,7 +6,7 @@ the whole process with Python and its libraries. Beside it: the result on the tr
 times of reading the set and of testing the result on the rest. Exits with 1 where the peak is over the limit plus 20 %,
 the goal.
 
-    python benchmarks/larger_than_memory.py [--limit 2G] [--times 10] [--width 64] [--seconds 120] [--wide]
+    python benchmarks/larger_than_memory.py [--limit 2G] [--times 10] [--width 64] [--seconds 120] [--wide] [--score]
 """
 
 from __future__ import annotations
@@ -72,6 +72,23 @@ def measure(path: Path, limit: str, seconds: float) -> dict[str, Any]:
     }
 
 
+def measure_score(path: Path, limit: str) -> dict[str, Any]:
+    """Peak memory of the score of a reward file in this process, and the score."""
+    import grace_irl
+
+    begun = time.monotonic()
+    with Peak() as peak, tempfile.TemporaryDirectory() as folder:
+        reward = Path(folder) / "reward.py"
+        reward.write_text("class Reward:\n    def reward_fn(self, state):\n        return float(state.sum())\n")
+        found = grace_irl.score(reward, [path], label="all", max_memory=limit)
+    return {
+        "peak": max(peak.largest, memory()),
+        "seconds": time.monotonic() - begun,
+        "trajectories": found.trajectories,
+        "auc": found.metrics.auc,
+    }
+
+
 def main() -> int:
     """Measures and prints."""
     from grace_irl.demos.memory import size_of, spelled
@@ -82,11 +99,13 @@ def main() -> int:
     parser.add_argument("--width", type=int, default=64, help="numbers in a state")
     parser.add_argument("--seconds", type=float, default=120.0, help="of search")
     parser.add_argument("--wide", action="store_true", help="a table with a column for each number")
+    parser.add_argument("--score", action="store_true", help="the sum of all numbers, scored on the set; no fit")
     parser.add_argument("--file", type=Path, help="a file to keep the set in, or to take it from")
     parser.add_argument("--part", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.part:
-        print(json.dumps(measure(given.file, given.limit, given.seconds)))
+        about = (given.file, given.limit)
+        print(json.dumps(measure_score(*about) if given.score else measure(*about, given.seconds)))
         return 0
     limit = size_of(given.limit, "--limit")
     states = int(given.times * limit / (8 * given.width + ACTIONS) / LENGTH) * LENGTH
@@ -98,13 +117,19 @@ def main() -> int:
             print(f"written in {time.monotonic() - begun:.0f} s", flush=True)
         size = path.stat().st_size
         command = [sys.executable, __file__, "--part", "--file", str(path), "--limit", given.limit]
-        done = subprocess.run([*command, "--seconds", str(given.seconds)], stdout=subprocess.PIPE, check=True)
+        command += ["--seconds", str(given.seconds), *(["--score"] if given.score else [])]
+        done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
     found = json.loads(done.stdout.splitlines()[-1])
     ratio = found["peak"] / limit
     print(f"{states:,} states of {given.width} numbers, a file of {spelled(size)}; --max-memory {given.limit}")
-    print(found["sample"])
-    print(f"read in {found['read']:.0f} s; {found['programs']} programs; tested on the rest in {found['test']:.0f} s")
-    print(f"held out: accuracy {found['held_out']:.4f}; {found['rest']}")
+    if given.score:
+        print(f"scored {found['trajectories']:,} trajectories in {found['seconds']:.0f} s: AUC {found['auc']:.4f}")
+    else:
+        print(found["sample"])
+        print(
+            f"read in {found['read']:.0f} s; {found['programs']} programs; tested on the rest in {found['test']:.0f} s"
+        )
+        print(f"held out: accuracy {found['held_out']:.4f}; {found['rest']}")
     print(f"peak memory {found['peak'] / MIB:,.0f} MiB: {ratio:.2f} of the limit (goal: at most {GOAL:.2f})")
     return int(ratio > GOAL)
 

@@ -7,8 +7,9 @@
 
 The writer is the same for all searches: the one without a model. Recorded runs of a large model are replayed with their
 recorded scores. A winner is trained again with five seeds that its
-search did not use, so the table has the score of the search and the fresh score side by side. Everything is kept under
-`--out`: a stopped run goes on where it was.
+search did not use, so the table has the score of the search and the fresh score side by side. Runs are kept under
+`--out`: a stopped one goes on where it was. A finished search is a line of its task's file in
+`benchmarks/policy_searches`: the program that it found, its score in the search, and the scores of its fresh trainings.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -25,12 +27,13 @@ from scipy.stats import t
 
 import grace_irl
 from grace_irl.rl.curve import Point
-from grace_irl.runs.run import opened
 from grace_irl.tasks.task import Task, read_task
 from grace_irl.tasks.training import job, result_of
 from grace_irl.work import LocalExecutor
 
 PROGRAMS = 32
+FINISHED = Path(__file__).resolve().parent / "policy_searches"
+"""Folder of the finished searches, a file for each task."""
 RECORDINGS = Path(__file__).resolve().parent.parent / "tests" / "recordings" / "large_model_policies"
 FRESH = tuple(range(9001, 9006))
 """Seeds of fresh trainings."""
@@ -84,14 +87,18 @@ def main() -> None:
             scores = fresh(task, reward(expression), place / "references" / name.replace("/", " "), options.workers)
             print(f"{name}: {told(scores)}", flush=True)
     elif options.verb == "search":
+        FINISHED.mkdir(exist_ok=True)
         for seed in range(options.seeds):
             for name in names:
-                found = searched(task, options.task, name, seed, place / f"{name}-{seed}", options.workers)
-                print(f"{name}, seed {seed}: search {found[0]:.3f}, fresh {told(found[1])}", flush=True)
+                if (found := finished(task).get((name, seed))) is None:
+                    found = searched(task, options.task, name, seed, place / f"{name}-{seed}", options.workers)
+                    with (FINISHED / f"{task.name}.jsonl").open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(asdict(found)) + "\n")
+                print(f"{name}, seed {seed}: search {found.score:.3f}, fresh {told(found.fresh)}", flush=True)
     elif options.verb == "recorded":
         for path in sorted(RECORDINGS.glob(f"*-{task.name}.jsonl")):
-            found = replayed(task, options.task, path, place / f"recorded-{path.stem}", options.workers)
-            print(f"{path.stem}: search {found[0]:.3f}, fresh {told(found[1])}", flush=True)
+            again = replayed(task, options.task, path, place / f"recorded-{path.stem}", options.workers)
+            print(f"{path.stem}: search {again[0]:.3f}, fresh {told(again[1])}", flush=True)
     else:
         print(table(task, place, names))
 
@@ -123,21 +130,45 @@ def best(curve: Sequence[Point]) -> float:
     return max(point.score for point in curve if point.score is not None)
 
 
-def searched(task: Task, named: str, name: str, seed: int, folder: Path, workers: int) -> tuple[float, list[float]]:
-    """Run a search, or read a finished one. Return the score of its winner in the search, and its fresh scores."""
-    done = folder / "done.json"
-    if not done.exists():
-        run_folder = folder / "run"
-        if (run_folder / "run.db").exists():
-            run = grace_irl.fit(resume=run_folder)
-        else:
-            sets = (f"policy.task={named}", f"policy.trainings={workers}", f"search.lag={PROGRAMS}", *SEARCHES[name])
-            run = grace_irl.fit(method=name, out=run_folder, seed=seed, workers=workers, sets=sets)
-        done.write_text(json.dumps({"score": run.best.fitness, "programs": run.programs, "seconds": run.seconds}))
-    with opened(folder / "run") as (store, _):
-        record = store.records()[store.meta("best")]
-    scores = fresh(task, record.program.source, folder, workers)
-    return float(json.loads(done.read_text())["score"]), scores
+@dataclass(frozen=True)
+class Found:
+    """The result of a finished search.
+
+    Attributes:
+        search, seed: name and seed of the search.
+        programs: number of programs, each of which has trained a policy.
+        seconds: duration of the search, on a machine that may have had other work.
+        score: the score of its best program in the search.
+        fresh: scores of the trainings on this program with `FRESH` seeds.
+        source: the source of this program.
+    """
+
+    search: str
+    seed: int
+    programs: int
+    seconds: float
+    score: float
+    fresh: list[float]
+    source: str
+
+
+def finished(task: Task) -> dict[tuple[str, int], Found]:
+    """The finished searches of a task, by name and seed."""
+    path = FINISHED / f"{task.name}.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    return {(each.search, each.seed): each for each in (Found(**json.loads(line)) for line in lines)}
+
+
+def searched(task: Task, named: str, name: str, seed: int, folder: Path, workers: int) -> Found:
+    """Run a search, or go on with a stopped one. Then train on the program that it has found."""
+    run_folder = folder / "run"
+    if (run_folder / "run.db").exists():
+        run = grace_irl.fit(resume=run_folder)
+    else:
+        sets = (f"policy.task={named}", f"policy.trainings={workers}", f"search.lag={PROGRAMS}", *SEARCHES[name])
+        run = grace_irl.fit(method=name, out=run_folder, seed=seed, workers=workers, sets=sets)
+    source, score = run.best.source, run.best.fitness
+    return Found(name, seed, run.programs, run.seconds, score, fresh(task, source, folder, workers), source)
 
 
 def replayed(task: Task, named: str, path: Path, folder: Path, workers: int) -> tuple[float, list[float]]:
@@ -170,16 +201,15 @@ def table(task: Task, place: Path, names: Sequence[str]) -> str:
         scores = [best(curve) for curve in map(result_of, folders) if curve]
         if scores:
             rows.append(_row(name, [], [scores]))
-    recorded = sorted({folder.name for folder in place.glob("recorded-*")})
-    for name in (*names, *recorded):
-        searches, fresh_scores = [], []
-        for folder in sorted(place.glob(name if name in recorded else f"{name}-[0-9]*")):
-            curves = [result_of(folder / f"fresh-{seed}") for seed in FRESH]
-            if (folder / "done.json").exists() and all(curves):
-                searches.append(float(json.loads((folder / "done.json").read_text())["score"]))
-                fresh_scores.append([best(curve) for curve in curves if curve])
-        if searches:
-            rows.append(_row(name, searches, fresh_scores))
+    for name in names:
+        found = [each for (search, _), each in sorted(finished(task).items()) if search == name]
+        if found:
+            rows.append(_row(name, [each.score for each in found], [each.fresh for each in found]))
+    for folder in sorted(place.glob("recorded-*")):
+        curves = [result_of(folder / f"fresh-{seed}") for seed in FRESH]
+        if (folder / "done.json").exists() and all(curves):
+            score = float(json.loads((folder / "done.json").read_text())["score"])
+            rows.append(_row(folder.name, [score], [[best(curve) for curve in curves if curve]]))
     return "\n".join(rows)
 
 

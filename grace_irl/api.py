@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Unpack, cast
 
 from grace_irl.compare.folder import ComparisonFolder
 from grace_irl.config import METHOD, DataConfig
-from grace_irl.demos import load
+from grace_irl.demos.files import open_set
 from grace_irl.demos.given import Given, in_memory
 from grace_irl.demos.memory import limited
+from grace_irl.demos.opened import OpenSet
 from grace_irl.demos.trajectory import Demonstrations, LabelRule
 from grace_irl.errors import InputError
 from grace_irl.keyworded import in_keywords
@@ -186,18 +187,18 @@ def score(
         GraceError: the program fails, or returns something other than a finite number.
     """
     with limited(max_memory):
-        held = in_memory(demos, experts, negatives, kind=kind)
+        held: Demonstrations | OpenSet | None = in_memory(demos, experts, negatives, kind=kind)
         if held is None:
-            held = load(_names(demos), _names(negatives), experts=_names(experts or ()), kind=kind)
-    return scores.score(
-        Path(reward),
-        held,
-        rule=label,
-        choice=log_pi,
-        calibration=calibration,
-        workers=workers,
-        allow_weak=allow_weak_sandbox,
-    )
+            held = open_set(_names(demos), _names(negatives), experts=_names(experts or ()), kind=kind)
+        return scores.score(
+            Path(reward),
+            held,
+            rule=label,
+            choice=log_pi,
+            calibration=calibration,
+            workers=workers,
+            allow_weak=allow_weak_sandbox,
+        )
 
 
 def comparison(folder: str | Path) -> DataFrame:

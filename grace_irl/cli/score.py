@@ -45,21 +45,22 @@ def score(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object as the last line.")] = False,
 ) -> None:
     """Score a reward file on demonstrations, in the sandbox."""
-    from grace_irl import api
-    from grace_irl.runs.data import load_data
+    from grace_irl.runs import score as scores
+    from grace_irl.runs.data import open_data
 
     config = resolve(flags=given)
     if not config.data.files:
         raise InputError("no demonstrations; expected --demos PATH…")
     require_one_of("--calibration", calibration, ("file", "fitted", "none"))
-    found = api.score(
+    found = scores.score(
         reward,
-        load_data(config.data),
-        label=config.data.label or None,
-        log_pi=config.own(FitnessConfig).log_pi,
+        open_data(config.data),
+        rule=config.data.label or None,
+        choice=config.own(FitnessConfig).log_pi,
         calibration=calibration,
         workers=config.sandbox.workers,
-        allow_weak_sandbox=config.sandbox.allow_weak,
+        allow_weak=config.sandbox.allow_weak,
+        show=say,
     )
     if as_json:
         rest = {name: each for name, each in vars(found).items() if name != "metrics"}

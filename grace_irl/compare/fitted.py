@@ -216,7 +216,7 @@ class Fitted:
     def _run(self, config: Config) -> Run:
         """Start a search, or resume one that was killed."""
         demonstrations = self.demonstrations if self.demonstrations.items else None
-        parts = fits.Parts(demonstrations=demonstrations, note=self.note, reason=REASON)
+        parts = fits.Parts(demonstrations=demonstrations, note=self.note, reason=REASON, rest=False)
         first = place_of(self.folder, 0) / "run" if config.expand.rounds else self.folder
         if not first.exists():
             shutil.rmtree(self.folder, ignore_errors=True)  # A killed process may have left an incomplete folder.

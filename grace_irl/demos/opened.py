@@ -38,6 +38,7 @@ class OpenSet:
         memory: memory limit of the set.
 
     Attributes:
+        memory: memory limit of the set.
         metadata, origins, choice, notes: those of the set (`Demonstrations`).
 
     Raises:
@@ -45,7 +46,7 @@ class OpenSet:
     """
 
     def __init__(self, wanted: Sequence[tuple[Source, Role | None]], kind: str, memory: Memory) -> None:
-        self._memory = memory
+        self.memory = memory
         self._reading = ""
         self._sources = [source for source, _ in wanted]
         names = [str(source.path) for source in self._sources]
@@ -78,15 +79,26 @@ class OpenSet:
         region = Region()
 
         def allocate(shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
-            self._memory.take(padded(math.prod(map(int, shape)) * np.dtype(dtype).itemsize), self._reading)
+            self.memory.take(padded(math.prod(map(int, shape)) * np.dtype(dtype).itemsize), self._reading)
             return region.allocate(shape, dtype)
 
         texts: set[int] = set()
         items = []
         for item in self.each(allocate):
-            self._memory.take(_beside(item, texts), self._reading)
+            self.memory.take(_beside(item, texts), self._reading)
             items.append(item)
-        return self._set(tuple(items))
+        return self.of(items)
+
+    def held(self) -> Demonstrations | None:
+        """The whole set in memory; None if it needs more memory than its limit."""
+        known = sum(getattr(source, "nbytes", 0) for source in self._sources)
+        before = self.memory.taken
+        try:
+            self.memory.require(known, self._name)
+            return self.all()
+        except BeyondLimitError:
+            self.memory.taken = before  # nothing of what has been read is kept
+            return None
 
     def sampled(self, size: str) -> Demonstrations:
         """A sample of the set in memory.
@@ -98,19 +110,13 @@ class OpenSet:
         Raises:
             InputError: no valid size, or a size that is too small for the set or beyond the memory limit.
         """
-        if not size:
-            known = sum(getattr(source, "nbytes", 0) for source in self._sources)
-            before = self._memory.taken
-            try:
-                self._memory.require(known, self._name)
-                return self.all()
-            except BeyondLimitError:
-                self._memory.taken = before  # nothing of what has been read is kept
-        drawn = Sample(size_of_sample(size, self._memory), self._memory, self._name)
-        for item in self.each(self._memory.empty):
+        if not size and (whole := self.held()) is not None:
+            return whole
+        drawn = Sample(size_of_sample(size, self.memory), self.memory, self._name)
+        for item in self.each(self.memory.empty):
             drawn.add(item, _size(item))
         items = drawn.drawn()
-        return self._set(items, drawn.about(items))
+        return self.of(items, drawn.about(items))
 
     def only(self, digests: Collection[str]) -> Demonstrations:
         """Those trajectories of the set in memory that have these digests.
@@ -119,11 +125,11 @@ class OpenSet:
             BeyondLimitError: they need more memory than the limit of the set.
         """
         items = []
-        for item in self.each(self._memory.empty):
+        for item in self.each(self.memory.empty):
             if item.trajectory.digest in digests:
-                self._memory.take(_size(item), self._reading)
+                self.memory.take(_size(item), self._reading)
                 items.append(item)
-        return self._set(tuple(items))
+        return self.of(items)
 
     def each(self, allocate: Allocate) -> Iterator[Demonstration]:
         """Yield the demonstrations in order, with read-only arrays from `allocate`.
@@ -143,14 +149,15 @@ class OpenSet:
         if "pyarrow" in sys.modules:  # pyarrow keeps freed memory for later batches
             sys.modules["pyarrow"].default_memory_pool().release_unused()
 
+    def of(self, items: Sequence[Demonstration], sampled: Sampled | None = None) -> Demonstrations:
+        """Some demonstrations of the set, with its metadata and notes."""
+        notes = (*self.notes, sampled.line) if sampled else self.notes
+        return Demonstrations(self.metadata, tuple(items), self.origins, self.choice, notes, sampled)
+
     @property
     def _name(self) -> str:
         more = len(self._sources) - 1
         return f"{self._sources[0].path}" + (f" and {more} more" if more else "")
-
-    def _set(self, items: tuple[Demonstration, ...], sampled: Sampled | None = None) -> Demonstrations:
-        notes = (*self.notes, sampled.line) if sampled else self.notes
-        return Demonstrations(self.metadata, items, self.origins, self.choice, notes, sampled)
 
 
 def _size(item: Demonstration) -> int:

@@ -91,6 +91,7 @@ class Parts:
         whole: folder of the expansion or comparison that contains the run; None for a separate run. Messages tell the
             user to resume this folder instead of the run's.
         reason: reason for the label rule, if the expansion or comparison has chosen the rule; else "".
+        rest: whether to test the result on what a sample left out.
         workplace: place of the run's heavy work.
     """
 
@@ -101,6 +102,7 @@ class Parts:
     note: Callable[[str], None] | None = None
     whole: Path | None = None
     reason: str = ""
+    rest: bool = True
     workplace: Workplace = field(default_factory=Workplace)
 
 
@@ -263,7 +265,7 @@ def _work(
     """
     bench = labelled(folder, config, labelling, sandbox, store, parts)
     run = _searched(folder, config, labelling.choice, evaluator, bench, store, parts)
-    if parts.reason:  # a round of an expansion or a job of a comparison has its demonstrations in memory
+    if not parts.rest:
         return run
     return with_rest(
         run, bench, labelling.demonstrations, config, store, notes_of(store, parts), parts.note or (lambda _: None)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 
 import numpy as np
@@ -18,16 +16,16 @@ from grace_irl.audit.warning import Audit
 from grace_irl.config import Config
 from grace_irl.demos.labels import Labelled, positive_states
 from grace_irl.demos.memory import give_back
-from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Trajectory
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.rest import Rest, RestTotals
 from grace_irl.evaluate.separation import Separation
-from grace_irl.programs.program import Program
 from grace_irl.propose.material import Workbench
 from grace_irl.runs.auditing import rewards_on, store_audit
 from grace_irl.runs.config import flat
 from grace_irl.runs.data import open_data
 from grace_irl.runs.folder import RunPaths
+from grace_irl.runs.parts import EVERY, rewarded
 from grace_irl.runs.run import Interrupted, Run
 from grace_irl.runs.store import Store
 from grace_irl.toml import from_json
@@ -36,12 +34,6 @@ KEY = "rest"
 """Key of the metrics in the table `meta` of run.db."""
 
 Floats = NDArray[np.float64]
-
-CHUNK = 8 << 20
-"""Size in bytes of the trajectories that a worker of the sandbox gets at once."""
-
-EVERY = 30.0
-"""Seconds between two lines about progress."""
 
 
 def with_rest(
@@ -73,17 +65,27 @@ def with_rest(
     separation, sampled = Separation.of(run.best.evaluation), demonstrations.sampled
     if separation is None or separation.threshold is None or sampled is None or not config.data.files:
         return run
+    before = stored_rest(store)
+    if before is not None and not before.failure:
+        return _told(run, before, separation, MORE, store)
     give_back()  # what the search has built
     left = sampled.of_trajectories - sampled.trajectories
     note(f"testing the best program on the {left:,} trajectories outside the sample")
     constant = flat(config).get("fitness.log_pi", "constant") == "constant"
     totals = RestTotals(bench.problem.rule, separation, run.best.program.takes_action, constant)
-    totals.copies = -sampled.trajectories  # they are met again, and are no copies
+    totals.copies = -len(demonstrations)  # they are met again, and are no copies
+
+    def rewards_of(part: Sequence[Trajectory]) -> list[Floats]:
+        try:
+            return rewards_on(bench, run.best.program, part)
+        except ProgramFailedError as error:
+            raise ProgramFailedError(f"{part[0].source} to {part[-1].source}: {error}") from None
+
     failure, advice, shown = "", MORE, time.monotonic()
     try:
         known = {item.trajectory.digest for item in demonstrations}
         kept = _others(open_data(config.data).each(np.empty), known, bench.problem.rule, totals)
-        for items, rewards in _rewarded(bench, run.best.program, _chunks(kept)):
+        for items, rewards in rewarded(kept, rewards_of, bench.sandbox.workers):
             totals.add(items, rewards)
             if time.monotonic() - shown > EVERY:
                 shown = time.monotonic()
@@ -98,6 +100,11 @@ def with_rest(
         raise Interrupted(run.folder, run.best) from None
     rest = replace(totals.rest(failure), program=run.best.program.id)
     store.set_meta(KEY, json.dumps(asdict(rest)))
+    return _told(run, rest, separation, advice, store)
+
+
+def _told(run: Run, rest: Rest, separation: Separation, advice: str, store: Store) -> Run:
+    """The run with its metrics outside the sample, and with their warnings, which are stored."""
     audit = run.audit or Audit()
     audit = Audit((*of_rest(rest, separation, advice), *audit.warnings), audit.contrast)
     store_audit(store, audit)
@@ -113,50 +120,6 @@ def _others(every: Iterable[Demonstration], known: set[str], rule: LabelRule, to
             totals.unlabelled += 1
         else:
             yield Labelled(item, positive_states(item, rule))
-
-
-def _rewarded(
-    bench: Workbench, program: Program, chunks: Iterable[list[Labelled]]
-) -> Iterator[tuple[list[Labelled], dict[str, Floats]]]:
-    """Run a program on each chunk. Yield the chunk and its rewards by digest, in order.
-
-    There is one chunk for each worker of the sandbox at a time, and the next ones are read meanwhile.
-
-    Raises:
-        ProgramFailedError: the program fails. The message names the trajectories.
-    """
-
-    def rewards(items: list[Labelled]) -> dict[str, Floats]:
-        trajectories = [item.trajectory for item in items]
-        try:
-            found = rewards_on(bench, program, trajectories)
-        except ProgramFailedError as error:
-            raise ProgramFailedError(f"{trajectories[0].source} to {trajectories[-1].source}: {error}") from None
-        return {each.digest: values for each, values in zip(trajectories, found, strict=True)}
-
-    waiting: deque[tuple[list[Labelled], Future[dict[str, Floats]]]] = deque()
-    with ThreadPoolExecutor(bench.sandbox.workers) as threads:
-        for items in chunks:
-            waiting.append((items, threads.submit(rewards, items)))
-            if len(waiting) > bench.sandbox.workers:
-                done, found = waiting.popleft()
-                yield done, found.result()
-        for done, found in waiting:
-            yield done, found.result()
-
-
-def _chunks(items: Iterable[Labelled]) -> Iterator[list[Labelled]]:
-    """The items in lists of about `CHUNK` bytes."""
-    chunk: list[Labelled] = []
-    size = 0
-    for item in items:
-        chunk.append(item)
-        size += item.trajectory.state_kind.nbytes(item.trajectory.states)
-        if size >= CHUNK:
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk
 
 
 def stored_rest(store: Store) -> Rest | None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.components import in_order
-from grace_irl.demos.label_rule import choose_rule, require_roles_for
+from grace_irl.demos.label_rule import RuleChoice, choose_rule, require_roles_for
 from grace_irl.demos.labels import Labelled, Problem, label
-from grace_irl.demos.trajectory import Demonstrations, LabelRule
+from grace_irl.demos.memory import EPISODE_BYTES
+from grace_irl.demos.opened import OpenSet
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.evaluate.calibration import Calibration, calibrate
 from grace_irl.evaluate.columns import Columns, columns, flatten, require_both_sides
@@ -23,11 +26,16 @@ from grace_irl.evaluate.log_pi import log_pi
 from grace_irl.evaluate.metrics import metrics_of, monotonicity, ranking, task_metrics
 from grace_irl.evaluate.separation import Metrics
 from grace_irl.programs.export import calibration_of
-from grace_irl.rewards.file import load_reward
+from grace_irl.rewards.file import RewardFile, load_reward
+from grace_irl.runs.parts import EVERY, rewarded
 from grace_irl.sandbox import open_sandbox
 from grace_irl.sandbox.protocol import Sandbox
 
 Floats = NDArray[np.float64]
+
+BESIDE = 48
+"""Number of bytes for each state of a set that is not in memory: its reward, its labels and true reward, and the copies
+of them that the metrics sort."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +97,7 @@ class Score:
 
 def score(
     reward: Path,
-    demonstrations: Demonstrations,
+    demonstrations: Demonstrations | OpenSet,
     *,
     rule: LabelRule | None = None,
     choice: str = "constant",
@@ -97,6 +105,7 @@ def score(
     sandbox: Sandbox | None = None,
     workers: int | None = None,
     allow_weak: bool = False,
+    show: Callable[[str], None] = lambda _: None,
 ) -> Score:
     """Score a reward file on demonstrations. Its code runs only in the sandbox.
 
@@ -105,7 +114,8 @@ def score(
 
     Args:
         reward: the reward file.
-        demonstrations: the demonstrations. All are scored, whether training or held-out.
+        demonstrations: the demonstrations. All are scored, whether training or held-out. An open set beyond its memory
+            limit is read a few trajectories at a time; only rewards, labels and true rewards of its states are kept.
         rule: the rule for positive expert states; None to choose it by the data (`grace_irl.demos.label_rule`).
         choice: source of log pi, the log-probability of actions in the discriminator: "constant", "uniform", "recorded"
             or "cloned" (`grace_irl.evaluate.log_pi`).
@@ -114,23 +124,33 @@ def score(
         sandbox: an open sandbox; None to open a new one.
         workers: number of processes of a new sandbox.
         allow_weak: whether a new sandbox may have tier E, in which nothing protects the user's files.
+        show: callback for a line about the progress on a set beyond its memory limit.
 
     Raises:
         InputError: a file or demonstrations that cannot be used.
         GraceError: the program fails, or returns something other than a finite number.
     """
     file = load_reward(reward)
-    demonstrations = in_order(demonstrations, file.fields, "demonstrations")
-    chosen = choose_rule(demonstrations, rule or "")
-    require_roles_for(chosen, demonstrations)
-    problem = label(demonstrations, chosen.rule)
-    require_both_sides(problem.items)
-    items = problem.items
+    held = demonstrations.held() if isinstance(demonstrations, OpenSet) else demonstrations
+    if held is not None:
+        held = in_order(held, file.fields, "demonstrations")
+        chosen, problem = _labelled(held, rule)
+    elif choice != "constant":
+        raise InputError(
+            f"--log-pi {choice}: the demonstrations take more than the memory limit, and log pi needs all of them at "
+            "once; expected constant: raise --max-memory, or score fewer files"
+        )
     with ExitStack() as stack:
         sandbox = sandbox or stack.enter_context(open_sandbox(workers=workers, allow_weak=allow_weak))
         takes_action = sandbox.inspect(file.source).takes_action
-        rewards = file.rewards([item.trajectory for item in items], sandbox=sandbox)
-    by_digest = {item.trajectory.digest: values for item, values in zip(items, rewards, strict=True)}
+        if held is not None:
+            rewards = file.rewards([item.trajectory for item in problem.items], sandbox=sandbox)
+            by_digest = {item.trajectory.digest: each for item, each in zip(problem.items, rewards, strict=True)}
+        else:
+            assert isinstance(demonstrations, OpenSet)
+            held, by_digest = _outlines(demonstrations, file, sandbox, show)
+            chosen, problem = _labelled(held, rule)
+    items = problem.items
     everything = Problem(problem.metadata, problem.rule, items)
     rows = columns(items, log_pi(everything, choice), takes_action=takes_action)
     if rows is None:
@@ -157,7 +177,7 @@ def score(
         calibration=said,
         threshold=ranked.threshold,
         threshold_from="these data" if file.threshold is None else "file",
-        kind=demonstrations.choice.line if demonstrations.choice is not None else "",
+        kind=held.choice.line if held.choice is not None else "",
         label=problem.rule,
         label_reason=chosen.reason,
         monotonicity=monotonicity(
@@ -165,6 +185,42 @@ def score(
         ),
         trajectories=len(items),
     )
+
+
+def _labelled(demonstrations: Demonstrations, rule: LabelRule | None) -> tuple[RuleChoice, Problem]:
+    """The label rule, and the labelled demonstrations, some of them positive and some negative in each task."""
+    chosen = choose_rule(demonstrations, rule or "")
+    require_roles_for(chosen, demonstrations)
+    problem = label(demonstrations, chosen.rule)
+    require_both_sides(problem.items)
+    return chosen, problem
+
+
+def _outlines(
+    every: OpenSet, file: RewardFile, sandbox: Sandbox, show: Callable[[str], None]
+) -> tuple[Demonstrations, dict[str, Floats]]:
+    """Reward a set that is read a few trajectories at a time. Return their outlines and rewards `(T+1,)` by digest.
+
+    Raises:
+        BeyondLimitError: even the metrics of the rewards need more memory than the limit of the set.
+    """
+
+    def rewards(part: Sequence[Trajectory]) -> list[Floats]:
+        ordered = in_order(every.of([Demonstration(each, "expert") for each in part]), file.fields, "demonstrations")
+        return file.rewards([item.trajectory for item in ordered], sandbox=sandbox)
+
+    items: list[Demonstration] = []
+    by_digest: dict[str, Floats] = {}
+    shown = time.monotonic()
+    for part, found in rewarded(every.each(every.memory.empty), rewards, sandbox.workers):
+        states = sum(map(len, found.values()))
+        every.memory.take(EPISODE_BYTES * len(part) + BESIDE * states, "a score of all these states")
+        items += [replace(item, trajectory=item.trajectory.outline()) for item in part]
+        by_digest |= found
+        if time.monotonic() - shown > EVERY:
+            shown = time.monotonic()
+            show(f"scored {len(items):,} trajectories")
+    return every.of(items), by_digest
 
 
 def _roles(items: Sequence[Labelled], values: Floats, rows: Columns, fitted: Calibration) -> tuple[RoleScore, ...]:

@@ -20,7 +20,7 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, 
 from grace_irl.errors import InputError
 from grace_irl.evaluate.rest import Rest
 from grace_irl.evaluate.separation import EpisodeMetrics, Metrics, Separation
-from grace_irl.runs import data
+from grace_irl.runs import data, parts
 from grace_irl.runs import rest as rests
 from grace_irl.runs.config import resolve
 from grace_irl.runs.expand import expansion
@@ -50,6 +50,10 @@ def fitted(file: Path, out: Path, **flags: object) -> Run:
     return start(config, out, Parts(proposer=ScriptedProposer(), sandbox=InProcessSandbox()))
 
 
+def digests(demonstrations: Demonstrations) -> set[str]:
+    return {item.trajectory.digest for item in demonstrations}
+
+
 def others(file: Path) -> Demonstrations:
     """The trajectories that are not in the sample."""
     whole = load([file])
@@ -75,12 +79,12 @@ def test_the_rest_is_tested_exactly(file: Path, tmp_path: Path) -> None:
 
 def test_the_rest_is_tested_exactly_in_many_parts(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = fitted(file, tmp_path / "one")
-    monkeypatch.setattr(rests, "CHUNK", 1000)
-    parts = fitted(file, tmp_path / "two")
+    monkeypatch.setattr(parts, "PART", 1000)
+    again = fitted(file, tmp_path / "two")
     assert run.rest is not None
-    assert parts.rest is not None
-    assert parts.rest.fitness == pytest.approx(run.rest.fitness, abs=1e-12)
-    assert replace(parts.rest, fitness=run.rest.fitness) == run.rest
+    assert again.rest is not None
+    assert again.rest.fitness == pytest.approx(run.rest.fitness, abs=1e-12)
+    assert replace(again.rest, fitness=run.rest.fitness) == run.rest
 
 
 def test_several_tasks_and_goals_are_tested_exactly(tmp_path: Path) -> None:
@@ -137,7 +141,7 @@ def test_an_interrupted_test_is_done_again(file: Path, tmp_path: Path, monkeypat
         yield
 
     with monkeypatch.context() as patched:
-        patched.setattr(rests, "_chunks", interrupted)
+        patched.setattr(rests, "rewarded", interrupted)
         with pytest.raises(Interrupted) as stopped:
             fitted(file, tmp_path / "run")
     assert stopped.value.best is not None
@@ -239,7 +243,7 @@ def test_a_fall_outside_the_sample_brings_a_warning() -> None:
 def test_reading_and_testing_large_sets_is_announced(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rests, "CHUNK", 1000)
+    monkeypatch.setattr(parts, "PART", 1000)
     monkeypatch.setattr(rests, "EVERY", 0.0)
     monkeypatch.setattr(data, "LARGE", 1000)
     told: list[str] = []
@@ -268,23 +272,31 @@ def test_a_sample_of_demonstrations_in_memory_is_refused() -> None:
 
 
 def test_an_expansion_keeps_its_sample(tmp_path: Path) -> None:
-    """Its rounds add rollouts to the sample; its first run tests the reward on the rest."""
+    """Its rounds add rollouts to the sample; its last reward is tested on the rest, once."""
     items = [Demonstration(cloud(2.0, seed, 40, terminated=True), "expert") for seed in range(40)]
     items += [Demonstration(cloud(-2.0, 100 + seed, 40), "negative") for seed in range(40)]
     file = tmp_path / "set.parquet"
     save(Demonstrations(Metadata("vector", ("x", "y"), "Cloud-v0", label="all"), tuple(items)), file)
     config = resolve(flags={**FLAGS, "data.demos": (str(file),), "data.sample": SAMPLE})
-    parts = Parts(proposer=Thresholds(), sandbox=InProcessSandbox())
+    told: list[str] = []
+    given = Parts(proposer=Thresholds(), sandbox=InProcessSandbox(), note=told.append)
     with pytest.raises(Interrupted):
-        expansion.start(config, tmp_path / "out", parts, FakeLearner(fail_at=3))
-    run = expansion.resume(tmp_path / "out", parts=replace(parts, proposer=Thresholds()), learner=FakeLearner())
+        expansion.start(config, tmp_path / "out", given, FakeLearner(fail_at=3))
+    assert not any("outside the sample" in line for line in told)
+    run = expansion.resume(tmp_path / "out", parts=replace(given, proposer=Thresholds()), learner=FakeLearner())
     sample = load([file], sample=SAMPLE)
     assert sample.sampled is not None
     assert len(run.rounds) == 3
+    assert run.rest is not None
+    assert (run.rest.trajectories, run.rest.copies) == (80 - len(sample), 0)
+    assert sum("outside the sample" in line for line in told) == 1
+    left = replace(sample, items=tuple(item for item in load([file]) if item.trajectory.digest not in digests(sample)))
+    assert run.rest.episodes == score(run.reward_path, left, sandbox=InProcessSandbox()).metrics.episodes
     with opened(place_of(tmp_path / "out", 0) / "run") as (store, _):
-        rest = stored_rest(store)
-        assert rest is not None
-        assert rest.trajectories == 80 - len(sample)
+        assert stored_rest(store) is None
+    again = expansion.resume(tmp_path / "out", parts=replace(given, proposer=Thresholds()), learner=FakeLearner())
+    assert again.rest == run.rest
+    assert sum("outside the sample" in line for line in told) == 1
     last = tmp_path / "out" / run.rounds[-1].run
     with opened(last) as (store, config):
         added = run.rounds[1].rollouts  # the search of the second round had nothing left to do

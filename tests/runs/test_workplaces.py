@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 
 from grace_irl.cli import main
+from grace_irl.demos import save
 from grace_irl.errors import InputError
+from grace_irl.runs import parts
 from grace_irl.runs.expand.expansion import rounds_of
 from grace_irl.runs.run import opened
 from grace_irl.work import Workplace
+from tests.fakes.data import vector_set
 from tests.work.test_folder import worker
 
 ROOT = Path(__file__).parents[2]
@@ -60,6 +63,21 @@ def test_a_cluster_recovers_the_reward_of_this_machine(
 ) -> None:
     here = fitted(tmp_path / "here", capsys)
     assert fitted(tmp_path / "there", capsys, *on_ray) == here
+
+
+@pytest.mark.slow
+def test_a_cluster_tests_the_result_outside_the_sample(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], on_ray: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "PART", 4000)
+    save(vector_set(80, 80, 16, noise=0.05), tmp_path / "set.parquet")
+    found = []
+    for place, more in (("here", []), ("there", on_ray)):
+        command = ["fit", "--demos", str(tmp_path / "set.parquet"), "--sample", "40K", "--generations", "1"]
+        assert main([*command, "--lag", "4", "--out", str(tmp_path / place), "--json", *more]) == 0
+        found.append(json.loads(capsys.readouterr().out.strip().splitlines()[-1])["rest"])
+    assert found[0]["trajectories"] > 100
+    assert found[1] == found[0]
 
 
 @pytest.mark.slow

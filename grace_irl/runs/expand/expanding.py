@@ -111,10 +111,12 @@ class Expanding:
 
     def _ended(self, run: Run, rounds: Sequence[Round], reason: str) -> Run:
         reward, last = RunPaths(self._folder).reward, rounds[-1]
-        if last.shaped and last.reward == last.shaped:  # the run in `shaping/` has the reshaped version
+        shaped = bool(last.shaped) and last.reward == last.shaped  # the run in `shaping/` has the reshaped version
+        if shaped or (self._demonstrations.sampled and self._parts.rest):  # only the last reward is tested on the rest
             number = _number(last.run)
-            folder = (self._folder / last.shaped).parent
-            run = fits.resume(folder, parts=self._parts_of(number), vouched=self._vouched(number))
+            folder = (self._folder / last.shaped).parent if shaped else run.folder
+            parts = replace(self._parts_of(number), rest=self._parts.rest)
+            run = fits.resume(folder, parts=parts, vouched=self._vouched(number))
         told = replace(run, folder=self._folder, reward_path=reward, reason=reason, rounds=tuple(rounds))
         return replace(told, favourite=self._favourite(rounds[1:], reward)) if rounds[1:] else told
 
@@ -325,7 +327,7 @@ class Expanding:
         paths = [str(path) for path in self._negatives(number)]
         new = load([], paths) if paths else ()
         together = replace(self._demonstrations, items=(*self._demonstrations, *new))
-        return replace(self._parts, demonstrations=together)
+        return replace(self._parts, demonstrations=together, rest=False)
 
     def _save(self, items: Sequence[Demonstration], path: Path) -> None:
         if items:

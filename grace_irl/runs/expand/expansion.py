@@ -94,14 +94,14 @@ def start(
     learner.check(demonstrations)
     if not recognises_success(demonstrations):
         (parts.note or _silent)(NO_ENDS)
-    parts = replace(parts, whole=folder)
+    tests, parts = parts.rest, replace(parts, whole=folder, rest=False)
     with _part_of(folder):
         run = fits.start(config, place_of(folder, 0) / "run", parts)
         with RunLock(RunPaths(folder).lock):
             config = resolve(RunPaths(run.folder).config)
             demonstrations = marked(demonstrations, run.folder, _silent)
             parts = replace(parts, reason=parts.reason or choice.reason)
-            return Expanding(folder, config, demonstrations, parts, learner).work(run)
+            return Expanding(folder, config, demonstrations, replace(parts, rest=tests), learner).work(run)
 
 
 def resume(
@@ -159,7 +159,9 @@ def resume(
         first, done = place_of(folder, 0) / "run", rounds_of(folder)
         parts = replace(parts, whole=folder, reason=parts.reason or "as the expansion began")
         with _part_of(folder):
-            run = None if done else fits.resume(first, flags, sets=sets, parts=parts, vouched=config)
+            run = (
+                None if done else fits.resume(first, flags, sets=sets, parts=replace(parts, rest=False), vouched=config)
+            )
             note = (parts.note or _silent) if done else _silent  # else `fits.resume` has shown the note
             work = Expanding(folder, config, marked(demonstrations, first, note), parts, learner)
             return work.work(run or work.again(done[-1]), done)

@@ -1,0 +1,71 @@
+"""Rewards of more trajectories than memory holds: a few are read, rewarded and given up again."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.demos.trajectory import Trajectory
+
+PART = 8 << 20
+"""Size in bytes of the trajectories that a worker of the sandbox gets at once."""
+
+EVERY = 30.0
+"""Seconds between two lines about progress."""
+
+Floats = NDArray[np.float64]
+
+
+class _HasTrajectory(Protocol):
+    @property
+    def trajectory(self) -> Trajectory: ...
+
+
+Item = TypeVar("Item", bound=_HasTrajectory)
+"""A demonstration, with labels or without."""
+
+
+def rewarded(
+    items: Iterable[Item], rewards: Callable[[Sequence[Trajectory]], Sequence[Floats]], workers: int
+) -> Iterator[tuple[list[Item], dict[str, Floats]]]:
+    """Yield the items in parts of about `PART` bytes, each with its rewards by digest, in order.
+
+    There is one part for each worker of the sandbox at a time. The next one is read meanwhile.
+
+    Args:
+        items: demonstrations, read one at a time.
+        rewards: function that returns the rewards `(T+1,)` of each trajectory. Several threads call it.
+        workers: number of parts at a time.
+    """
+
+    def by_digest(part: list[Item]) -> dict[str, Floats]:
+        trajectories = [item.trajectory for item in part]
+        return {each.digest: values for each, values in zip(trajectories, rewards(trajectories), strict=True)}
+
+    waiting: deque[tuple[list[Item], Future[dict[str, Floats]]]] = deque()
+    with ThreadPoolExecutor(workers) as threads:
+        for part in _parts(items):
+            waiting.append((part, threads.submit(by_digest, part)))
+            if len(waiting) > workers:
+                done, found = waiting.popleft()
+                yield done, found.result()
+        for done, found in waiting:
+            yield done, found.result()
+
+
+def _parts(items: Iterable[Item]) -> Iterator[list[Item]]:
+    part: list[Item] = []
+    size = 0
+    for item in items:
+        part.append(item)
+        size += item.trajectory.state_kind.nbytes(item.trajectory.states)
+        if size >= PART:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
