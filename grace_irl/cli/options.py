@@ -149,7 +149,7 @@ MaxMemory = Annotated[
     typer.Option(
         "--max-memory",
         metavar="SIZE",
-        help="Refuse what needs more memory than SIZE, such as 4G; fit and compare sample demonstrations, score reads them in parts.",
+        help="Limit of memory, such as 4G. Beyond it, fit and compare take a sample, score reads in parts.",
         show_default="80 % of what is available",
         envvar=mirror("max-memory"),
         callback=_state,
