@@ -112,7 +112,7 @@ def compare(
         if others:
             raise InputError(f"--resume with {', '.join(others)}; {BEGUN_WITH}")
     workplace = Workplace.of(executor, jobs, ray_address)
-    with ComparisonProgress() as progress:
+    with ComparisonProgress(workplace.at_work) as progress:
         if where := workplace.said():
             progress.note(where)
         try:

@@ -110,7 +110,7 @@ def fit(
                     "--resume with --out, --config, --replay or --estimate; "
                     "expected one or the other: the run has its own"
                 )
-            with FitProgress() as progress:
+            with FitProgress(workplace.at_work) as progress:
                 parts = fits.Parts(listener=progress, note=progress.note, workplace=workplace)
                 if where := workplace.said():
                     progress.note(where)
@@ -124,7 +124,7 @@ def fit(
                     say(said, err=True)
                 print_estimate(estimated(resolved), as_json=as_json)
                 return
-            with FitProgress() as progress:
+            with FitProgress(workplace.at_work) as progress:
                 parts = fits.Parts(listener=progress, note=progress.note, workplace=workplace)
                 if where := workplace.said():
                     progress.note(where)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -31,9 +32,13 @@ class LiveLine(ABC):
     """A live line on stderr, if stderr is a terminal; else a log line at least every `EVERY` seconds.
 
     Only the result goes to stdout. A subclass says what the line holds (`live`, `logged`).
+
+    Args:
+        at_work: function that returns a few words about work on other machines; "" without any.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, at_work: Callable[[], str] = lambda: "") -> None:
+        self._at_work = at_work
         self._console = PlainConsole(stderr=True)
         self._live: Bar | None = None
         self._closed = threading.Event()
@@ -142,8 +147,8 @@ class Stand:
 class FitProgress(LiveLine):
     """The progress display of a fit."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, at_work: Callable[[], str] = lambda: "") -> None:
+        super().__init__(at_work)
         self._stand: Stand | None = None
         self._at = time.monotonic()  # time of `_stand`
 
@@ -162,7 +167,7 @@ class FitProgress(LiveLine):
         """See `LiveLine`."""
         stand = self._stand
         if stand is None:
-            return f"generation 0, first programs …, {clock(self._since())}"
+            return f"generation 0, first programs …, {clock(self._since())}{self._elsewhere()}"
         known = f" of {stand.generations}" if stand.generations else ""
         elapsed = clock(stand.seconds + self._since())
         left = time_left(stand, self._since())
@@ -175,17 +180,22 @@ class FitProgress(LiveLine):
                 (f"{elapsed}, about {clock(left)} left" if left is not None else elapsed, elapsed),
                 (f"{stand.programs} programs", ""),
                 (asked, tokens, ""),
+                (self._at_work(), ""),
             ),
             width,
-            (1, 4, 4, 3, 2),
+            (1, 4, 4, 3, 2, 5),
         )
 
     def logged(self) -> str:
         """See `LiveLine`."""
         stand = self._stand
         if stand is None:
-            return f"no answer yet, {self._since():.1f} s"
-        return f"after generation {stand.generation}: {said(stand)}, {stand.seconds + self._since():.1f} s"
+            return f"no answer yet, {self._since():.1f} s{self._elsewhere()}"
+        after = f"{stand.seconds + self._since():.1f} s{self._elsewhere()}"
+        return f"after generation {stand.generation}: {said(stand)}, {after}"
+
+    def _elsewhere(self) -> str:
+        return f", {found}" if (found := self._at_work()) else ""
 
     def _since(self) -> float:
         return time.monotonic() - self._at
@@ -228,8 +238,8 @@ def clock(seconds: float) -> str:
 class ComparisonProgress(LiveLine):
     """The progress display of a comparison. The comparison calls it with each new state of its runs."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, at_work: Callable[[], str] = lambda: "") -> None:
+        super().__init__(at_work)
         self._state: ComparisonState | None = None
         self._began = time.monotonic()
 
@@ -251,9 +261,10 @@ class ComparisonProgress(LiveLine):
                 (f"{state.failed} failed" if state.failed else "",),
                 (elapsed,),
                 (running, f"{len(state.running)} at work", ""),
+                (self._at_work(), ""),
             ),
             width,
-            (3, 3),
+            (3, 3, 4),
         )
 
     def logged(self) -> str:

@@ -94,7 +94,7 @@ class OpenSet:
         known = sum(getattr(source, "nbytes", 0) for source in self._sources)
         before = self.memory.taken
         try:
-            self.memory.require(known, self._name)
+            self.memory.require(known, self.name)
             return self.all()
         except BeyondLimitError:
             self.memory.taken = before  # nothing of what has been read is kept
@@ -112,8 +112,8 @@ class OpenSet:
         """
         if not size and (whole := self.held()) is not None:
             return whole
-        drawn = Sample(size_of_sample(size, self.memory), self.memory, self._name)
-        for item in self.each(self.memory.empty):
+        drawn = Sample(size_of_sample(size, self.memory), self.memory, self.name)
+        for item in self.each(self.empty):
             drawn.add(item, _size(item))
         items = drawn.drawn()
         return self.of(items, drawn.about(items))
@@ -125,7 +125,7 @@ class OpenSet:
             BeyondLimitError: they need more memory than the limit of the set.
         """
         items = []
-        for item in self.each(self.memory.empty):
+        for item in self.each(self.empty):
             if item.trajectory.digest in digests:
                 self.memory.take(_size(item), self._reading)
                 items.append(item)
@@ -154,8 +154,18 @@ class OpenSet:
         notes = (*self.notes, sampled.line) if sampled else self.notes
         return Demonstrations(self.metadata, tuple(items), self.origins, self.choice, notes, sampled)
 
+    def empty(self, shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
+        """A new array for `each`, for callers that keep a few trajectories at a time. Its size is not reserved.
+
+        Raises:
+            BeyondLimitError: the array does not fit.
+        """
+        self.memory.require(math.prod(map(int, shape)) * np.dtype(dtype).itemsize, f"{self._reading}: one trajectory")
+        return np.empty(shape, dtype)
+
     @property
-    def _name(self) -> str:
+    def name(self) -> str:
+        """The first file of the set, and the number of others, for messages."""
         more = len(self._sources) - 1
         return f"{self._sources[0].path}" + (f" and {more} more" if more else "")
 

@@ -536,7 +536,9 @@ def opened_sandbox(settings: SandboxConfig, workplace: Workplace = Workplace()) 
     if workplace.kind == "ray":
         from grace_irl.sandbox.cluster import RaySandbox
 
-        return RaySandbox(settings.workers, allow_weak=settings.allow_weak, address=workplace.address)
+        found = RaySandbox(settings.workers, allow_weak=settings.allow_weak, address=workplace.address)
+        workplace.watch(found)
+        return found
     from grace_irl.sandbox import open_sandbox
 
     return open_sandbox(workers=settings.workers, allow_weak=settings.allow_weak)

@@ -10,6 +10,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from grace_irl.demos.memory import EPISODE_BYTES
 from grace_irl.demos.trajectory import Trajectory
 
 PART = 8 << 20
@@ -35,7 +36,8 @@ def rewarded(
 ) -> Iterator[tuple[list[Item], dict[str, Floats]]]:
     """Yield the items in parts of about `PART` bytes, each with its rewards by digest, in order.
 
-    There is one part for each worker of the sandbox at a time. The next one is read meanwhile.
+    There is one part for each worker of the sandbox at a time. The next one is read meanwhile, unless those at work are
+    large: a single trajectory may be as large as the memory limit.
 
     Args:
         items: demonstrations, read one at a time.
@@ -47,25 +49,29 @@ def rewarded(
         trajectories = [item.trajectory for item in part]
         return {each.digest: values for each, values in zip(trajectories, rewards(trajectories), strict=True)}
 
-    waiting: deque[tuple[list[Item], Future[dict[str, Floats]]]] = deque()
+    waiting: deque[tuple[list[Item], int, Future[dict[str, Floats]]]] = deque()
     with ThreadPoolExecutor(workers) as threads:
-        for part in _parts(items):
-            waiting.append((part, threads.submit(by_digest, part)))
-            if len(waiting) > workers:
-                done, found = waiting.popleft()
+        for part, size in _parts(items):
+            waiting.append((part, size, threads.submit(by_digest, part)))
+            del part
+            while len(waiting) > workers or sum(each for _, each, _ in waiting) > 2 * PART * workers:
+                done, _, found = waiting.popleft()
                 yield done, found.result()
-        for done, found in waiting:
+                del done, found
+        while waiting:
+            done, _, found = waiting.popleft()
             yield done, found.result()
 
 
-def _parts(items: Iterable[Item]) -> Iterator[list[Item]]:
+def _parts(items: Iterable[Item]) -> Iterator[tuple[list[Item], int]]:
+    """The parts, each with its size in bytes."""
     part: list[Item] = []
     size = 0
     for item in items:
         part.append(item)
-        size += item.trajectory.state_kind.nbytes(item.trajectory.states)
+        size += EPISODE_BYTES + item.trajectory.state_kind.nbytes(item.trajectory.states)
         if size >= PART:
-            yield part
+            yield part, size
             part, size = [], 0
     if part:
-        yield part
+        yield part, size

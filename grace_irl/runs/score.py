@@ -212,9 +212,9 @@ def _outlines(
     items: list[Demonstration] = []
     by_digest: dict[str, Floats] = {}
     shown = time.monotonic()
-    for part, found in rewarded(every.each(every.memory.empty), rewards, sandbox.workers):
+    for part, found in rewarded(every.each(every.empty), rewards, sandbox.workers):
         states = sum(map(len, found.values()))
-        every.memory.take(EPISODE_BYTES * len(part) + BESIDE * states, "a score of all these states")
+        every.memory.take(EPISODE_BYTES * len(part) + BESIDE * states, f"{every.name}: a score of all states")
         items += [replace(item, trajectory=item.trajectory.outline()) for item in part]
         by_digest |= found
         if time.monotonic() - shown > EVERY:

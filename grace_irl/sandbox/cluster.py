@@ -65,6 +65,11 @@ class RaySandbox:
         """See `Sandbox`."""
         return len(self._actors)
 
+    @property
+    def busy(self) -> int:
+        """Number of workers that run a program."""
+        return max(0, len(self._actors) - self._idle.qsize())
+
     def put(self, trajectories: Sequence[Trajectory]) -> int:
         """See `Sandbox`. Trajectories that the cluster has already are not sent again."""
         pack(trajectories)  # refuses what no node could run

@@ -86,6 +86,11 @@ class Executor(Protocol):
         """Maximum number of jobs in parallel."""
         ...
 
+    @property
+    def busy(self) -> int:
+        """Number of jobs that have begun and not ended. Services do not count."""
+        ...
+
     def submit(self, job: Job, tell: Tell | None = None) -> JobFuture:
         """Submit a job. Jobs start in the order of submission.
 

@@ -78,6 +78,12 @@ class LocalExecutor:
         """See `Executor`."""
         return self._workers
 
+    @property
+    def busy(self) -> int:
+        """See `Executor`."""
+        with self._lock:
+            return sum(future.end is not None for future in self._futures)
+
     def submit(self, job: Job, tell: Tell | None = None) -> JobFuture:
         """See `Executor`.
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
+from weakref import WeakSet
 
 from grace_irl.errors import InputError
 from grace_irl.work.executor import Executor
@@ -17,6 +20,27 @@ from grace_irl.work.local import LocalExecutor
 Kind = Literal["local", "folder", "ray"]
 OFFERED = 64
 """Jobs that wait at the same time in a shared folder, if nobody says how many workers it has."""
+
+COUNTED_S = 2.0
+"""Seconds between two counts of a cluster's nodes."""
+
+
+class Busy(Protocol):
+    """An executor or a sandbox whose work runs elsewhere."""
+
+    @property
+    def busy(self) -> int:
+        """Number of jobs or programs that run."""
+        ...
+
+
+@dataclass
+class _Watched:
+    """The open executors and sandboxes of a place, and the last count of its nodes with its time."""
+
+    open: WeakSet[Busy] = field(default_factory=WeakSet)
+    nodes: int = 0
+    counted: float = -COUNTED_S
 
 
 @dataclass(frozen=True)
@@ -32,6 +56,7 @@ class Workplace:
     kind: Kind = "local"
     jobs: Path | None = None
     address: str = "auto"
+    _watched: _Watched = field(default_factory=_Watched, init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, kind: str | None = None, jobs: Path | None = None, address: str | None = None) -> Workplace:
@@ -77,6 +102,30 @@ class Workplace:
             return f"Ray cluster with {nodes_of(ray)} nodes and {cores_of(ray)} cores"
         return "" if self.jobs is None else f"jobs wait for workers: grace-irl work {shlex.quote(str(self.jobs))}"
 
+    def watch(self, found: Busy) -> None:
+        """Count what an executor or a sandbox does in `at_work`, for as long as it exists."""
+        self._watched.open.add(found)
+
+    def at_work(self) -> str:
+        """A few words about the nodes of a cluster and the jobs on other machines; "" for this machine.
+
+        A job is a training, a run of a comparison, or a program in the sandbox of a cluster.
+        """
+        if not self.elsewhere:
+            return ""
+        jobs = sum(each.busy for each in list(self._watched.open))
+        said = f"{jobs} job{'s' * (jobs != 1)}"
+        if self.kind != "ray":
+            return said
+        if time.monotonic() - self._watched.counted >= COUNTED_S:
+            self._watched.counted = time.monotonic()
+            with contextlib.suppress(Exception):  # the cluster may be gone: its jobs fail with a message
+                from grace_irl.work.cluster import connected, nodes_of
+
+                self._watched.nodes = nodes_of(connected(self.address))
+        nodes = self._watched.nodes
+        return f"{nodes} node{'s' * (nodes != 1)}, {said}"
+
     def executor(
         self,
         workers: int | None = None,
@@ -94,6 +143,11 @@ class Workplace:
         Raises:
             InputError: fewer than one worker, no such folder, or no cluster.
         """
+        found = self._opened(workers, services, name)
+        self.watch(found)
+        return found
+
+    def _opened(self, workers: int | None, services: Mapping[str, Callable[..., Any]] | None, name: str) -> Executor:
         if self.kind == "ray":
             from grace_irl.work.cluster import RayExecutor
 

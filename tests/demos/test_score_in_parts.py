@@ -34,7 +34,7 @@ LIMIT = "150K"
 
 @pytest.fixture(autouse=True)
 def _few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "PART", 1000)
+    monkeypatch.setattr(parts, "PART", 3000)
     monkeypatch.setattr(scores, "BESIDE", 0)  # these sets are tiny beside what is kept of each trajectory
     monkeypatch.setattr(scores, "EPISODE_BYTES", 0)
 
@@ -158,7 +158,7 @@ def test_rewards_beyond_the_limit_are_refused(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(scores, "BESIDE", 480)
     folder = saved(vector_set(90, 90, 12), tmp_path / "set")
     reward = reward_file(tmp_path, NUMBER.format("state[1]"))
-    with pytest.raises(InputError, match=r"a score of all these states needs .* at most 150 KiB .*--max-memory"):
+    with pytest.raises(InputError, match=r"a score of all states needs .* at most 150 KiB .*--max-memory"):
         score(reward, opened(folder), sandbox=InProcessSandbox())
 
 

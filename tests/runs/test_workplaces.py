@@ -63,6 +63,7 @@ def test_a_cluster_recovers_the_reward_of_this_machine(
 ) -> None:
     here = fitted(tmp_path / "here", capsys)
     assert fitted(tmp_path / "there", capsys, *on_ray) == here
+    assert Workplace.of("ray", address=on_ray[-1]).at_work() == "2 nodes, 0 jobs"
 
 
 @pytest.mark.slow
