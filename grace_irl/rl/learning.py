@@ -180,7 +180,7 @@ def make_learner(observer: Observer, settings: Hyperparameters, *, device: str =
         device = "cuda" if observer.wants_gpu and torch.cuda.is_available() else "cpu"
 
     def make(venv: VecEnv, seed: int, log: str | None = None) -> PPO:
-        return PPO(
+        learner = PPO(
             policy_class,
             venv,
             seed=seed,
@@ -189,6 +189,9 @@ def make_learner(observer: Observer, settings: Hyperparameters, *, device: str =
             tensorboard_log=log,
             **settings.ppo(),
         )
+        if log is None:  # the default logger leaves an empty folder in the machine's temporary one at each `learn`
+            learner.set_logger(Logger(None, []))
+        return learner
 
     return make
 

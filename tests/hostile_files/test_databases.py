@@ -131,7 +131,7 @@ CELLS = (b"\xff\x00", "", "x", "[]", "{}", "null", "[1", -1, 0, 2**62, 1.5, floa
 
 @pytest.mark.slow
 def test_a_changed_cell_gives_data_or_one_line(made: Path, tmp_path: Path, capsys: Capture) -> None:
-    """Every column of every table, with values that no run writes there."""
+    """Every column of every table, each with half of the values that no run writes there."""
     with closing(sqlite3.connect(made / "run.db")) as database:
         tables = [name for (name,) in database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
         columns = [(t, row[1]) for t in tables for row in database.execute(f"PRAGMA table_info({t})")]
@@ -139,7 +139,7 @@ def test_a_changed_cell_gives_data_or_one_line(made: Path, tmp_path: Path, capsy
     shutil.copy(made.parent / "set.parquet", tmp_path)
     wrong = []
     for table, column in columns:
-        for cell in draw.choice(len(CELLS), len(CELLS), replace=False):
+        for cell in draw.choice(len(CELLS), len(CELLS) // 2, replace=False):
             folder = tmp_path / "run"
             shutil.rmtree(folder, ignore_errors=True)
             shutil.copytree(made, folder)

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -274,6 +275,12 @@ train(lamp, 2000, settings=FAST, evaluations=15, episodes=2, out={str(tmp_path /
     assert numbers(resumed) == numbers(train(lamp, 2000, **options))
     kept = {path.name for path in (tmp_path / "run").iterdir() if path.suffix != ".part"}
     assert kept - {TENSORBOARD} == {POLICY, STATE, CURVE}
+
+
+def test_a_training_leaves_nothing_in_the_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    train(lamp, 200, settings=FAST, evaluations=2, episodes=1)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_another_training_s_folder_is_refused(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_killed_at_any_moment_it_ends_the_same(task: Path, tmp_path: Path) -> No
     command = [sys.executable, "-m", "grace_irl", "fit"]
     process = subprocess.Popen([*command, *arguments, "--out", str(folder)], stderr=subprocess.DEVNULL)
     kills = 0
-    for wait in (6.0, 9.0):
+    for wait in (5.0, 7.0):
         time.sleep(wait)
         kills += process.poll() is None
         process.kill()
