@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import shutil
 import subprocess
 import sys
@@ -85,4 +86,6 @@ def test_the_pods_of_a_job_share_the_jobs(tmp_path: Path, path: str) -> None:
         assert [future.result(120) for future in futures] == list(range(4))
         for each in pods:
             each.terminate()
-        assert [each.wait(pod["terminationGracePeriodSeconds"]) for each in pods] == [130, 130]
+        codes = {each.wait(pod["terminationGracePeriodSeconds"]) for each in pods}
+        assert 130 in codes
+        assert codes <= {130, -signal.SIGTERM}  # on a busy machine, one does all jobs before the other has begun
