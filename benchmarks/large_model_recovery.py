@@ -157,7 +157,7 @@ def whole(levels: list[str], arguments: argparse.Namespace, mixed: bool) -> Case
     return Case("all-scrambled" if mixed else "all-plain", train, test)
 
 
-def step(case: Case, folder: Path, scale: float) -> str:
+def step(case: Case, folder: Path, scale: float, answers: int = ANSWERS) -> str:
     """Runs as far as there are answers; returns the prompt that it waits for, or ""."""
     chat = Files(folder / "answers" / case.name)
     proposers.PROPOSERS["files"] = proposers.Kind(
@@ -172,8 +172,8 @@ def step(case: Case, folder: Path, scale: float) -> str:
         "data.held_out": 0.0,
         "search.population": 1,
         "search.elite": 1,
-        "search.generations": ANSWERS - 1,
-        "stop.max_calls": ANSWERS,
+        "search.generations": answers - 1,
+        "stop.max_calls": answers,
         "model.prompt_scale": scale,
         "proposer.name": "files",
         "sandbox.workers": 1,

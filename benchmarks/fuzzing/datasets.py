@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from fuzzing import archives, screens, tables
 from fuzzing import mutations as m
@@ -70,7 +71,7 @@ def hdf5(rng: Draw, folder: Path) -> Path:
             inside += 1
     path = _written(folder, files)
     if inside:
-        _change_inside(rng, path / "data" / "main_data.hdf5", inside)
+        change_inside(rng, path / "data" / "main_data.hdf5", inside)
     if rng.random() < 0.05:
         main = path / "data" / "main_data.hdf5"
         main.write_bytes(m.in_bytes(rng, main.read_bytes()))
@@ -165,7 +166,7 @@ def _change_metadata(rng: Draw, files: dict[str, bytes], name: str) -> None:
     files[name] = screens.written(rng, about)
 
 
-def _change_inside(rng: Draw, path: Path, changes: int) -> None:
+def change_inside(rng: Draw, path: Path, changes: int) -> None:
     """Changes what an hdf5 file holds."""
     import h5py
 
@@ -213,43 +214,48 @@ def _change_inside(rng: Draw, path: Path, changes: int) -> None:
 @change
 def _change_table(rng: Draw, data: bytes) -> bytes:
     """Another column, another value, other rows, in a file of arrow."""
-    import pyarrow as pa
-
     try:
-        table = pa.ipc.open_file(io.BytesIO(data)).read_all()
-        columns = {name: table.column(name).combine_chunks() for name in table.column_names}
-        name = rng.choice(list(columns))
-        column = columns[name]
-        kind = rng.randrange(7)
-        if kind == 0:
-            del columns[name]
-        elif kind == 1:
-            columns[rng.choice((*columns, "infos", "actions", "x"))] = column
-        elif kind == 2:
-            columns = {key: values[: rng.choice((0, 1, 2, len(values)))] for key, values in columns.items()}
-        elif kind == 3:
-            columns[name] = pa.array([rng.choice((None, 1.5, 7))] * len(column))
-        elif kind == 4:
-            columns[name] = pa.array([rng.choice(([], [1.0], "a", None, {"a": 1}))] * len(column))
-        elif kind == 5:
-            values = column.to_pylist()
-            values[rng.randrange(len(values))] = None
-            columns[name] = pa.array(values, column.type)
-        else:
-            columns[name] = column.cast(rng.choice((pa.string(), pa.float32(), pa.int8(), pa.bool_())))
-        rows = min(map(len, columns.values()), default=0)
-        batch = pa.record_batch({key: values[:rows] for key, values in columns.items()})
-        stream = io.BytesIO()
-        with pa.ipc.new_file(stream, batch.schema) as writer:
-            writer.write_batch(batch)
-            if rng.random() < 0.05:
-                writer.write_batch(batch)
-        return stream.getvalue()
-    except (
-        pa.ArrowException,
-        OSError,
-        ValueError,
-        IndexError,
-        TypeError,
-    ):  # damaged before, or what this column cannot be
+        batch = change_columns(rng, pa.ipc.open_file(io.BytesIO(data)).read_all())
+    except UNFIT:  # damaged before, or what this column cannot be
         return m.in_bytes(rng, data)
+    stream = io.BytesIO()
+    with pa.ipc.new_file(stream, batch.schema) as writer:
+        writer.write_batch(batch)
+        if rng.random() < 0.05:
+            writer.write_batch(batch)
+    return stream.getvalue()
+
+
+UNFIT = (pa.ArrowException, OSError, ValueError, IndexError, TypeError, KeyError)
+"""Errors of a change that does not fit what it changes."""
+
+
+@change
+def change_columns(rng: Draw, table: pa.Table) -> pa.RecordBatch:
+    """Another column, another value, or other rows.
+
+    Raises:
+        UNFIT: what this column cannot be.
+    """
+    columns = {name: table.column(name).combine_chunks() for name in table.column_names}
+    name = rng.choice(list(columns))
+    column = columns[name]
+    kind = rng.randrange(7)
+    if kind == 0:
+        del columns[name]
+    elif kind == 1:
+        columns[rng.choice((*columns, "infos", "actions", "x"))] = column
+    elif kind == 2:
+        columns = {key: values[: rng.choice((0, 1, 2, len(values)))] for key, values in columns.items()}
+    elif kind == 3:
+        columns[name] = pa.array([rng.choice((None, 1.5, 7))] * len(column))
+    elif kind == 4:
+        columns[name] = pa.array([rng.choice(([], [1.0], "a", None, {"a": 1}))] * len(column))
+    elif kind == 5:
+        values = column.to_pylist()
+        values[rng.randrange(len(values))] = None
+        columns[name] = pa.array(values, column.type)
+    else:
+        columns[name] = column.cast(rng.choice((pa.string(), pa.float32(), pa.int8(), pa.bool_())))
+    rows = min(map(len, columns.values()), default=0)
+    return pa.record_batch({key: values[:rows] for key, values in columns.items()})

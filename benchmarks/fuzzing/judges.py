@@ -63,12 +63,15 @@ def _demonstration(item: Any) -> None:
         require(isinstance(text, str), f"a text that is {type(text).__name__}")
         text.encode()
     require(item.role in ("expert", "negative") and item.split in (None, "train", "held_out"), "role or split")
-    require(trajectory.states.dtype.kind in ("S" if trajectory.kind == "ui" else "fiu"), "states of another type")
-    require(len(trajectory.states) > 0 and 0 not in trajectory.states.shape, "no state, or nothing in it")
+    require(len(trajectory.states) > 0, "no state")
+    for name, part in trajectory.state_kind.parts(trajectory.states).items():
+        texts = "S" if trajectory.kind == "ui" else "S" if trajectory.kind == "record" else ""
+        require(part.dtype.kind in f"fiu{texts}", "states of another type")
+        require(0 not in part.shape, f"nothing in a state, or in its part {name!r}")
+        if part.dtype.kind == "f":
+            require(bool(np.isfinite(part).all()), "states that are not finite")
     if trajectory.kind == "ui":
         _screens(trajectory)
-    elif trajectory.kind == "vector":
-        require(bool(np.isfinite(trajectory.states.astype(np.float64)).all()), "states that are not finite")
     if trajectory.actions is not None:
         require(trajectory.actions.dtype.kind in "biuf", "actions that are no numbers")
         require(bool(np.isfinite(trajectory.actions.astype(np.float64)).all()), "actions that are not finite")

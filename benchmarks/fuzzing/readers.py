@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fuzzing import archives, datasets, judges, policies, records, screens, settings, tables
+from fuzzing import archives, datasets, foreign, judges, policies, records, screens, settings, tables
 from fuzzing.draw import Draw
 
 
@@ -46,7 +46,8 @@ def _estimate(path: Path) -> list[str]:
 
 
 DATA = Path(__file__).parents[2] / "datasets" / "babyai-go-to-obj"
-_D, _U, _R = "grace_irl.demos.", "grace_irl.demos.ui.", "grace_irl.runs."
+_D, _U, _F = "grace_irl.demos.", "grace_irl.demos.ui.", "grace_irl.demos.foreign."
+_R = "grace_irl.runs."
 _SET = {
     f"{_D}files": ("open_writer", "save", "require_roles", "iter_trajectories"),
     f"{_D}header": ("Header.to_json", "HeaderBuilder.__init__", "HeaderBuilder.add", "HeaderBuilder.header", "_common"),
@@ -72,7 +73,7 @@ READERS: dict[str, Reader] = {
         screens.tfrecord,
         judges.screens,
         8,
-        {f"{_U}androidcontrol": (), f"{_U}shard": ("write_record",), f"{_U}record": ()},
+        {f"{_U}androidcontrol": (), f"{_U}shard": (), f"{_D}tfrecord": ("write_record",), f"{_U}record": ()},
         _inspect,
     ),
     "screen-parquet": Reader(
@@ -84,6 +85,23 @@ READERS: dict[str, Reader] = {
     ),
     "minari-hdf5": Reader(datasets.hdf5, judges.demonstrations, 4, {f"{_D}minari.hdf5": ()}, _inspect),
     "minari-arrow": Reader(datasets.arrow, judges.demonstrations, 4, {}, _inspect),
+    "table": Reader(
+        foreign.table,
+        judges.demonstrations,
+        8,
+        {f"{_F}table": (), f"{_F}tables": (), f"{_F}episode": ("EpisodesSource.in_order", "parts_of")},
+        _inspect,
+    ),
+    "arrays": Reader(
+        foreign.arrays,
+        judges.demonstrations,
+        6,
+        {f"{_F}arrays": (), f"{_F}flat": (), f"{_F}hdf5": (), f"{_D}hdf5": ()},
+        _inspect,
+    ),
+    "imitation": Reader(foreign.imitation, judges.demonstrations, 4, {f"{_F}imitation_folder": ()}, _inspect),
+    "lerobot": Reader(foreign.lerobot, judges.demonstrations, 5, {f"{_F}lerobot": (), f"{_F}arrow": ()}, _inspect),
+    "rlds": Reader(foreign.rlds, judges.demonstrations, 6, {f"{_F}rlds": ()}, _inspect),
     "folder": Reader(datasets.mixed, judges.demonstrations, 3, {}, _inspect),
     "recipe": Reader(
         settings.recipe,

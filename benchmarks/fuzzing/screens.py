@@ -202,7 +202,7 @@ def _tree(rng: Draw, tree: bytes) -> bytes:
 
 def tfrecord(rng: Draw, folder: Path) -> Path:
     """A shard of one or two records, its checksums right but for some; mostly not gzipped, which is faster."""
-    from grace_irl.demos.ui.shard import write_record
+    from grace_irl.demos.tfrecord import write_record
 
     stream = io.BytesIO()
     rng.calm = rng.random() < 0.25

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from grace_irl.contents import require_inside
+from grace_irl.demos import tfrecord
 from grace_irl.demos.foreign.table import Columns
 from grace_irl.demos.formats import (
     ARRAYS,
@@ -29,7 +30,6 @@ from grace_irl.demos.opened import OpenSet
 from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.source import SetWriter, Source
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role
-from grace_irl.demos.ui import shard
 from grace_irl.demos.ui.episode import is_episode
 from grace_irl.errors import InputError
 from grace_irl.states import kind_named
@@ -43,7 +43,7 @@ SUFFIX: dict[Format, str] = {
     "parquet": ".parquet",
     "npz": ".npz",
     "imitation": ".npz",
-    "androidcontrol": shard.SUFFIX,
+    "androidcontrol": tfrecord.SUFFIX,
 }
 """Suffix of the file name by format."""
 
@@ -86,7 +86,7 @@ def _inside(folders: Sequence[Path], depth: int = 0) -> list[Path]:
         if file.suffix in known
         or _is_minari(file)
         or is_episode(file)
-        or shard.is_shard_of_folder(file)
+        or tfrecord.is_in_folder(file)
         or reader_of_folder(file) is not None
     ]
     files = files or [file for file in inside if file.name.endswith(TEXTS)]
@@ -253,7 +253,7 @@ def open_writer(
         InputError: an unknown format, or a path that does not match the format.
     """
     require_utf8(path)
-    is_shard = shard.is_name(path)
+    is_shard = tfrecord.is_name(path)
     if format in SUFFIX and Path(path).suffix != SUFFIX[format] and not (format == "androidcontrol" and is_shard):
         raise InputError(f"{path}: not a name for format {format}; expected one that ends in {SUFFIX[format]}")
     name = format or {".parquet": "parquet", ".npz": "npz"}.get(Path(path).suffix)
@@ -279,7 +279,7 @@ def open_writer(
         return AndroidControlWriter(Path(path), metadata, screenshots)
     raise InputError(
         f"{path}: unknown format {name or Path(path).suffix!r}; expected a path ending in .parquet, .npz, "
-        f"{shard.SUFFIX} or -vN (Minari), or --format with one of {', '.join(get_args(Format))}"
+        f"{tfrecord.SUFFIX} or -vN (Minari), or --format with one of {', '.join(get_args(Format))}"
     )
 
 

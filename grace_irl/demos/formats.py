@@ -14,11 +14,11 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, cast
 
+from grace_irl.demos import tfrecord
 from grace_irl.demos.foreign.table import Columns
 from grace_irl.demos.memory import Memory, enough_memory
 from grace_irl.demos.minari.source import MinariSource, dataset_folder, datasets_root
 from grace_irl.demos.source import Source
-from grace_irl.demos.ui import shard
 from grace_irl.demos.ui.episode import is_episode, open_folder
 from grace_irl.errors import InputError
 from grace_irl.pages import page
@@ -69,6 +69,7 @@ CHOOSING = (".parquet", *TABLES)
 FOLDERS = (
     ("foreign.lerobot:is_dataset", "foreign.lerobot:open_dataset"),
     ("foreign.imitation_folder:is_dataset", "foreign.imitation_folder:open_dataset"),
+    ("foreign.rlds:is_dataset", "foreign.rlds:open_dataset"),
 )
 """Folders that are one data set each: the function that recognises one, and its reader."""
 
@@ -114,11 +115,13 @@ def _open(path: str | Path, memory: Memory, kind: str, columns: Columns) -> Sour
         return folder_reader(file, memory)
     if is_episode(file):
         return open_folder(file, memory)
-    if not file.is_file() or not (end or shard.is_tfrecord(file)):
+    if not file.is_file() or not (end or tfrecord.is_tfrecord(file)):
         raise InputError(
             f"{path}: unknown format {file.suffix or '(no suffix)'!r}; expected {', '.join(endings())}, a Minari "
             "dataset, a shard of AndroidControl, or a folder of screens"
         )
+    if not end and reader_of_folder(file.parent) is not None:
+        raise InputError(f"{path}: a shard of the data set {file.parent}; expected the folder: name it")
     if file.stat().st_size == 0:
         raise InputError(f"{path}: an empty file; expected demonstrations: write or copy it again")
     opens = _reader(end)
@@ -138,7 +141,7 @@ def others() -> tuple[str, ...]:
 def ending(file: Path) -> str:
     """The ending whose reader opens a file: by its name, or else by its first bytes; "" if there is none."""
     found = next((end for end in endings() if file.name.lower().endswith(end)), "")
-    if found or not file.is_file() or shard.is_tfrecord(file):
+    if found or not file.is_file() or tfrecord.is_tfrecord(file):
         return found
     with file.open("rb") as stream:
         head = stream.read(max(map(len, MAGIC)))

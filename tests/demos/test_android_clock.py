@@ -13,9 +13,9 @@ import pytest
 from grace_irl.cli import main
 from grace_irl.demos import load
 from grace_irl.demos.labels import label
+from grace_irl.demos.tfrecord import write_record
 from grace_irl.demos.ui import forest
 from grace_irl.demos.ui.record import EpisodeRecord
-from grace_irl.demos.ui.shard import write_record
 from grace_irl.evaluate.columns import require_both_sides
 from grace_irl.states.ui import markup
 

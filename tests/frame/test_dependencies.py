@@ -44,8 +44,8 @@ ROOMS_OF_EXTRAS = {
     "torch": ("grace_irl/rl/",),
     "openai": ("grace_irl/propose/client/",),
     "pillow": ("grace_irl/propose/pictures.py", "grace_irl/states/ui/drawing.py", "grace_irl/demos/ui/picture.py"),
-    "protobuf": ("grace_irl/demos/ui/",),
-    "google-crc32c": ("grace_irl/demos/ui/",),
+    "protobuf": ("grace_irl/demos/ui/", "grace_irl/demos/tfrecord.py", "grace_irl/demos/foreign/rlds.py"),
+    "google-crc32c": ("grace_irl/demos/tfrecord.py",),
     "pyyaml": ("grace_irl/demos/ui/",),
 }
 
@@ -212,6 +212,7 @@ def test_every_import_is_declared_where_it_belongs() -> None:
     assert set(asked(EXTRAS["minari"])) == {"minari", "h5py", "gymnasium"}
     assert set(asked(EXTRAS["llm"])) == {"openai", "pillow"}
     assert set(asked(EXTRAS["android"])) == {"protobuf", "google-crc32c", "pyyaml", "pillow"}
+    assert set(asked(EXTRAS["rlds"])) == {"protobuf", "google-crc32c"}
     assert set(asked(EXTRAS["pandas"])) == {"pandas"}
     assert set(asked(EXTRAS["rl"])) == {"gymnasium", "minigrid", "mujoco", "stable-baselines3", "torch"}
 

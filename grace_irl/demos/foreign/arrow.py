@@ -19,13 +19,16 @@ def columns_of(table: pa.Table, where: str) -> dict[str, NDArray[Any]]:
         where: file or argument, for messages.
 
     Raises:
-        InputError: two columns of one name.
+        InputError: two columns of one name, or names that are not UTF-8.
     """
-    names = table.column_names
+    try:
+        names = table.column_names
+    except UnicodeDecodeError:
+        raise InputError(f"{where}: names of columns that are not UTF-8; expected UTF-8: write it again") from None
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"{where}: two columns {twice!r}; expected one of each name: rename one")
-    return {name: _column(table.column(place)) for place, name in enumerate(table.column_names)}
+    return {name: _column(table.column(place)) for place, name in enumerate(names)}
 
 
 def _column(column: pa.ChunkedArray) -> NDArray[Any]:

@@ -181,6 +181,31 @@ def rows_of(value: Any, where: str) -> NDArray[Any]:
     return array
 
 
+def column_of(value: Any, where: str) -> NDArray[Any]:
+    """One number for each row, from an array of any shape with as many.
+
+    Raises:
+        InputError: values that are no numbers, or several in a row.
+    """
+    array = rows_of(value, where)
+    if array.dtype.kind not in "biuf" or array.size != len(array):
+        found = f"{array.dtype} of shape {array.shape}"
+        raise InputError(f"{where}: {found}; expected one number for each row")
+    return array.reshape(-1)
+
+
+def joined(rows: NDArray[Any], last: NDArray[Any], where: str) -> NDArray[Any]:
+    """Rows, and the last one from another array.
+
+    Raises:
+        InputError: rows of another shape.
+    """
+    if rows.shape[1:] != last.shape[1:] or (rows.dtype.kind in "biuf") != (last.dtype.kind in "biuf"):
+        found = f"states of shape {rows.shape[1:]} and next ones of shape {last.shape[1:]}"
+        raise InputError(f"{where}: {found}; expected one shape and type")
+    return np.concatenate([rows, last])
+
+
 def parts_of(value: Mapping[Any, Any], where: str, prefix: str = "") -> dict[str, NDArray[Any]]:
     """The arrays of a nested mapping by name. The part "joints" of "arm" has the name "arm/joints".
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.demos.foreign.episode import Episode, EpisodesSource, parts_of, rows_of
+from grace_irl.demos.foreign.episode import Episode, EpisodesSource, column_of, joined, parts_of, rows_of
 from grace_irl.errors import InputError
 
 OBSERVATIONS = ("observations", "observation", "obs", "states", "state")
@@ -68,14 +68,14 @@ def flat_episodes(arrays: Mapping[str, Any], path: str) -> Iterator[Episode]:
     for number, (start, stop) in enumerate(bounds):
         own = _sliced(states, start, stop)
         if following is not None:
-            own = _joined(own, _sliced(following, stop - 1, stop))
+            own = _joined(own, _sliced(following, stop - 1, stop), f"{path}: episode {number}")
         steps = slice(start, stop if following is not None else stop - 1)
         actions, rewards = columns[ACTIONS], columns[REWARDS]
         yield Episode(
             own,
             f"{path}: episode {number}",
             actions=None if actions is None else actions[steps],
-            rewards=None if rewards is None else rewards[steps].reshape(-1),
+            rewards=None if rewards is None else column_of(rewards[steps], f"{path}: {_found(REWARDS, arrays)}"),
             terminated=bool(ends[TERMINALS][stop - 1]) and following is not None,
             truncated=bool(ends[TIMEOUTS][stop - 1]),
         )
@@ -108,10 +108,12 @@ def _sliced(rows: Rows, start: int, stop: int) -> Rows:
     return rows[start:stop]
 
 
-def _joined(rows: Rows, last: Rows) -> Rows:
+def _joined(rows: Rows, last: Rows, where: str) -> Rows:
     if isinstance(rows, Mapping) and isinstance(last, Mapping):
-        return {name: np.concatenate([part, last[name]]) for name, part in rows.items() if name in last}
-    return np.concatenate([rows, last])
+        return {name: joined(part, last[name], where) for name, part in rows.items() if name in last}
+    if isinstance(rows, Mapping) or isinstance(last, Mapping):
+        raise InputError(f"{where}: either the states or the next states have parts; expected both, or neither")
+    return joined(rows, last, where)
 
 
 def _flags(column: NDArray[Any] | None, where: str, count: int) -> NDArray[np.bool_]:

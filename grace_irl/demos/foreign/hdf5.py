@@ -7,9 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from grace_irl.demos.foreign.episode import Episode, EpisodesSource
+from grace_irl.demos.foreign.episode import Episode, EpisodesSource, column_of, joined
 from grace_irl.demos.foreign.flat import ACTIONS, KNOWN, OBSERVATIONS, REWARDS, TERMINALS, flat_source, is_flat
 from grace_irl.demos.hdf5 import Hdf5File
 from grace_irl.demos.memory import Memory
@@ -76,8 +74,8 @@ def _episode(opened: Hdf5File, group: tuple[str, ...], where: str) -> Episode:
     following = _rows(opened, (*group, "next_obs"), where) if "next_obs" in names else {}
     following = following if isinstance(following, dict) else {"": following}
     if states.keys() == following.keys():
-        states = {key: np.concatenate([part, following[key][-1:]]) for key, part in states.items()}
-    count = min(map(len, states.values()))
+        states = {key: joined(part, following[key][-1:], where) for key, part in states.items()}
+    count = min(map(len, states.values()), default=0)
     steps = {
         kind: None if found[kind] is None else opened.array((*group, str(found[kind])), where)[: count - 1]
         for kind in (ACTIONS, REWARDS)
@@ -88,7 +86,7 @@ def _episode(opened: Hdf5File, group: tuple[str, ...], where: str) -> Episode:
         states[""] if set(states) == {""} else states,
         where,
         actions=steps[ACTIONS],
-        rewards=steps[REWARDS],
+        rewards=None if steps[REWARDS] is None else column_of(steps[REWARDS], f"{where}, {found[REWARDS]}"),
         terminated=ended and states.keys() == following.keys(),
     )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from grace_irl.contents import require_inside
-from grace_irl.demos.foreign.episode import Episode, EpisodesSource, rows_of
+from grace_irl.demos.foreign.episode import Episode, EpisodesSource, column_of, rows_of
 from grace_irl.demos.memory import Memory
 from grace_irl.errors import InputError
 
@@ -25,7 +25,7 @@ def is_dataset(folder: Path) -> bool:
     """Whether a folder is a data set of Hugging Face's `datasets` with trajectories of `imitation`."""
     try:
         features = json.loads((folder / "dataset_info.json").read_bytes()).get("features", {})
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return False
     return isinstance(features, dict) and {"obs", "acts"} <= features.keys()
 
@@ -60,7 +60,7 @@ def open_dataset(folder: Path, memory: Memory) -> EpisodesSource:
                     rows_of(row["obs"], f"{where}, obs"),
                     where,
                     actions=rows_of(row["acts"], f"{where}, acts"),
-                    rewards=None if rewards is None else rows_of(rewards, f"{where}, rews"),
+                    rewards=None if rewards is None else column_of(rewards, f"{where}, rews"),
                     terminated=bool(row.get("terminal")),
                 )
             )

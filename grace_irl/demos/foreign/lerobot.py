@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from grace_irl.contents import require_inside
 from grace_irl.demos.foreign.arrow import columns_of
-from grace_irl.demos.foreign.episode import Episode, EpisodesSource, rows_of
+from grace_irl.demos.foreign.episode import Episode, EpisodesSource, column_of, rows_of
 from grace_irl.demos.memory import Memory
 from grace_irl.errors import InputError
 
@@ -36,7 +36,7 @@ def is_dataset(folder: Path) -> bool:
     """Whether a folder is a data set of LeRobot."""
     try:
         about = json.loads((folder / "meta" / "info.json").read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return False
     return isinstance(about, dict) and "codebase_version" in about and isinstance(about.get("features"), dict)
 
@@ -91,7 +91,7 @@ def _table(file: Path, columns: list[str], memory: Memory) -> dict[str, NDArray[
 def _episodes(
     table: Mapping[str, NDArray[Any]], parts: list[str], tasks: Mapping[int, str], prefix: str
 ) -> list[Episode]:
-    ids = table["episode_index"]
+    ids = _whole(table["episode_index"], f"{prefix}episode_index")
     starts = [0, *(np.flatnonzero(np.diff(ids)) + 1).tolist(), len(ids)]
     episodes = []
     for start, stop in pairwise(starts):
@@ -101,7 +101,10 @@ def _episodes(
         states = {
             name.removeprefix(OBSERVATION).replace(".", "/"): _rows(table[name][rows], where, name) for name in parts
         }
-        rewards, done, task = (table.get(name) for name in ("next.reward", "next.done", "task_index"))
+        rewards, done, task = (
+            None if name not in table else column_of(table[name][rows].tolist(), f"{where}, {name}")
+            for name in ("next.reward", "next.done", "task_index")
+        )
         actions = table.get("action")
         episodes.append(
             Episode(
@@ -109,12 +112,20 @@ def _episodes(
                 where,
                 # The state after the last action is not stored.
                 actions=None if actions is None else _rows(actions[rows], where, "action")[:-1],
-                rewards=None if rewards is None else np.asarray(rewards[rows], np.float64)[:-1],
-                terminated=done is not None and bool(np.any(done[rows].astype(bool))),
-                instruction="" if task is None else tasks.get(int(task[start]), ""),
+                rewards=None if rewards is None else rewards[:-1],
+                terminated=done is not None and bool(np.any(done.astype(bool))),
+                instruction="" if task is None else tasks.get(task[0].item(), ""),
             )
         )
     return episodes
+
+
+def _whole(column: NDArray[Any], where: str) -> NDArray[np.int64]:
+    """A column of whole numbers."""
+    numbers = column_of(column.tolist(), where) if len(column) else column
+    if len(column) and not (np.isfinite(numbers).all() and (numbers == np.round(numbers)).all()):
+        raise InputError(f"{where}: numbers that are not whole; expected the number of an episode in each row")
+    return np.asarray(numbers, np.int64)
 
 
 def _rows(column: NDArray[Any], where: str, name: str) -> NDArray[Any]:
@@ -144,5 +155,5 @@ def _tasks(folder: Path) -> dict[int, str]:
         return {int(each["task_index"]): str(each["task"]) for each in found}
     except FileNotFoundError:
         return {}
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, StopIteration) as error:
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, StopIteration, RecursionError) as error:
         raise InputError(f"{folder}: the tasks in meta are not readable ({error}); expected a whole data set") from None

@@ -18,11 +18,12 @@ from grace_irl.demos.header import Header
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.source import SetWriter, build, stated_role
+from grace_irl.demos.tfrecord import MAX_RECORD, require_libraries, write_record
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.demos.ui import forest, residue
 from grace_irl.demos.ui.episode import MAX_BYTES
 from grace_irl.demos.ui.record import About, EpisodeRecord
-from grace_irl.demos.ui.shard import MAX_RECORD, RecordScreenshot, Shard, require_extra, write_record
+from grace_irl.demos.ui.shard import RecordScreenshot, Shard
 from grace_irl.errors import InputError
 from grace_irl.states.kind import Allocate
 from grace_irl.states.texts import pack
@@ -144,7 +145,7 @@ class AndroidControlWriter(SetWriter):
     """
 
     def __init__(self, path: Path, metadata: Metadata, screenshots: Keep = "embed") -> None:
-        require_extra(path)
+        require_libraries(path, "android")
         if screenshots == "refer":
             raise InputError(
                 f"{path}: AndroidControl holds screenshots and cannot refer to them; expected --screenshots embed or "

@@ -1,6 +1,7 @@
 """Files of other programs: each reader by the suite of readers, what is guessed, and what is refused in one line."""
 
 import gzip
+import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -31,6 +32,7 @@ from tests.demos.foreign.writing import (
     to_json_lines,
     to_lerobot,
     to_parquet,
+    to_rlds,
     to_robomimic,
 )
 from tests.demos.test_readers_suite import Ours
@@ -138,6 +140,32 @@ class TestLeRobot(OfOthers):
 
     def write(self, demonstrations: Demonstrations, path: Path) -> None:
         to_lerobot(demonstrations, path, self.version)
+
+
+class TestRlds(OfOthers):
+    """Numbers are stored in four bytes, so the set has none that need more."""
+
+    file = "robot"
+
+    @pytest.fixture(autouse=True)
+    def _libraries(self) -> None:
+        pytest.importorskip("google_crc32c")
+
+    def demonstrations(self) -> Demonstrations:
+        whole = plain(cut=True)
+        items = []
+        for each, task in zip(whole, ("lift the cube", ""), strict=True):
+            trajectory = each.trajectory
+            states, actions, rewards = (
+                part.astype(np.float32).astype(np.float64)
+                for part in (trajectory.states, trajectory.actions, trajectory.rewards)
+            )
+            changed = replace(trajectory, states=states, actions=actions, rewards=rewards, extra_info=task)
+            items.append(replace(each, trajectory=changed))
+        return replace(whole, items=tuple(items))
+
+    def write(self, demonstrations: Demonstrations, path: Path) -> None:
+        to_rlds(demonstrations, path)
 
 
 def table(**more: list[Any]) -> list[dict[str, Any]]:
@@ -292,6 +320,81 @@ def lerobot(change: Callable[[Path], object]) -> Callable[[Path], Path]:
     return write
 
 
+def imitation(column: str, values: list[Any]) -> Callable[[Path], Path]:
+    """imitation's folder with another column."""
+
+    def write(folder: Path) -> Path:
+        to_imitation(plain(), folder / "set")
+        file = folder / "set" / "data-00000-of-00001.arrow"
+        whole = pa.ipc.open_stream(file.read_bytes()).read_all()
+        whole = whole.set_column(whole.column_names.index(column), column, pa.array(values))
+        with pa.OSFile(str(file), "wb") as stream, pa.ipc.new_stream(stream, whole.schema) as out:
+            out.write_table(whole)
+        return folder / "set"
+
+    return write
+
+
+def steps_of_lerobot(column: str, values: list[Any]) -> Callable[[Path], Path]:
+    """LeRobot's folder with another column in the rows of its first file, of five states."""
+
+    def change(folder: Path) -> None:
+        file = folder / "data" / "chunk-000" / "episode_000000.parquet"
+        whole = pq.read_table(file)
+        pq.write_table(whole.set_column(whole.column_names.index(column), column, pa.array(values)), file)
+
+    return lerobot(change)
+
+
+def rlds(change: Callable[[Path], object]) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        to_rlds(plain(), folder / "robot")
+        change(folder / "robot")
+        return folder / "robot"
+
+    return write
+
+
+def described(**features: Any) -> Callable[[Path], Path]:
+    """RLDS with another description of some features of a step, or none (None)."""
+
+    def change(folder: Path) -> None:
+        about = json.loads((folder / "features.json").read_text())
+        step = about["featuresDict"]["features"]["steps"]["sequence"]["feature"]["featuresDict"]
+        step["features"] = {name: each for name, each in (step["features"] | features).items() if each is not None}
+        (folder / "features.json").write_text(json.dumps(about))
+
+    return rlds(change)
+
+
+def tensor(dtype: str, *shape: int) -> dict[str, Any]:
+    return {"tensor": {"dtype": dtype, "shape": {"dimensions": list(map(str, shape))}}}
+
+
+def shards(data: bytes | None) -> Callable[[Path], Path]:
+    """RLDS with other bytes in its shard; None for no shard."""
+
+    def change(folder: Path) -> None:
+        (shard,) = folder.glob("*.tfrecord*")
+        shard.unlink()
+        if data is not None:
+            shard.write_bytes(data)
+
+    return rlds(change)
+
+
+def next_states(folder: Path) -> Path:
+    """D4RL's next states with another number of components."""
+    np.savez(folder / "set.npz", **flat(plain()) | {"next_observations": np.zeros((6, 2))})
+    return folder / "set.npz"
+
+
+def npy_header(shape: tuple[int, ...]) -> bytes:
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(stream, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    return stream.getvalue()
+
+
 def pickled(folder: Path) -> Path:
     np.save(folder / "set.npy", np.array([{}, []], object))
     return folder / "set.npy"
@@ -323,6 +426,31 @@ BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
     "another layout": (
         lambda folder: (h5py.File(folder / "set.hdf5", "w").create_group("here"), folder / "set.hdf5")[1],
         "here at its root; expected D4RL's observations",
+    ),
+    "names that are not UTF-8": (
+        write_bytes("set.csv", b"episode,x\xff\n0,1\n"),
+        "names of columns that are not UTF-8",
+    ),
+    "a header without end": (write_bytes("set.npy", b"\x93NUMPY\x01\x00\x06\x00{'a':("), "not readable as npy"),
+    "more numbers than bytes": (write_bytes("set.npy", npy_header((2, 2**40, 3)) + bytes(96)), "not readable as npy"),
+    "next states of another shape": (next_states, "next ones of shape (2,); expected one shape"),
+    "rewards that are texts": (imitation("rews", [list("abcd"), ["e", "f"]]), "rews: <U1 of shape (4,)"),
+    "LeRobot's episodes without numbers": (steps_of_lerobot("episode_index", ["a"] * 5), "episode_index"),
+    "LeRobot's episodes with halves": (steps_of_lerobot("episode_index", [0.5] * 5), "numbers that are not whole"),
+    "LeRobot's rewards in lists": (steps_of_lerobot("next.reward", [[0.5, 1.0]] * 5), "one number for each row"),
+    "RLDS without shards": (shards(None), "no TFRecord file"),
+    "RLDS with half a shard": (shards(b"\x09\0\0\0"), "bytes of a header"),
+    "RLDS without observations": (described(observation=None), "no observations of numbers or texts among action"),
+    "RLDS of pictures alone": (described(observation={"image": {"dtype": "uint8"}}), "no observations of numbers"),
+    "RLDS with a feature of another sort": (described(observation={"sequence": {}}), "a feature 'sequence'"),
+    "RLDS with a shape that varies": (described(observation=tensor("float32", -1)), "a shape of (-1,)"),
+    "RLDS with another shape": (described(observation=tensor("float32", 4)), "15 numbers; expected a multiple of 4"),
+    "RLDS with another type": (described(observation=tensor("int64", 3)), "holds floats; expected int64"),
+    "RLDS with texts for numbers": (described(observation={"text": {}}), "steps/observation holds no texts"),
+    "RLDS with another number of steps": (described(action=tensor("float64")), "features of [5, 10] steps"),
+    "RLDS without a feature": (
+        described(observation={"featuresDict": {"features": {"a": tensor("int64")}}}),
+        "no feature 'steps/observation/a'",
     ),
     "LeRobot without data": (lerobot(lambda folder: (folder / "data").rename(folder / "other")), "no Parquet file"),
     "LeRobot's damaged tasks": (

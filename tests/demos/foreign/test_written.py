@@ -7,6 +7,8 @@ import pytest
 
 from grace_irl.cli import main
 from grace_irl.demos import load
+from grace_irl.demos.files import expand
+from grace_irl.errors import InputError
 
 WRITTEN = Path(__file__).parent / "written"
 STATES = [(np.arange(8.0).reshape(4, 2) + 10 * number).tolist() for number in range(2)]
@@ -28,7 +30,39 @@ def test_a_data_set_of_lerobot() -> None:
     assert [each.trajectory.extra_info for each in found] == ["lift the cube", "push the cube"]
 
 
-@pytest.mark.parametrize("name", ["imitation", "lerobot"])
+def test_a_data_set_of_tensorflow_datasets() -> None:
+    """RLDS: its order of episodes is by a hash, its last action and reward do not count."""
+    pytest.importorskip("google_crc32c")
+    found = sorted(load([WRITTEN / "rlds"], role="expert"), key=lambda each: each.trajectory.extra_info)
+    assert [each.trajectory.states.parts["joints"].tolist() for each in found] == STATES
+    assert [each.trajectory.states.parts["goal/place"].tolist() for each in found] == [
+        [[[n], [0.5]]] * 4 for n in (0, 1)
+    ]
+    assert [each.trajectory.states.parts["open"].tolist() for each in found] == [[0, 0, 0, 1]] * 2
+    assert [each.trajectory.states.parts["mode"].tolist() for each in found] == [[b"idle", b"moving"] * 2] * 2
+    assert [each.trajectory.actions.tolist() for each in found] == [[[0], [1], [2]]] * 2
+    assert [each.trajectory.rewards.tolist() for each in found] == [[0, 0.5, 1]] * 2
+    assert [each.trajectory.extra_info for each in found] == ["lift the cube", "push the cube"]
+    assert [(each.trajectory.terminated, each.trajectory.truncated) for each in found] == [(True, False), (False, True)]
+
+
+def test_pictures_of_a_data_set_of_tensorflow_datasets_are_named() -> None:
+    pytest.importorskip("google_crc32c")
+    (note,) = load([WRITTEN / "rlds"], role="expert").notes
+    assert "left out: observation/image (pictures are not read)" in note
+
+
+def test_a_shard_alone_names_its_folder() -> None:
+    (shard,) = (WRITTEN / "rlds").glob("*.tfrecord*")
+    with pytest.raises(InputError, match=r"a shard of the data set .*rlds; expected the folder: name it"):
+        load([shard], role="expert")
+
+
+def test_a_folder_above_is_searched() -> None:
+    assert WRITTEN / "rlds" in expand(WRITTEN)
+
+
+@pytest.mark.parametrize("name", ["imitation", "lerobot", "rlds"])
 def test_inspect_says_which_command_reads_it(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demos", "inspect", str(WRITTEN / name)]) == 0
     assert f"grace-irl fit --experts {WRITTEN / name}" in capsys.readouterr().out

@@ -139,6 +139,38 @@ def to_lerobot(demonstrations: Demonstrations, folder: Path, version: str = "v2.
         pq.write_table(pa.concat_tables(tables), data / "file-000.parquet")
 
 
+def to_rlds(demonstrations: Demonstrations, folder: Path) -> None:
+    """The folder of TensorFlow Datasets. `by_tfds.py` writes one with the library itself."""
+    from grace_irl.demos.tfrecord import write_record
+    from grace_irl.demos.ui.androidcontrol_pb2 import Example
+
+    def tensor(dtype: str, *shape: int) -> dict[str, Any]:
+        return {"tensor": {"dtype": dtype, "shape": {"dimensions": [str(each) for each in shape]} if shape else {}}}
+
+    folder.mkdir()
+    flags = ("is_terminal", "is_last")
+    features = {"observation": tensor("float64", 3), "action": tensor("float64", 2), "reward": tensor("float64")}
+    features |= dict.fromkeys(flags, tensor("bool")) | {"language_instruction": {"text": {}}}
+    step = {"feature": {"featuresDict": {"features": features}}, "length": "-1"}
+    about = {"featuresDict": {"features": {"steps": {"sequence": step}}}}
+    (folder / "features.json").write_text(json.dumps(about))
+    with (folder / "robot-train.tfrecord-00000-of-00001").open("wb") as stream:
+        for item in demonstrations:
+            trajectory, example = item.trajectory, Example()
+            count = trajectory.num_steps
+            feature = example.features.feature
+            feature["steps/observation"].float_list.value.extend(trajectory.states.ravel())
+            feature["steps/action"].float_list.value.extend([*trajectory.actions.ravel(), 0.0, 0.0])
+            feature["steps/reward"].float_list.value.extend([*trajectory.rewards, 0.0])
+            for name, ended in zip(
+                flags, (trajectory.terminated, trajectory.terminated or trajectory.truncated), strict=True
+            ):
+                feature[f"steps/{name}"].int64_list.value.extend([0] * count + [int(ended)])
+            text = trajectory.extra_info.encode()
+            feature["steps/language_instruction"].bytes_list.value.extend([text] * (count + 1))
+            write_record(stream, example.SerializeToString())
+
+
 def to_imitation(demonstrations: Demonstrations, folder: Path) -> None:
     """The folder of `imitation.data.serialize.save`, with infos that nobody may decode."""
     folder.mkdir()

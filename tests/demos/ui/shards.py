@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from grace_irl.demos.tfrecord import write_record
 from grace_irl.demos.ui import forest
 from grace_irl.demos.ui.record import EpisodeRecord
-from grace_irl.demos.ui.shard import write_record
 from grace_irl.states.ui import markup
 
 SCREENS = (

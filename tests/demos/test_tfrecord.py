@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grace_irl.demos.ui import shard
+from grace_irl.demos import tfrecord
 from grace_irl.errors import InputError
 from tests.demos.ui import decoder
 
@@ -23,13 +23,13 @@ RECORDS = [b"\x0a\x05hello", b"", b"\x0a" + bytes(range(256)) * 10]
 def written(path: Path, records: list[bytes] = RECORDS, zipped: bool = True) -> Path:
     with gzip.open(path, "wb") if zipped else path.open("wb") as stream:
         for record in records:
-            shard.write_record(stream, record)  # type: ignore[arg-type]
+            tfrecord.write_record(stream, record)  # type: ignore[arg-type]
     return path
 
 
 def refused(path: Path) -> str:
     with pytest.raises(InputError) as caught:
-        list(shard.read_records(path))
+        list(tfrecord.read_records(path))
     message = str(caught.value)
     assert message.startswith(f"{path}: record ")
     assert "\n" not in message
@@ -39,7 +39,7 @@ def refused(path: Path) -> str:
 
 @pytest.mark.parametrize("zipped", [True, False])
 def test_round_trip(zipped: bool, tmp_path: Path) -> None:
-    assert list(shard.read_records(written(tmp_path / "x", zipped=zipped))) == RECORDS
+    assert list(tfrecord.read_records(written(tmp_path / "x", zipped=zipped))) == RECORDS
 
 
 def test_another_reader_finds_the_same(tmp_path: Path) -> None:
@@ -47,14 +47,14 @@ def test_another_reader_finds_the_same(tmp_path: Path) -> None:
 
 
 def test_the_checksum_is_castagnolis() -> None:
-    assert shard.checksum(b"123456789") == 0xE3069283  # the check value of the CRC catalogue
-    assert shard.checksum(b"6789", shard.checksum(b"12345")) == 0xE3069283
-    assert shard.masked(0xE3069283) == decoder.mask(0xE3069283)
+    assert tfrecord.checksum(b"123456789") == 0xE3069283  # the check value of the CRC catalogue
+    assert tfrecord.checksum(b"6789", tfrecord.checksum(b"12345")) == 0xE3069283
+    assert tfrecord.masked(0xE3069283) == decoder.mask(0xE3069283)
 
 
 @given(st.binary(max_size=300))
 def test_checksums_agree_with_another_way_to_make_them(data: bytes) -> None:
-    assert shard.checksum(data) == decoder.crc32c(data)
+    assert tfrecord.checksum(data) == decoder.crc32c(data)
 
 
 @pytest.mark.parametrize("zipped", [True, False])
@@ -66,7 +66,7 @@ def test_every_cut_is_found(zipped: bool, tmp_path: Path) -> None:
     for length in [*range(3, len(content), 7), *ends]:
         path.write_bytes(content[:length])
         if not zipped and length in ends:
-            assert len(list(shard.read_records(path))) < len(RECORDS)
+            assert len(list(tfrecord.read_records(path))) < len(RECORDS)
         else:
             refused(path)
 
@@ -93,18 +93,18 @@ def test_damage_in_the_gzip_data(tmp_path: Path) -> None:
 def test_an_absurd_length_takes_no_memory(tmp_path: Path) -> None:
     def header(length: int) -> bytes:
         start = struct.pack("<Q", length)
-        return start + struct.pack("<I", shard.masked(shard.checksum(start)))
+        return start + struct.pack("<I", tfrecord.masked(tfrecord.checksum(start)))
 
     path = tmp_path / "x.tfrecord"
     path.write_bytes(header(2**62) + b"\x0a")
     assert "record 0: 4,611,686,018,427,387,904 bytes; expected at most 268,435,456" in refused(path)
-    path.write_bytes(header(shard.MAX_RECORD) + b"\x0a")
+    path.write_bytes(header(tfrecord.MAX_RECORD) + b"\x0a")
     assert "record 0: 1 of 268,435,456 bytes" in refused(path)
 
 
 def test_a_file_that_is_gone(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
-        list(shard.read_records(tmp_path / "gone"))
+        list(tfrecord.read_records(tmp_path / "gone"))
 
 
 @pytest.mark.parametrize(
@@ -126,10 +126,10 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
 )
 def test_which_file_is_one(name: str, content: Callable[[], bytes], expected: bool, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content())
-    assert shard.is_tfrecord(tmp_path / name) == expected
+    assert tfrecord.is_tfrecord(tmp_path / name) == expected
 
 
 def test_a_folder_is_none(tmp_path: Path) -> None:
     (tmp_path / "x.tfrecord").mkdir()
-    assert not shard.is_tfrecord(tmp_path / "x.tfrecord")
-    assert not shard.is_shard_of_folder(tmp_path / "x.tfrecord")
+    assert not tfrecord.is_tfrecord(tmp_path / "x.tfrecord")
+    assert not tfrecord.is_in_folder(tmp_path / "x.tfrecord")
