@@ -87,12 +87,11 @@ $(CORE): requirements/core.lock pyproject.toml
 
 # torch comes with its own dependencies, which differ from machine to machine (CPU or CUDA). It comes after full.lock, so
 # that what both need is there already, from files that were checked; whatever it changes is set right again.
-$(FULL): requirements/torch.lock requirements/full.lock requirements/baselines.lock baselines/pyproject.toml $(CORE)
+$(FULL): requirements/torch.lock requirements/full.lock requirements/baselines.lock $(CORE)
 	@echo "setting up $(VENV): torch, simulators, baselines and development tools"
 	@$(PIP) --no-deps --require-hashes -r requirements/full.lock
 	@$(PIP) -r requirements/torch.lock
 	@$(PIP) --no-deps --require-hashes -r requirements/full.lock -r requirements/baselines.lock
-	@$(PIP) --no-deps --no-build-isolation --editable baselines
 	@touch $@
 
 # Exact pins without addresses: what pyproject.toml asks for, and setuptools to install the project itself. Needs uv.
@@ -107,8 +106,8 @@ lock: ## Renew the exact pins in requirements/, with the hashes of their files (
 	echo setuptools | $(PINS) pyproject.toml - --extra all --output-file requirements/all.tmp
 	grep -Ev $(OWN_OF_TORCH) requirements/all.tmp >requirements/full.tmp
 	echo setuptools | $(PINS) pyproject.toml - --constraint requirements/full.tmp --output-file requirements/core.tmp
-	$(PINS) baselines/pyproject.toml --constraint requirements/full.tmp --override requirements/baselines.override \
-		--no-emit-package grace-irl --output-file requirements/all.tmp
+	echo imitation==1.0.1 | $(PINS) pyproject.toml - --extra baselines --constraint requirements/full.tmp \
+		--override requirements/baselines.override --output-file requirements/all.tmp
 	grep -Ev $(OWN_OF_TORCH) requirements/all.tmp | grep -vxFf requirements/full.tmp >requirements/baselines.tmp
 	for each in core full baselines; do $(LOCK) --no-deps --generate-hashes requirements/$$each.tmp \
 		--output-file requirements/$$each.lock || exit; done

@@ -284,8 +284,7 @@ class Contest:
         if not is_search(name):
             if name not in offered():
                 raise InputError(
-                    f"method {name!r}; expected one of {', '.join((*names(), *offered()))} (GAIL, AIRL, BC and PPO "
-                    f"on the true reward come with grace-irl-baselines: {page('compare')})"
+                    f"method {name!r}; expected one of {', '.join((*names(), *offered()))} ({page('compare')})"
                 )
             return load_method(name, **settings)
         if settings:

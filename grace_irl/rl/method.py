@@ -217,14 +217,14 @@ def load_method(name: str, **settings: Any) -> PolicyMethod:
     points = _points()
     if name not in points:
         raise InputError(
-            f"method {name!r}; expected one of {', '.join(sorted(points)) or 'none'}"
-            f" (GAIL, AIRL, BC and PPO on the true reward come with grace-irl-baselines: {page('baselines')})"
+            f"method {name!r}; expected one of {', '.join(sorted(points)) or 'none'} ({page('baselines')})"
         )
     try:
         made = points[name].load()
     except ImportError as error:
         raise InputError(
-            f"method {name!r}: {error.name or error} is not installed; expected what it imports: {page('baselines')}"
+            f"method {name!r}: {error.name or error} is not installed; expected what it imports: pip install "
+            f"'grace-irl[baselines]' and then pip install --no-deps imitation==1.0.1 ({page('baselines')})"
         ) from None
     known = _settings(made)
     for key in settings:

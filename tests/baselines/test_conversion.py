@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("imitation", reason="imitation is not installed: requirements/baselines.lock")
-pytest.importorskip("grace_irl_baselines", reason="not installed: pip install --no-deps --editable baselines")
+pytest.importorskip("imitation", reason="not installed: pip install --no-deps imitation==1.0.1")
 
 from grace_irl.rl.episodes import ExpertEpisode, expert_episodes
 from grace_irl_baselines.plumbing import as_trajectories, as_transitions

@@ -56,7 +56,7 @@ def test_goal_states_and_rollouts_reach_every_round(
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["record", "image"])
 def test_every_method_of_a_comparison_learns(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("grace_irl_baselines", reason="not installed: pip install --no-deps --editable baselines")
+    pytest.importorskip("imitation", reason="not installed: pip install --no-deps imitation==1.0.1")
     demos, reward = corridor.saved(tmp_path, marked=True, form=form), tmp_path / "reward.py"
     reward.write_text(corridor.program(corridor.OWN_END))
     quick = ["--steps", "1024", "--episodes", "4", "--looks", "1", "--seeds", "1", "--workers", "2", "--trust-reward"]

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("grace_irl_baselines", reason="baselines/ is not installed: pip install --no-deps -e baselines")
+pytest.importorskip("imitation", reason="not installed: pip install --no-deps imitation==1.0.1")
 
 from grace_irl.cli import main
 from grace_irl.compare.comparison import Compared, ComparisonState, resume, start

@@ -69,7 +69,7 @@ def test_an_expansion_sets_episodes_aside_in_each_round(demos: Path, tmp_path: P
 
 @pytest.mark.slow
 def test_a_comparison_learns_a_predicate(demos: Path, tmp_path: Path) -> None:
-    pytest.importorskip("grace_irl_baselines", reason="baselines/ is not installed: pip install --no-deps -e baselines")
+    pytest.importorskip("imitation", reason="not installed: pip install --no-deps imitation==1.0.1")
     folder = tmp_path / "c"
     asked = ["--env", MAKE, "--demos", str(demos), "--methods", "grace,bc", "--seeds", "1", "--steps", "512"]
     fit = [word for key, value in SMALL.items() for word in ("--set", f"{key}={value}")]

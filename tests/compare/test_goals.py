@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("grace_irl_baselines", reason="baselines/ is not installed: pip install --no-deps -e baselines")
+pytest.importorskip("imitation", reason="not installed: pip install --no-deps imitation==1.0.1")
 
 from grace_irl.cli import main
 from grace_irl.compare.contest import Contest

@@ -19,7 +19,8 @@ from tests.frame.tree import ROOT, files
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
-BASELINES: dict[str, Any] = tomllib.loads((ROOT / "baselines" / "pyproject.toml").read_text())["project"]
+IMITATION = "imitation==1.0.1"
+"""What `make test`, and a user, install beside the extra `baselines`, without its own requirements."""
 LINE = re.compile(r"^(?P<name>[a-z0-9][a-z0-9-]*)==(?P<version>[0-9][0-9a-z.]*)( ; [^\\]+)?(?P<hashed> \\)?$")
 HASH = re.compile(r"^    --hash=sha256:[0-9a-f]{64}( \\)?$")
 # Needed without being imported: MuJoCo's environments come with gymnasium and step its exact version.
@@ -160,11 +161,11 @@ def test_a_lock_is_what_the_project_asks_for(name: str) -> None:
 def test_the_baselines_lock_holds_what_the_full_one_does_not() -> None:
     """Both are installed with --no-deps into one environment, so that neither may undo the other."""
     assert not set(lock("baselines")) & (set(lock("full")) | {"torch"})
-    wanted = asked(BASELINES["dependencies"])
+    wanted = asked([*EXTRAS["baselines"], IMITATION])
     pins = {**lock("full"), **lock("torch"), **lock("baselines")}
     assert str(wanted.pop("grace-irl").extras) == "{'rl'}"
     assert not [f"{one} is pinned {pins.get(key)}" for key, one in wanted.items() if not satisfied(one, pins.get(key))]
-    needed = closure(BASELINES["dependencies"], overrides())
+    needed = closure([*EXTRAS["baselines"], IMITATION], overrides())
     assert not needed - set(pins) - {"grace-irl"}
     assert not set(lock("baselines")) - needed
 
@@ -218,8 +219,8 @@ def test_every_import_is_declared_where_it_belongs() -> None:
 
 
 def test_the_baselines_import_what_they_declare() -> None:
-    found = set(imported("baselines")) - {"grace-irl-baselines"}
-    declared = set(asked(BASELINES["dependencies"]))
+    found = set(imported("baselines")) - {"grace-irl", "grace-irl-baselines"}
+    declared = set(asked([*EXTRAS["baselines"], IMITATION])) - {"grace-irl"}
     of_rl = set(asked([*EXTRAS["rl"], *PROJECT["dependencies"]]))
     assert found <= declared | of_rl
     through_imitation = {"tensorboard", "tqdm"}

@@ -27,7 +27,8 @@ def built(kind: str, tree: Path, out: Path) -> Path:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A built wheel. The build writes beside its sources, so it gets copies."""
     tree, out = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("wheel")
-    for path in [*files(ROOT / "grace_irl"), *files(ROOT / "datasets"), *(ROOT / name for name in NEEDED)]:
+    sources = [path for name in ("grace_irl", "baselines", "datasets") for path in files(ROOT / name)]
+    for path in [*sources, *(ROOT / name for name in NEEDED)]:
         target = tree / path.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
@@ -39,10 +40,30 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     held = set(zipfile.ZipFile(wheel).namelist())
     ours = {path.relative_to(ROOT).as_posix() for path in files(ROOT / "grace_irl")}
+    ours |= {path.relative_to(ROOT / "baselines").as_posix() for path in files(ROOT / "baselines")}
     assert not ours - held
-    assert not [
-        name for name in held if name.split("/")[0] not in ("grace_irl", wheel.name.split("-py3")[0] + ".dist-info")
-    ]
+    tops = {"grace_irl", "grace_irl_baselines", wheel.name.split("-py3")[0] + ".dist-info"}
+    assert {name.split("/")[0] for name in held} == tops
+
+
+def test_an_installed_wheel_offers_the_baselines(wheel: Path, tmp_path: Path) -> None:
+    """Its entry points name them; without imitation, one line says how to install it."""
+    zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
+    code = "from grace_irl.rl.method import load_method, offered; print(*offered()); load_method('gail')"
+    blocked = "import sys; sys.path.insert(0, 'installed'); sys.modules['imitation'] = None"
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-S",
+            "-c",
+            f"{blocked}; sys.path += {[p for p in sys.path if 'site-packages' in p]!r}; {code}",
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split() == ["airl", "bc", "gail", "ppo-true"]
+    assert "pip install --no-deps imitation==1.0.1" in done.stderr.splitlines()[-1]
 
 
 def test_an_installed_wheel_writes_the_example(wheel: Path, tmp_path: Path) -> None:

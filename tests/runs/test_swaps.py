@@ -200,7 +200,7 @@ def test_each_round_of_an_expansion_has_the_swaps(demos: Path, tmp_path: Path) -
 
 @pytest.mark.slow
 def test_a_comparison_searches_with_swaps(demos: Path, tmp_path: Path) -> None:
-    pytest.importorskip("grace_irl_baselines", reason="baselines/ is not installed: pip install --no-deps -e baselines")
+    pytest.importorskip("imitation", reason="not installed: pip install --no-deps imitation==1.0.1")
     folder = tmp_path / "c"
     small = ["--set", "search.population=4", "--set", "search.generations=1", "--swaps"]
     asked = ["--demos", str(demos), "--methods", "grace,bc", "--seeds", "1", "--steps", "512", "--trust-reward"]

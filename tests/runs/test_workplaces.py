@@ -136,7 +136,7 @@ def scores(folder: Path) -> list[tuple[str, float]]:
 @pytest.mark.slow
 def test_a_comparison_elsewhere_gives_the_table_of_this_machine(tmp_path: Path, on_ray: list[str]) -> None:
     """With workers of a shared folder, and on a cluster."""
-    pytest.importorskip("imitation", reason="grace-irl-baselines is not installed")
+    pytest.importorskip("imitation", reason="not installed: pip install --no-deps imitation==1.0.1")
     demos = tmp_path / "experts.parquet"
     collected = ["collect", "--env", "CartPole-v1", "--policy", "random", "--role", "expert", "--episodes", "4"]
     assert main([*collected, "--out", str(demos)]) == 0

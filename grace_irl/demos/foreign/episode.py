@@ -18,6 +18,7 @@ from grace_irl.states import KINDS, kinds_of
 from grace_irl.states.kind import Allocate, StateKind, States
 from grace_irl.states.record import RECORD, RecordStates
 from grace_irl.states.texts import pack
+from grace_irl.states.ui import markup
 from grace_irl.states.vector import VECTOR
 
 
@@ -87,6 +88,10 @@ class EpisodesSource:
         self._fields = tuple(fields)
         self._episodes = [_whole(each, self._fields_of(each) if vectors else None) for each in episodes]
         kinds = self._kinds()
+        if kinds[-1].annotated:  # texts; what is no screen is refused here, not by the first stage that parses it
+            for each in self._episodes:
+                for step, screen in enumerate(each.states):
+                    markup.parse(screen, f"{each.where}, step {step}")
         roles = {each.role for each in episodes} - {None}
         self.header = Header(
             Metadata(kinds[-1].name, fields=self._fields, view=kinds[-1].view),
@@ -210,8 +215,11 @@ def parts_of(value: Mapping[Any, Any], where: str, prefix: str = "") -> dict[str
     """The arrays of a nested mapping by name. The part "joints" of "arm" has the name "arm/joints".
 
     Raises:
-        InputError: values that are neither numbers nor texts.
+        InputError: values that are neither numbers nor texts, or a mapping of nothing.
     """
+    if not value:
+        inside = f" in part {prefix[:-1]!r}" if prefix else ""
+        raise InputError(f"{where}: a dict without parts{inside}; expected at least one")
     found: dict[str, NDArray[Any]] = {}
     for key, part in value.items():
         name = f"{prefix}{key}"

@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from grace_irl.contents import require_inside
+from grace_irl.demos.arrow_stream import batches_of
 from grace_irl.demos.foreign.episode import Episode, EpisodesSource, column_of, rows_of
 from grace_irl.demos.memory import Memory
 from grace_irl.errors import InputError
@@ -44,9 +45,11 @@ def open_dataset(folder: Path, memory: Memory) -> EpisodesSource:
         require_inside(file, folder)
         memory.require(FACTOR * file.stat().st_size, str(file))
         try:
-            with pa.memory_map(str(file)) as stream:
-                table = pa.ipc.open_stream(stream).read_all()
-            rows = table.select([name for name in COLUMNS if name in table.column_names]).to_pylist()
+            rows = [
+                row
+                for batch in batches_of(pa.py_buffer(file.read_bytes()), str(file))
+                for row in batch.select([name for name in COLUMNS if name in batch.schema.names]).to_pylist()
+            ]
         except (pa.ArrowException, OSError) as error:
             said = (str(error).splitlines() or [type(error).__name__])[0]
             raise InputError(f"{file}: not readable ({said}); expected a whole data set: copy it again") from None

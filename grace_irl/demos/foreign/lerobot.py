@@ -147,7 +147,7 @@ def _tasks(folder: Path) -> dict[int, str]:
     try:
         if (folder / "meta" / "tasks.parquet").is_file():
             table = pq.read_table(folder / "meta" / "tasks.parquet", use_threads=False)
-            texts = next(name for name in ("task", "__index_level_0__") if name in table.column_names)
+            texts = "task" if "task" in table.column_names else "__index_level_0__"
             rows = zip(table["task_index"].to_pylist(), table[texts].to_pylist(), strict=True)
             return {int(number): str(text) for number, text in rows}
         lines = (folder / "meta" / "tasks.jsonl").read_text(encoding="utf-8").splitlines()
@@ -155,5 +155,5 @@ def _tasks(folder: Path) -> dict[int, str]:
         return {int(each["task_index"]): str(each["task"]) for each in found}
     except FileNotFoundError:
         return {}
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, StopIteration, RecursionError) as error:
+    except (pa.ArrowException, OSError, LookupError, ValueError, TypeError, ArithmeticError, RuntimeError) as error:
         raise InputError(f"{folder}: the tasks in meta are not readable ({error}); expected a whole data set") from None

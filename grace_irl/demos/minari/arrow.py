@@ -7,7 +7,6 @@ before use.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from grace_irl.contents import require_inside
+from grace_irl.demos.arrow_stream import batches_of
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.parquet.pages import Pages
 from grace_irl.demos.parquet.schema import is_text, numbers_of
@@ -140,41 +140,7 @@ class ArrowEpisodes:
         data = file.read_bytes()
         if not data.startswith(MAGIC) or not data.endswith(MAGIC[:6]):
             raise InputError(f"{file}: no arrow file, or damaged; expected what Minari writes: write it again")
-        messages = pa.ipc.MessageReader.open_stream(pa.BufferReader(pa.py_buffer(data).slice(len(MAGIC))))
-        schema = pa.ipc.read_schema(next(messages))
-        for message in messages:
-            if message.type != "record batch" or is_compressed(bytes(message.metadata)):
-                raise InputError(
-                    f"{file}: a compressed column or a dictionary, which may unpack to any size; expected plain "
-                    "columns, as Minari writes them: write it again"
-                )
-            yield pa.ipc.read_record_batch(message, schema)
-
-
-def is_compressed(metadata: bytes) -> bool:
-    """Whether the body of a record batch is compressed.
-
-    Args:
-        metadata: metadata of the batch's message, a FlatBuffer (arrow/format/Message.fbs).
-    """
-    header = _field(metadata, struct.unpack_from("<I", metadata)[0], 2)
-    batch = header + struct.unpack_from("<I", metadata, header)[0]
-    return _field(metadata, batch, 3) != 0
-
-
-def _field(data: bytes, table: int, number: int) -> int:
-    """Offset of a field in a FlatBuffer's table; 0 if the field is absent.
-
-    Args:
-        data: the FlatBuffer.
-        table: offset of the table.
-        number: number of the field.
-    """
-    fields = table - struct.unpack_from("<i", data, table)[0]
-    size = struct.unpack_from("<H", data, fields)[0]
-    place = 4 + 2 * number
-    offset = struct.unpack_from("<H", data, fields + place)[0] if place < size else 0
-    return table + offset if offset else 0
+        yield from batches_of(pa.py_buffer(data).slice(len(MAGIC)), str(file))
 
 
 def _plain(column: pa.Array, where: str) -> NDArray[Any]:

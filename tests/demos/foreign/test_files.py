@@ -335,6 +335,28 @@ def imitation(column: str, values: list[Any]) -> Callable[[Path], Path]:
     return write
 
 
+def compressed(folder: Path) -> Path:
+    """imitation's folder with a compressed column, which may unpack to any size."""
+    path = imitation("terminal", [True, False])(folder)
+    file = path / "data-00000-of-00001.arrow"
+    whole = pa.ipc.open_stream(file.read_bytes()).read_all()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.OSFile(str(file), "wb") as stream, pa.ipc.new_stream(stream, whole.schema, options=options) as out:
+        out.write_table(whole)
+    return path
+
+
+def offsets_behind_the_end(folder: Path) -> Path:
+    """imitation's folder whose lists say that they end behind the file, which a map of the file would follow."""
+    path = imitation("terminal", [True, False])(folder)
+    file = path / "data-00000-of-00001.arrow"
+    data = file.read_bytes()
+    ends = np.array([0, 4, 6], np.int32).tobytes()  # of the actions: four in the first episode, two in the second
+    assert ends in data
+    file.write_bytes(data.replace(ends, np.array([0, 4, 2**30], np.int32).tobytes()))
+    return path
+
+
 def steps_of_lerobot(column: str, values: list[Any]) -> Callable[[Path], Path]:
     """LeRobot's folder with another column in the rows of its first file, of five states."""
 
@@ -435,6 +457,21 @@ BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
     "more numbers than bytes": (write_bytes("set.npy", npy_header((2, 2**40, 3)) + bytes(96)), "not readable as npy"),
     "next states of another shape": (next_states, "next ones of shape (2,); expected one shape"),
     "rewards that are texts": (imitation("rews", [list("abcd"), ["e", "f"]]), "rews: <U1 of shape (4,)"),
+    "a compressed Arrow stream": (compressed, "a compressed column or a dictionary"),
+    "lists behind the end": (offsets_behind_the_end, "not readable"),
+    "an empty Arrow stream": (
+        lambda folder: (
+            (imitation("terminal", [True, False])(folder) / "data-00000-of-00001.arrow").write_bytes(b""),
+            folder / "set",
+        )[1],
+        "an empty Arrow stream",
+    ),
+    "a dict of nothing": (write_bytes("set.jsonl", b'{"observations": {}}\n'), "a dict without parts"),
+    "texts for states": (write_bytes("set.jsonl", b'{"episode": 0, "state": "here"}\n'), "not well-formed XML"),
+    "LeRobot's infinite task": (
+        lerobot(lambda folder: (folder / "meta" / "tasks.jsonl").write_text('{"task_index": Infinity, "task": "a"}')),
+        "the tasks in meta are not readable",
+    ),
     "LeRobot's episodes without numbers": (steps_of_lerobot("episode_index", ["a"] * 5), "episode_index"),
     "LeRobot's episodes with halves": (steps_of_lerobot("episode_index", [0.5] * 5), "numbers that are not whole"),
     "LeRobot's rewards in lists": (steps_of_lerobot("next.reward", [[0.5, 1.0]] * 5), "one number for each row"),

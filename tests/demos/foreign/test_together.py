@@ -142,7 +142,7 @@ def test_a_reward_reads_columns_by_their_names_whatever_their_order(tmp_path: Pa
 def test_logs_are_compared_and_expanded_in_their_environment(
     logs: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("imitation", reason="grace-irl-baselines is not installed")
+    pytest.importorskip("imitation", reason="not installed: pip install --no-deps imitation==1.0.1")
     named = ["--experts", logs[0], "--negatives", logs[1], *CHOSEN, "--env", ENVIRONMENT]
     tiny = ["--seeds", "1", "--tune", "bc.updates=5", "--episodes", "2", "--looks", "1"]
     assert main(["compare", *named, "--methods", "bc", *tiny, "--out", str(tmp_path / "compared")]) == 0

@@ -1,0 +1,67 @@
+"""Record batches of Arrow streams, if they hold plain columns, which unpack to no more bytes than the stream has."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from grace_irl.errors import InputError
+
+
+def batches_of(data: pa.Buffer, where: str) -> Iterator[pa.RecordBatch]:
+    """The batches of a stream in the order of its messages.
+
+    Args:
+        data: the stream, in memory. A map of a damaged file could point behind its end.
+        where: file, for messages.
+
+    Raises:
+        InputError: no stream, or a compressed column or a dictionary.
+        pa.ArrowException: damaged messages or columns.
+    """
+    messages = pa.ipc.MessageReader.open_stream(pa.BufferReader(data))
+    try:
+        schema = pa.ipc.read_schema(next(messages))
+    except StopIteration:
+        raise InputError(f"{where}: an empty Arrow stream; expected a schema and rows: write it again") from None
+    for message in messages:
+        try:
+            unpacks = message.type != "record batch" or is_compressed(bytes(message.metadata))
+        except struct.error as error:
+            raise pa.ArrowInvalid(f"damaged message: {error}") from None
+        if unpacks:
+            raise InputError(
+                f"{where}: a compressed column or a dictionary, which may unpack to any size; expected plain columns: "
+                "write it again without"
+            )
+        batch = pa.ipc.read_record_batch(message, schema)
+        batch.validate(full=True)
+        yield batch
+
+
+def is_compressed(metadata: bytes) -> bool:
+    """Whether the body of a record batch is compressed.
+
+    Args:
+        metadata: metadata of the batch's message, a FlatBuffer (arrow/format/Message.fbs).
+    """
+    header = _field(metadata, struct.unpack_from("<I", metadata)[0], 2)
+    batch = header + struct.unpack_from("<I", metadata, header)[0]
+    return _field(metadata, batch, 3) != 0
+
+
+def _field(data: bytes, table: int, number: int) -> int:
+    """Offset of a field in a FlatBuffer's table; 0 if the field is absent.
+
+    Args:
+        data: the FlatBuffer.
+        table: offset of the table.
+        number: number of the field.
+    """
+    fields = table - struct.unpack_from("<i", data, table)[0]
+    size = struct.unpack_from("<H", data, fields)[0]
+    place = 4 + 2 * number
+    offset = struct.unpack_from("<H", data, fields + place)[0] if place < size else 0
+    return table + offset if offset else 0
