@@ -100,7 +100,7 @@ Floats = NDArray[np.float64]
 
 MARGIN = 60.0  # logits between separated sides: f = -2 log(1 + exp(-30)) = -2e-13 for a reward of two values
 MIN_SCALE = 1e-10  # logits between the extremes of a reversed reward: too few to change f by more than EQUAL
-MAX_SCALE = 1e300  # logits per unit of reward: a gap below MARGIN / MAX_SCALE gets fewer than MARGIN logits
+MAX_SCALE = 1e300  # logits of the largest |reward|, or of 1: a gap much smaller gets fewer than MARGIN logits
 EDGE = 40.0  # |logit| beyond which a sigmoid is 0 or 1 to double precision
 HUGE, TINY = 1e150, 1e-150  # bounds on the largest |reward|: outside them, squares leave the range of a double
 FAR = 1e30  # distance from the middle at which rewards are clipped, in units of the overlap or the gap
@@ -129,12 +129,12 @@ def calibrate(objective: Objective) -> Calibration:
     factor = _factor(edges)
     if factor != 1.0:
         inner = calibrate(objective.times(factor))
-        return _best(objective, edges, _within(objective, Calibration(inner.scale * factor, inner.offset)))
+        return _best(objective, edges, _within(objective, edges, Calibration(inner.scale * factor, inner.offset)))
     unit, scale, offset = _optimum(objective, edges)
     if scale == 0:
         return _best(objective, edges, _flat(objective, edges))
     raw = scale / unit.unit
-    return _best(objective, edges, _within(objective, Calibration(raw, offset - raw * unit.centre)))
+    return _best(objective, edges, _within(objective, edges, Calibration(raw, offset - raw * unit.centre)))
 
 
 def upper_bound(objective: Objective) -> float:
@@ -255,9 +255,10 @@ def _at(objective: Objective, scale: float) -> Calibration:
     return Calibration(scale, _best_offset(objective, scale))
 
 
-def _within(objective: Objective, found: Calibration) -> Calibration:
-    """The calibration `found`, or scale `MAX_SCALE` with its best offset if the scale of `found` is larger."""
-    return found if found.scale <= MAX_SCALE else _at(objective, MAX_SCALE)
+def _within(objective: Objective, edges: Edges, found: Calibration) -> Calibration:
+    """The calibration `found`, or the largest scale with its best offset if the scale of `found` is larger."""
+    largest = MAX_SCALE / max(1.0, abs(edges.low), abs(edges.high))
+    return found if found.scale <= largest else _at(objective, largest)
 
 
 def _flat(objective: Objective, edges: Edges) -> Calibration:

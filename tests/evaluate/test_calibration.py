@@ -191,6 +191,7 @@ ADVERSARIAL: dict[str, tuple[list[float], list[float]]] = {
     "small numbers": ([3e-308, 1e-308], [0.0, 2e-308]),
     "the largest numbers": ([1.7e308, -1.7e308, 0.0], [-1.7e308, 1.0, 0.0]),
     "the whole range of doubles": ([1.7e308, 1e-300], [-1.7e308, 1e-300]),
+    "a gap of denormals beside large numbers": ([0.0, 179769314.0], [-5.430163538455702e-307]),
     "one unit in the last place": ([1e9 + 2e-7], [1e9]),
 }
 
