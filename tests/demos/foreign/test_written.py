@@ -30,6 +30,15 @@ def test_a_data_set_of_lerobot() -> None:
     assert [each.trajectory.extra_info for each in found] == ["lift the cube", "push the cube"]
 
 
+@pytest.mark.parametrize("path", sorted((WRITTEN / "frames").iterdir()), ids=lambda path: path.name)
+def test_a_frame_of_pandas_and_of_polars(path: Path) -> None:
+    found = load([path])
+    assert found.metadata.fields == ("across", "height")
+    assert [each.trajectory.states.tolist() for each in found] == STATES
+    assert [each.trajectory.actions.tolist() for each in found] == [[0, 1, 2]] * 2
+    assert [each.role for each in found] == ["expert", "negative"]
+
+
 def test_a_data_set_of_tensorflow_datasets() -> None:
     """RLDS: its order of episodes is by a hash, its last action and reward do not count."""
     pytest.importorskip("google_crc32c")
