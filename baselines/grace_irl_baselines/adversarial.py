@@ -62,8 +62,8 @@ class Adversarial(ABC):
     pays: Literal["auto", "reward", "centred", "positive"] = "auto"
 
     reads_length: ClassVar[str] = (
-        "its reward has the same sign in most states unless it is shifted, so long or short episodes earn more, "
-        "whatever the policy does in them"
+        "unless its reward is shifted, most states have rewards of one sign, so long episodes earn more, or less if it "
+        "is negative, whatever the policy does"
     )
     name: ClassVar[str]
     trainer: ClassVar[type[AdversarialTrainer]]

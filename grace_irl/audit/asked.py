@@ -1,11 +1,13 @@
-"""Observations of states that excuse a reward for ignoring the text of instructions, if no simulator can judge.
+"""Reasons why a reward may ignore the text of instructions, read from the states where no simulator can judge.
 
-Such a reward is not always wrong. Each of three observations excuses the reward:
+The audit warns about rewards that ignore the text. Such a reward is not always wrong. Each of three observations
+prevents the warning:
 
 - The goals of experts look alike under all instructions. Either the instructions are wordings of one task, or the
   states give places relative to the thing that the instruction names.
-- Negatives end like goals of other instructions, and less often like goals of their own instruction than chance allows.
-  The reward pays at most a tenth of these negatives. So something other than the text tells the reward what to pay.
+- Negatives end like goals of instructions that are not their own, and the reward pays at most a tenth of them. So the
+  negatives are near misses, and the reward tells them from goals without the text. That they rarely end like goals of
+  their own instruction must not be chance: random permutations of the instructions are the comparison.
 - Fields of the first states show what the instruction says, such as the place or the colour of the goal. If these
   fields are shuffled, the reward pays at most half of the goals. So the reward reads these fields instead of the text.
 """
@@ -33,11 +35,12 @@ Marks = NDArray[np.bool_]
 LEAST = 16
 """Minimum number of different expert episodes. With fewer, nothing excuses a reward."""
 MOST = 500
-"""Maximum number of episodes of a side. Further episodes are not read."""
+"""Maximum number of experts, and of negatives. Further episodes are not read."""
 OCCURRENCES = 3
-"""Minimum number of experts with a word in their instruction, and of experts without the word in theirs."""
+"""Minimum number of experts whose instructions have a word, and of those whose instructions lack it. Other words are
+not examined."""
 PAIRED = 40
-"""Maximum number of columns. With more, differences between two columns are no features."""
+"""Maximum number of numbers in a state for which differences of two numbers are features, too."""
 DRAWS = 400
 """Number of random permutations of the instructions, by which results of chance are estimated."""
 CHANCE = 0.01
@@ -45,13 +48,13 @@ CHANCE = 0.01
 USED = 12
 """Maximum number of features by which goals of different instructions are told apart."""
 TOLD = 0.75
-"""Minimum share of a field's variance that the words explain, if the field shows what the instruction says.
+"""A field shows what the instruction says if the words explain at least this share of its variance.
 
-It is also the minimum share of goals whose nearest goal has the same instruction."""
+Goals tell instructions apart if the nearest goal of at least this share of them has the same instruction."""
 EXACT = 1e-6
-"""Maximum unexplained share of a field's variance, if other fields explain the field exactly."""
+"""Other fields explain a field exactly if they leave at most this share of its variance."""
 WRONG = 0.1
-"""Maximum share that an excused reward pays of the negatives that end like a goal."""
+"""Maximum share of near misses that the reward pays. With a larger share, they prevent no warning."""
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -95,7 +98,7 @@ class StatedGoals:
         return frozenset(self._words[n] for n in np.flatnonzero((self._links > self._by_chance).any(axis=1)))
 
     def excused(self) -> bool:
-        """Whether an observation excuses the reward for ignoring the text.
+        """Whether one of the three observations holds, so that the reward may ignore the text.
 
         Raises:
             ProgramFailedError: the program fails on shuffled states.
@@ -106,7 +109,7 @@ class StatedGoals:
     def _words(self) -> list[str]:
         """Words that some instructions of experts have and others lack.
 
-        Of several words that the same instructions have, the list holds the first in order.
+        If two words always occur together, the list holds the first one by the alphabet.
         """
         texts = [words_of(item.trajectory.extra_info) for item in self.experts]
         columns: dict[tuple[bool, ...], str] = {}
@@ -121,8 +124,8 @@ class StatedGoals:
         """Features of the goals of experts and of the ends of negatives, with the columns that each feature comes from.
 
         A feature is a column of `_numbers`, or the absolute difference of two columns. Features that are constant over
-        the experts are left out. The features have one row for each expert, then one for each negative. The row is of
-        the last goal state or the last state; with label rule "all", it is the mean over all states.
+        the experts are left out. The features have one row for each expert, then one for each negative: an expert's
+        last goal state, a negative's last state. With label rule "all", a row is the mean over an episode's states.
         """
         rows = [_numbers(item, self._texts) for item in (*self.experts, *self.negatives)]
         if self.subject.problem.rule == "all":
@@ -167,7 +170,7 @@ class StatedGoals:
 
     @cached_property
     def _by_chance(self) -> float:
-        """The correlation that the largest one exceeds in a share `CHANCE` of random permutations of instructions."""
+        """A limit for correlations: if instructions are permuted, the largest exceeds it with probability `CHANCE`."""
         rng = np.random.default_rng(0)
         order = range(DRAWS)
         drawn = [np.abs(self._marks[:, rng.permutation(len(self.experts))] @ self._ranks).max() for _ in order]
@@ -180,8 +183,8 @@ class StatedGoals:
     def _shown(self) -> list[int]:
         """The features by which goals of different instructions are told apart, at most `USED`.
 
-        They are single columns if any single column qualifies, and otherwise differences of two columns. Columns that
-        show in the first state what the instruction says do not qualify.
+        They are single columns if any single column qualifies, and otherwise differences of two columns. A column does
+        not qualify if the first state already shows in it what the instruction says.
         """
         links, owners = self._links.max(axis=0), self._features[1]
         strongest = np.argsort(-links, kind="stable")
@@ -198,9 +201,10 @@ class StatedGoals:
         return _explained(rows, marks)
 
     def _tested(self) -> bool:
-        """Whether negatives do what other instructions ask for, and the reward hardly ever pays these negatives.
+        """Whether there are near misses that the reward hardly ever pays.
 
-        They must do what their own instruction asks for less often than chance allows.
+        Near misses are negatives that end like goals of other instructions. They must fulfil their own instruction
+        significantly less often than they would fulfil a random one.
         """
         groups = [self._group(item) for item in self.experts]
         negatives = [n for n, item in enumerate(self.negatives) if self._group(item) in groups]

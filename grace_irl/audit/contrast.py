@@ -7,7 +7,7 @@ does. Without a simulator, the swap is doubtful.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -123,27 +123,61 @@ def sampled(texts: list[str]) -> list[str]:
 def by_word(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]]:
     """For each task and instruction, copies of the instruction with one word replaced.
 
-    Another word may replace a word if instructions of the task have this other word after the same preceding word, and
-    before the same following word. At most `EXCHANGED` other words replace a word.
+    Another word may replace a word if it is a peer (`_peers`). At most `EXCHANGED` other words replace a word.
     """
-    by_task: dict[str, set[tuple[str, ...]]] = {}
-    for item in items:
-        by_task.setdefault(item.task, set()).add(tuple(item.trajectory.extra_info.split()))
     found = {}
-    for task, texts in by_task.items():
-        peers: dict[tuple[str, str], set[str]] = {}
-        for words in texts:
-            for before, word, after in _windows(words):
-                peers.setdefault(("after " + before, ""), set()).add(word)
-                peers.setdefault(("", "before " + after), set()).add(word)
+    for task, texts in _texts(items).items():
+        peers = _peers(texts)
         for words in texts:
             made = []
-            for place, (before, word, after) in enumerate(_windows(words)):
-                same = peers["after " + before, ""] & peers["", "before " + after]
-                others = sorted(same - {word})[:EXCHANGED]
+            for place, window in enumerate(_windows(words)):
+                others = sorted(peers(window) - {words[place]})[:EXCHANGED]
                 made += [" ".join((*words[:place], other, *words[place + 1 :])) for other in others]
             found[task, " ".join(words)] = made
     return found
+
+
+def by_end(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]]:
+    """For each task and instruction, copies of the instruction with another optional end.
+
+    An end is optional if another instruction stops before it: "on your left" in "pick up the key on your left", since
+    there is "pick up the box". It may follow each peer of "key" (`_peers`), in place of what follows there: "pick up a
+    ball" becomes "pick up a ball on your left". So a phrase of few instructions is examined with all experts. At most
+    `MOST_INSTRUCTIONS` copies are taken, at equal steps through the sorted ones.
+    """
+    found = {}
+    for task, texts in _texts(items).items():
+        peers = _peers(texts)
+        ends: dict[str, set[tuple[str, ...]]] = {}
+        for words in texts:
+            for place, word in enumerate(words):
+                ends.setdefault(word, set()).add(words[place + 1 :])
+        for words in texts:
+            made: set[tuple[str, ...]] = set()
+            for place, window in enumerate(_windows(words)):
+                following = set().union(*(ends[other] for other in peers(window)))
+                made |= {(*words[: place + 1], *end) for end in following if () in following}
+            found[task, " ".join(words)] = sampled(sorted(map(" ".join, made - {words})))
+    return found
+
+
+def _texts(items: Sequence[Labelled]) -> dict[str, set[tuple[str, ...]]]:
+    """The instructions of each task, as words."""
+    by_task: dict[str, set[tuple[str, ...]]] = {}
+    for item in items:
+        by_task.setdefault(item.task, set()).add(tuple(item.trajectory.extra_info.split()))
+    return by_task
+
+
+def _peers(texts: Iterable[tuple[str, ...]]) -> Callable[[tuple[str, str, str]], set[str]]:
+    """The peers of a word in its window: words that texts have behind the same word, and before the same one."""
+    behind: dict[str, set[str]] = {}
+    ahead: dict[str, set[str]] = {}
+    for words in texts:
+        for before, word, after in _windows(words):
+            behind.setdefault(before, set()).add(word)
+            ahead.setdefault(after, set()).add(word)
+    return lambda window: behind[window[0]] & ahead[window[2]]
 
 
 def _windows(words: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
@@ -163,7 +197,7 @@ def swaps(
 
     Args:
         experts: expert episodes whose goals are paid under their own instruction.
-        instructions: the other instructions by task and own instruction (`by_instruction`, `by_word`).
+        instructions: the other instructions by task and own instruction (`by_instruction`, `by_word`, `by_end`).
         threshold: reward above which a state is paid.
         run: function that runs the program.
         judge: function that decides which other instructions an episode fulfils; None without a simulator.

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.audit.asked import StatedGoals, words_of
-from grace_irl.audit.contrast import MOST_STATES, Contrast, by_instruction, by_word, contrast, sampled, swaps
+from grace_irl.audit.contrast import MOST_STATES, Contrast, by_end, by_instruction, by_word, contrast, sampled, swaps
 from grace_irl.audit.subject import ProgramFailedError, Subject
 from grace_irl.audit.warning import RewardWarning
 from grace_irl.demos.labels import Labelled
@@ -67,7 +67,8 @@ def _exchanged(subject: Subject) -> tuple[Contrast | None, list[RewardWarning]]:
         return None if whole_episode else found, []
     if whole_episode:
         return None, [each for each in _ignored(found, asked) if each.code == "instruction-ignored"]
-    return found, [*(list(_ignored(found, asked)) or _unshown(subject, paid)), *_far(subject, found)]
+    of_words = list(_ignored(found, asked)) or list(_unshown(subject, paid)) or list(_ends(subject, paid))
+    return found, [*of_words, *_far(subject, found)]
 
 
 def _one(text: str) -> RewardWarning:
@@ -131,6 +132,30 @@ def _unshown(subject: Subject, paid: Sequence[Labelled]) -> Iterator[RewardWarni
             f"no expert's instruction has {named}, and the reward pays goals under instructions with such words that "
             "the episodes do not fulfil",
             "bring experts whose instructions have these words",
+        )
+
+
+def _ends(subject: Subject, paid: Sequence[Labelled]) -> Iterator[RewardWarning]:
+    """Warn if goals are paid under instructions with another end that the episodes do not fulfil, as a simulator says.
+
+    Args:
+        subject: the program under audit, with its data.
+        paid: experts whose goals are paid under their own instruction.
+    """
+    if subject.judge is None:
+        return
+    given = by_end(subject.problem.items)
+    made = [
+        swap for swap in swaps(paid, given, subject.threshold, subject.run, subject.judge) if swap.fulfilled is False
+    ]
+    wrong = sorted((swap.instruction, swap.item.trajectory.extra_info) for swap in made if swap.paid)
+    if len(wrong) > WRONG * len(made):
+        example, own = (repr(text[:80]) for text in wrong[0])
+        still = f"in {len(wrong)} of {len(made)} swaps of an instruction's end, such as {example} for {own}"
+        yield RewardWarning(
+            "words-ignored",
+            f"{still}, a goal is paid under an instruction that its episode does not fulfil",
+            NEAR_MISSES,
         )
 
 

@@ -101,7 +101,9 @@ def convert(
     ] = None,
     role: Annotated[str | None, typer.Option(help="Role of every episode: expert or negative.")] = None,
     task: Annotated[str | None, typer.Option(help="Task name of every episode.")] = None,
-    environment: Annotated[str | None, typer.Option("--env", help="Gymnasium id; MuJoCo's fields get names.")] = None,
+    environment: Annotated[
+        str | None, typer.Option("--env", help="Gymnasium id; of MuJoCo's, it names the fields, too.")
+    ] = None,
     label: Annotated[str | None, typer.Option(help="Positive expert states: all or last.")] = None,
     fields: Annotated[str | None, typer.Option(help="Names of a vector's numbers: a,b,c.")] = None,
     state_columns: StateColumns = None,
@@ -112,7 +114,7 @@ def convert(
     max_memory: MaxMemory = None,  # noqa: ARG001 - its callback sets the limit
     json_: Json = False,
 ) -> None:
-    """Write demonstrations in another format, and state what the source does not say.
+    """Write demonstrations in another format, with what options add: roles, tasks, names of fields.
 
     Example: grace-irl demos convert hopper.npz hopper.parquet --role expert --env Hopper-v4 --label all
     """
@@ -137,13 +139,15 @@ def scramble(
     paths: Annotated[
         list[str], typer.Argument(metavar="SRC... DST", help="Files or folders, then the target file or folder.")
     ],
-    seed: Annotated[int, typer.Option(help="Seed of the map.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the new names and codes.")] = 0,
     map_: Annotated[Path | None, typer.Option("--map", help="Use this map again instead of a new one.")] = None,
     kind: Kind = None,
     max_memory: MaxMemory = None,  # noqa: ARG001 - its callback sets the limit
     json_: Json = False,
 ) -> None:
-    """Write copies in which codes, axes, fields and words mean nothing. The map is kept beside them as JSON.
+    """Write copies with other codes, axes, fields and words, so that memory of a benchmark is worth nothing.
+
+    A JSON file beside the copies says what replaced what.
 
     Example: grace-irl demos scramble babyai-go-to-obj /tmp/scrambled --seed 1
     """
@@ -259,7 +263,7 @@ def goal_table(rows: Sequence[GoalRow], unknown: Sequence[str]) -> RenderableTyp
         lines.append(f"{len(rows) - SHOWN} more are not shown; --json has all of them")
     if unknown:
         others = ", ".join(unknown[:3]) + (", …" if len(unknown) > 3 else "")
-        lines.append(f"{len(unknown)} entries of the file are of no expert trajectory here: {others}")
+        lines.append(f"{len(unknown)} entries of the goals file name none of these experts: {others}")
     return Group(table, *lines, "")
 
 

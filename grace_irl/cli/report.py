@@ -12,7 +12,7 @@ from grace_irl.cli.options import Kind, MaxMemory
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="The folder of a run or an expansion; a live one will do.")],
+    run: Annotated[Path, typer.Argument(help="The folder of a run, or of one with --expand; it may still be running.")],
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Where to write it, such as report.html.", show_default="RUN/report.html"),
@@ -23,7 +23,7 @@ def report(
             "--demos",
             metavar="PATH…",
             help="Demonstrations whose states are shown; for a run that somebody else made, or whose files moved.",
-            show_default="those that your own run names",
+            show_default="those that the run names, if you started it",
         ),
     ] = None,
     kind: Kind = None,
@@ -36,7 +36,7 @@ def report(
     from grace_irl.report.write import write_report
     from grace_irl.runs.data import columns_of
 
-    def read(data: DataConfig) -> Demonstrations:  # the run knows the roles of its trajectories
+    def read(data: DataConfig) -> Demonstrations:  # roles come from the run, so any will do here
         return load((), experts=demos or (), kind=kind or "", columns=columns_of(data))
 
     say(str(write_report(run, out, read if demos else None)))

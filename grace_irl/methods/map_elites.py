@@ -34,7 +34,11 @@ class MapElitesSettings(Section):
     programs: int = setting(400, "Programs to ask for.", flag="programs", ge=1)
     first: int = setting(20, "New programs before mutation begins.", flag="first-programs", ge=1)
     steps: int = setting(
-        5, "Number of niches by how steadily the reward rises; with --task by components.", flag="niches", ge=1, le=100
+        5,
+        "Number of columns of the map: ranges of how steadily the reward rises, or with --task numbers of components.",
+        flag="niches",
+        ge=1,
+        le=100,
     )
 
 
@@ -131,7 +135,7 @@ def map_panel(others: Sequence[Scored]) -> Panel:
     ]
     if by_parts:
         head = ("size in bits", *(f"{column + 1} component{'s' if column else ''}" for column in range(steps)))
-        told = "columns: components of the reward; the last column has all with more"
+        told = "columns: number of the reward's components; programs with more are in the last column"
     else:
         head = ("size in bits", *(f"tau from {2 * column / steps - 1:.1f}" for column in range(steps)))
         told = "columns: Kendall's tau of the reward against time along experts"
@@ -152,7 +156,7 @@ def _course(config: Config) -> Course:
     first = min(settings.first, settings.programs)
     left = settings.programs - first
     usual = left if plateau is None else min(left, plateau * COUNTED)
-    stopped = f", of which {usual} without improvement end the run (plateau)" if usual < left else ""
+    stopped = f"; the run ends after {usual} mutations without improvement (plateau)" if usual < left else ""
     return Course(
         typical=(Phase("initialise", first, first), Phase("mutate", usual, max(usual, 1))),
         most=(Phase("initialise", first, first), Phase("mutate", left, max(left, 1))),

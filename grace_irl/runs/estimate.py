@@ -37,7 +37,7 @@ from grace_irl.search.protocol import Request
 # Assumed number of tokens in an answer. 34 recorded answers of a large model on BabyAI had at least 930 tokens, and
 # the median was 1,378.
 ANSWER = 1_200
-OPINION = 220  # the same for a description or an opinion: the median of 91 recorded answers
+OPINION = 220  # assumed number of tokens in a follow-up answer of text alone: the median of 91 recorded ones
 REPAIRS = 0.25  # share of programs that need one repair, in a typical run
 DRAWN = 5  # number of prompts per operator that are built to measure their sizes
 PATIENCE, TIMEOUT = 0.0, 10.0  # seconds to wait for a lost server, and for the server's answer about its model
@@ -159,12 +159,14 @@ def estimated(config: Config) -> Estimate:
     notes: list[str] = []
     if labelling.silent:
         count = len(labelling.silent)
-        notes.append(f"goal states of {count} expert trajectories are requested first; this is not included")
+        notes.append(
+            f"goal states of {count} expert trajectories are asked of the model first; these calls are not counted"
+        )
     served, context = _server(config.model, notes) if name == "llm" else ("", None)
     room = None if context is None else max(1, context - model.answer_tokens)
     if model.answer_format == "auto":
         notes.append(
-            "answer format auto: the prompts counted here ask for code; a run asks the server for the format first"
+            "answer format auto: a run tests first if the server answers well in JSON; prompts for code are counted"
         )
     prompts = _sizes(labelling.problem(), config, room, [*(each.operator for each in course.most), *course.opinions])
     typical_answer = min(ANSWER, model.answer_tokens)
@@ -282,7 +284,7 @@ def _total(
         config: the configuration of the run.
         prompts: sizes of prompts, by operator.
         phases: forecast of the run's requests, for example 20 with "initialise", then 300 with "mutate".
-        opinions: operators of the further calls about each program, which a text answers.
+        opinions: operators of the follow-up calls about each program whose answer is a text, not a program.
         answer: number of tokens in one answer.
         most: whether to assume the longest prompts, a repair of every program, and no synthesised programs.
     """
@@ -339,7 +341,7 @@ def _assumptions(config: Config, course: Course) -> tuple[str, ...]:
         lines[0] += f", one program in {1 / REPAIRS:g} sent back once"
         lines[2] += ", every program sent back once"
     if config.stop.max_calls is not None:
-        lines.append(f"both: no more than {config.stop.max_calls} programs (max-calls)")
+        lines.append(f"max-calls ends either run after {config.stop.max_calls} programs")
     return tuple(lines)
 
 

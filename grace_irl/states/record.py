@@ -309,9 +309,9 @@ def require_names(names: Sequence[str], where: str) -> None:
 
 
 def places(states: RecordStates) -> list[tuple[str, tuple[int, ...]]]:
-    """The name of the part and the index in the part of every feature, in the order of `RecordKind.numbers`.
+    """The place of each number of a state: the name of its part, and its index in the part.
 
-    A feature is one number of a state.
+    The order is that of `RecordKind.numbers`.
     """
     return [
         (name, index)

@@ -234,6 +234,35 @@ def test_a_word_of_two_experts_says_little() -> None:
     assert "if another word replaces 'lamp' in the instruction" in found.found
 
 
+def visit_at_a_time(rng: np.random.Generator, role: Role) -> Trajectory:
+    """As `visit`, by day or by night; one text in eight says which."""
+    made, night = visit(rng, role), bool(rng.integers(2))
+    states = np.column_stack([made.states, np.full(len(made.states), float(night))])
+    end = ("", " by night" if night else " by day")[int(rng.integers(8)) == 0]
+    return Trajectory(states, made.actions, extra_info=made.extra_info + end)
+
+
+def lit_in_time(trajectory: Trajectory, texts: object, state: int) -> list[bool | None]:
+    """A simulator: whether the lamp that each text names is lit, at the time that the text names."""
+    time = ("day", "night")[int(trajectory.states[state][5])]
+    asked = [text.split()[-1] for text in texts]  # type: ignore[attr-defined]
+    return [
+        bool(one) and word in ("lamp", "light", time)
+        for one, word in zip(lit(trajectory, texts, state), asked, strict=True)
+    ]
+
+
+def test_an_end_of_few_instructions_that_changes_nothing() -> None:
+    """No word of the end is replaced in three experts, and few swaps of whole instructions have it."""
+    demonstrations = drawn(visit_at_a_time, count=60)
+    found = warned(examined(demonstrations, READS, judge=lit_in_time), "words-ignored")
+    assert "swaps of an instruction's end, such as 'switch on the" in found.found
+    assert "by night' for 'switch on the blue lamp'" in found.found
+    reads = f"if ('day', 'night')[int(state[5] < 0.5)] == self.text.split()[-1]:\n    return 0.0\n{READS}"
+    assert "words-ignored" not in codes(examined(demonstrations, reads, judge=lit_in_time))
+    assert "words-ignored" not in codes(examined(demonstrations, READS))  # no simulator
+
+
 def test_words_that_no_goal_depends_on_need_no_effect() -> None:
     assert "words-ignored" not in codes(examined(drawn(visit), READS))
 

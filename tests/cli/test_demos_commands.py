@@ -129,7 +129,7 @@ def test_inspect_with_goals(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     code, out, _ = run(capsys, *arguments, "--no-picture")
     assert code == 0
     assert f"{len(items)} expert trajectories: 1 with goal states, 1 with none, {len(items) - 2} not marked" in out
-    assert "1 entries of the file are of no expert trajectory here: 0000000000000000" in out
+    assert "1 entries of the goals file name none of these experts: 0000000000000000" in out
     (tmp_path / "goals.toml").write_text(f"{first.digest} = [999]")
     code, _, err = run(capsys, *arguments)
     assert code == 2
