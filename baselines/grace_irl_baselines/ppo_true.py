@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from stable_baselines3.common.logger import Logger, configure
+
 from grace_irl.rl.learning import learn_on, true_pay
 from grace_irl.rl.method import PolicyProblem, Trained, Watch, unwatched
-from grace_irl_baselines.plumbing import logger
 
 
 @dataclass(frozen=True)
@@ -22,5 +23,8 @@ class PpoTrue:
 
     def train(self, problem: PolicyProblem, seed: int, watch: Watch = unwatched) -> Trained:
         """See `PolicyMethod.train`."""
-        with logger(problem) as log:
+        log = configure(str(problem.log), ["tensorboard"]) if problem.log else Logger(None, [])
+        try:
             return learn_on(problem, seed, true_pay, watch, log)
+        finally:
+            log.close()

@@ -1,4 +1,4 @@
-"""Record batches of Arrow streams, if they hold plain columns, which unpack to no more bytes than the stream has."""
+"""Record batches of Arrow streams, if they hold plain columns, which need no more bytes than the stream has."""
 
 from __future__ import annotations
 
@@ -26,6 +26,13 @@ def batches_of(data: pa.Buffer, where: str) -> Iterator[pa.RecordBatch]:
         schema = pa.ipc.read_schema(next(messages))
     except StopIteration:
         raise InputError(f"{where}: an empty Arrow stream; expected a schema and rows: write it again") from None
+    if len(set(schema.names)) < len(schema.names):
+        raise InputError(f"{where}: two columns of one name; expected one of each: write it again")
+    for field in schema:
+        if not _is_plain(field.type):
+            raise InputError(
+                f"{where}: a column of {str(field.type)[:80]}; expected numbers, texts, or lists: write it again"
+            )
     for message in messages:
         try:
             unpacks = message.type != "record batch" or is_compressed(bytes(message.metadata))
@@ -39,6 +46,17 @@ def batches_of(data: pa.Buffer, where: str) -> Iterator[pa.RecordBatch]:
         batch = pa.ipc.read_record_batch(message, schema)
         batch.validate(full=True)
         yield batch
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Whether a column's values lie in the stream. Nulls, runs and views stand for values that do not."""
+    if pa.types.is_struct(kind):
+        return all(_is_plain(kind.field(place).type) for place in range(kind.num_fields))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return _is_plain(kind.value_type)
+    texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
+    numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+    return any(holds(kind) for holds in (*texts, *numbers))
 
 
 def is_compressed(metadata: bytes) -> bool:

@@ -223,8 +223,8 @@ def load_method(name: str, **settings: Any) -> PolicyMethod:
         made = points[name].load()
     except ImportError as error:
         raise InputError(
-            f"method {name!r}: {error.name or error} is not installed; expected what it imports: pip install "
-            f"'grace-irl[baselines]' and then pip install --no-deps imitation==1.0.1 ({page('baselines')})"
+            f"method {name!r}: {error.name or error} is not installed; expected what it imports ({page('baselines')}): "
+            "for GAIL, AIRL and BC, pip install 'grace-irl[baselines]' and then pip install --no-deps imitation==1.0.1"
         ) from None
     known = _settings(made)
     for key in settings:

@@ -56,6 +56,9 @@ def flat_episodes(arrays: Mapping[str, Any], path: str) -> Iterator[Episode]:
     count = _length(states)
     following = _rows(NEXT, arrays, path)
     columns = {names: _rows(names, arrays, path) for names in (ACTIONS, REWARDS, TERMINALS, TIMEOUTS)}
+    for names, column in columns.items():
+        if isinstance(column, Mapping):
+            raise InputError(f"{path}: {_found(names, arrays)} has parts; expected one array")
     for names, column in ((NEXT, following), *columns.items()):
         if column is not None and _length(column) != count:
             raise InputError(
@@ -63,6 +66,8 @@ def flat_episodes(arrays: Mapping[str, Any], path: str) -> Iterator[Episode]:
                 "expected one for each row"
             )
     ends = {names: _flags(columns[names], f"{path}: {_found(names, arrays)}", count) for names in (TERMINALS, TIMEOUTS)}
+    if not count:
+        raise InputError(f"{path}: no episodes; expected at least one row")
     starts = [0, *(np.flatnonzero(ends[TERMINALS] | ends[TIMEOUTS]) + 1).tolist()]
     bounds = pairwise(starts if starts[-1] == count else [*starts, count])
     for number, (start, stop) in enumerate(bounds):
@@ -110,7 +115,10 @@ def _sliced(rows: Rows, start: int, stop: int) -> Rows:
 
 def _joined(rows: Rows, last: Rows, where: str) -> Rows:
     if isinstance(rows, Mapping) and isinstance(last, Mapping):
-        return {name: joined(part, last[name], where) for name, part in rows.items() if name in last}
+        if set(rows) != set(last):
+            odd = sorted(set(rows) ^ set(last))[0]
+            raise InputError(f"{where}: part {odd!r} of either states or next states; expected the same parts in both")
+        return {name: joined(part, last[name], where) for name, part in rows.items()}
     if isinstance(rows, Mapping) or isinstance(last, Mapping):
         raise InputError(f"{where}: either the states or the next states have parts; expected both, or neither")
     return joined(rows, last, where)
@@ -121,4 +129,4 @@ def _flags(column: NDArray[Any] | None, where: str, count: int) -> NDArray[np.bo
         return np.zeros(count, np.bool_)
     if column.dtype.kind not in "biuf" or not np.isin(column, (0, 1)).all():
         raise InputError(f"{where}: {column.dtype} of shape {column.shape}; expected 0 or 1 for each row")
-    return np.asarray(column.reshape(count, -1).any(axis=1), np.bool_)
+    return np.asarray(column.reshape(count, -1).any(axis=1), np.bool_) if count else np.zeros(0, np.bool_)

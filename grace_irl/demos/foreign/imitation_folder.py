@@ -50,7 +50,7 @@ def open_dataset(folder: Path, memory: Memory) -> EpisodesSource:
                 for batch in batches_of(pa.py_buffer(file.read_bytes()), str(file))
                 for row in batch.select([name for name in COLUMNS if name in batch.schema.names]).to_pylist()
             ]
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             said = (str(error).splitlines() or [type(error).__name__])[0]
             raise InputError(f"{file}: not readable ({said}); expected a whole data set: copy it again") from None
         for row in rows:

@@ -2,14 +2,15 @@
 
 `features.json` describes the features of an episode. A record is a `tf.train.Example` with one episode; each feature of
 its steps is one flat list, such as `steps/observation/joints`. The state after the last action is the last step's
-observation, so the action and the reward of the last step do not count. The text of an episode's first step is its
-instruction. Encoded pictures are not read, and a line says so.
+observation, so the action and the reward of the last step do not count. An instruction is a text of the first step, or
+of the whole episode. Encoded pictures are not read; a line names them, and whatever else is left out.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -19,104 +20,168 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.contents import require_inside
-from grace_irl.demos.foreign.episode import Episode, EpisodesSource
+from grace_irl.demos.foreign.episode import Episode, EpisodesSource, column_of
 from grace_irl.demos.memory import Memory
-from grace_irl.demos.tfrecord import is_name, read_records, require_libraries
+from grace_irl.demos.tfrecord import read_records, require_libraries
 from grace_irl.errors import InputError
 
-STEPS, OBSERVATION = "steps", "observation"
+STEPS, OBSERVATION, ACTION = "steps", "observation", "action"
 TEXTS = ("language_instruction", "natural_language_instruction")
-"""Names of the instruction's text, among the features of a step or those of its observation."""
-PICTURES = ("image", "video")
+"""Names of the instruction's text, among the features of a step, of its observation, or of the whole episode."""
+ENDS = ("is_terminal", "is_last")
+SORTS = ("tensor", "text", "image", "video", "audio", "sequence", "classLabel", "boundingBox", "translation")
+"""Sorts of features in `features.json`: keys of a feature. Other keys, such as `description`, stand beside them."""
+LEFT_OUT = ("image", "video")
+"""Sorts that a state does without. Any other sort that cannot be read is refused."""
 DEPTH = 8
 """Number of nested groups in which features are looked for."""
-FACTOR = 15
-"""Bytes of memory for each byte of a record, at most, while it becomes an episode."""
+FACTOR = 30
+"""Bytes of memory for each byte of a record, at most, while it becomes an episode: whole numbers may have one byte."""
+
+_SHARD = re.compile(r"(.+)-([^-]+)\.tfrecord-(\d{5})-of-(\d{5})")
+TRAINING = "train"
+"""Name of the split for training. If there are others, their episodes are held out."""
+
+Described = Mapping[str, Any]
+"""The description of a feature in `features.json`."""
 
 
 @dataclass(frozen=True)
 class Feature:
-    """A feature of a step.
+    """A feature that is read.
 
     Attributes:
-        sort: "tensor", "text", one of `PICTURES`, or what else `features.json` calls it.
-        shape: shape of a tensor for one step.
-        dtype: type of a tensor; texts are `str`.
+        key: its name in a record, such as `steps/observation/joints`.
+        shape: its shape in one step.
+        dtype: type of its numbers; "str" for texts.
     """
 
-    sort: str
+    key: str
     shape: tuple[int, ...] = ()
     dtype: str = "str"
 
 
+@dataclass(frozen=True)
+class Layout:
+    """The features of a data set that make episodes.
+
+    Attributes:
+        states: parts of a state, by name; the name is `OBSERVATION` if a state has one part without a name.
+        actions: parts of an action, in order.
+        rewards: the reward, or None.
+        ends: flags of the last step, by name.
+        text: the instruction, or None.
+        left_out: names of what is left out.
+    """
+
+    states: Mapping[str, Feature]
+    actions: tuple[Feature, ...]
+    rewards: Feature | None
+    ends: Mapping[str, Feature]
+    text: Feature | None
+    left_out: tuple[str, ...]
+
+
 def is_dataset(folder: Path) -> bool:
     """Whether a folder is a data set of TensorFlow Datasets whose examples are episodes."""
-    return _steps(folder) is not None
+    return _described(folder) is not None
 
 
 def open_dataset(folder: Path, memory: Memory) -> EpisodesSource:
     """Open a data set in the format RLDS.
 
     Raises:
-        InputError: no records, damaged ones, or steps without observations that can be used.
+        InputError: no records, missing or damaged ones, or steps without observations that can be used.
     """
-    described = _steps(folder)
+    described = _described(folder)
     assert described is not None
     require_libraries(folder, "rlds")
-    features = dict(_features(described, folder))
-    observed = {name: each for name, each in features.items() if name.split("/")[0] == OBSERVATION}
-    pictures = [name for name, each in observed.items() if each.sort in PICTURES]
-    text = next((name for name in features if name.split("/")[-1] in TEXTS and features[name].sort == "text"), "")
-    states = {name: each for name, each in observed.items() if name not in (*pictures, text)}
+    layout = _layout(described, folder)
+    shards = _shards(folder)
+    splits = list(dict.fromkeys(split for _, split in shards))
+    sides = TRAINING in splits and len(splits) > 1
+    episodes: list[Episode] = []
+    kept = 0
+    for file, split in shards:
+        require_inside(file, folder)
+        side = ("train" if split == TRAINING else "held_out") if sides else ""
+        for number, data in enumerate(read_records(file)):
+            where = f"{file}: episode {number}"
+            memory.require(kept + FACTOR * len(data), where)
+            episodes.append(_episode(data, layout, where, side, memory))
+            kept += sum(part.nbytes for part in _arrays(episodes[-1]))
+    notes = []
+    if layout.left_out:
+        notes.append(f"{folder}: left out: {', '.join(layout.left_out)} (pictures are not read)")
+    if len(layout.actions) > 1:
+        names = ", ".join(each.key.removeprefix(f"{STEPS}/{ACTION}/") for each in layout.actions)
+        notes.append(f"{folder}: actions are {names}, side by side")
+    if len(splits) > 1:
+        said = f"{TRAINING} for training, the others held out" if sides else "all are read alike"
+        notes.append(f"{folder}: splits {', '.join(splits)}: {said}")
+    return EpisodesSource(folder, episodes, (), notes)
+
+
+def _layout(described: Described, folder: Path) -> Layout:
+    of_steps = dict(_flat(described[STEPS]["sequence"]["feature"], STEPS, folder))
+    of_episode = dict(
+        _flat({"featuresDict": {"features": {k: v for k, v in described.items() if k != STEPS}}}, "", folder)
+    )
+    texts = [key for key in (*of_steps, *of_episode) if key.split("/")[-1] in TEXTS]
+    text = next((key for key in texts if _sort((of_steps | of_episode)[key]) == "text"), "")
+    prefix = f"{STEPS}/{OBSERVATION}"
+    observed = {key: each for key, each in of_steps.items() if key == prefix or key.startswith(f"{prefix}/")}
+    left_out = [key for key, each in observed.items() if _sort(each) in LEFT_OUT]
+    states = {key: each for key, each in observed.items() if key not in (*left_out, text)}
     if not states:
         raise InputError(
-            f"{folder}: no observations of numbers or texts among {', '.join(features)[:200] or 'the steps'}; expected "
-            f"a feature {STEPS}/{OBSERVATION} that is no picture"
+            f"{folder}: no observations of numbers or texts among {', '.join(of_steps)[:200] or 'the steps'}; expected "
+            f"a feature {prefix} that is no picture"
         )
-    for name, each in states.items():
-        if each.sort not in ("tensor", "text"):
-            raise InputError(f"{folder}: {STEPS}/{name} is a feature {each.sort!r}; expected a tensor or a text")
-    files = sorted(file for file in folder.iterdir() if file.is_file() and is_name(file))
-    if not files:
+    acted = [key for key in of_steps if key == f"{STEPS}/{ACTION}" or key.startswith(f"{STEPS}/{ACTION}/")]
+    numbers = [key for key in acted if _sort(of_steps[key]) in ("tensor", "classLabel")]
+    left_out += [key for key in acted if key not in numbers]
+    beside = {
+        name: _feature(f"{STEPS}/{name}", of_steps[f"{STEPS}/{name}"], folder)
+        for name in ("reward", *ENDS)
+        if f"{STEPS}/{name}" in of_steps
+    }
+    parts = {key.removeprefix(f"{prefix}/") if key != prefix else OBSERVATION: key for key in states}
+    return Layout(
+        states={name: _feature(key, states[key], folder) for name, key in parts.items()},
+        actions=tuple(_feature(key, of_steps[key], folder) for key in numbers),
+        rewards=beside.get("reward"),
+        ends={name: beside[name] for name in ENDS if name in beside},
+        text=Feature(text) if text else None,
+        left_out=tuple(key.removeprefix(f"{STEPS}/") for key in left_out),
+    )
+
+
+def _shards(folder: Path) -> list[tuple[Path, str]]:
+    """The shards by name, each with the name of its split.
+
+    Raises:
+        InputError: no shards, or some are missing.
+    """
+    named = [(file, _SHARD.fullmatch(file.name)) for file in sorted(folder.iterdir()) if file.is_file()]
+    found = [(file, match) for file, match in named if match]
+    if not found:
         raise InputError(
             f"{folder}: no TFRecord file; expected shards such as NAME-train.tfrecord-00000-of-00001: copy the whole "
             "data set, or prepare it in the file format tfrecord"
         )
-    wanted = states | {name: features[name] for name in (*_BESIDE, text) if name in features}
-    episodes = []
-    for file in files:
-        require_inside(file, folder)
-        for number, data in enumerate(read_records(file)):
-            where = f"{file}: episode {number}"
-            memory.require(FACTOR * len(data), where)
-            episodes.append(_episode(_values(data, wanted, where), list(states), text, where))
-    notes = [f"{folder}: left out: {', '.join(pictures)} (pictures are not read)"] if pictures else []
-    return EpisodesSource(folder, episodes, (), notes)
+    present: dict[tuple[str, str], list[int]] = {}
+    for _, match in found:
+        present.setdefault((f"{match[1]}-{match[2]}", match[4]), []).append(int(match[3]))
+    for (name, total), numbers in present.items():
+        if numbers != list(range(int(total))):
+            raise InputError(
+                f"{folder}: {len(numbers)} of {int(total)} shards of {name}; expected all: copy the whole data set"
+            )
+    return [(file, match[2]) for file, match in found]
 
 
-_BESIDE = ("action", "reward", "is_terminal", "is_last")
-
-
-def _episode(values: Mapping[str, NDArray[Any]], states: list[str], text: str, where: str) -> Episode:
-    lengths = {len(part) for part in values.values()}
-    if len(lengths) != 1 or lengths == {0}:
-        raise InputError(f"{where}: features of {sorted(lengths)} steps; expected one number above 0: prepare it again")
-    parts = {name.removeprefix(f"{OBSERVATION}/"): values[name] for name in states}
-    actions, rewards = values.get("action"), values.get("reward")
-    terminal, last = (bool(values[name][-1]) if name in values else False for name in ("is_terminal", "is_last"))
-    return Episode(
-        parts[OBSERVATION] if set(parts) == {OBSERVATION} else parts,
-        where,
-        actions=None if actions is None else actions[:-1],
-        rewards=None if rewards is None else np.asarray(rewards, np.float64)[:-1],
-        terminated=terminal,
-        truncated=last and not terminal,
-        instruction=str(values[text][0]) if text else "",
-    )
-
-
-def _values(data: bytes, wanted: Mapping[str, Feature], where: str) -> dict[str, NDArray[Any]]:
-    """The wanted features of an episode, an array with a row for each step."""
+def _episode(data: bytes, layout: Layout, where: str, side: str, memory: Memory) -> Episode:
     from google.protobuf.message import DecodeError
 
     from grace_irl.demos.ui.androidcontrol_pb2 import Example
@@ -125,36 +190,86 @@ def _values(data: bytes, wanted: Mapping[str, Feature], where: str) -> dict[str,
         found = Example.FromString(data).features.feature
     except DecodeError as error:
         raise InputError(f"{where}: no tf.train.Example ({error}); expected a whole file: copy it again") from None
-    values: dict[str, NDArray[Any]] = {}
-    for name, feature in wanted.items():
-        key = f"{STEPS}/{name}"
-        if key not in found:
-            raise InputError(f"{where}: no feature {key!r}; expected what features.json describes: copy it again")
-        sort = found[key].WhichOneof("kind")
-        flat = getattr(found[key], sort).value if sort else ()
-        if feature.sort == "text":
-            if sort != "bytes_list":
-                raise InputError(f"{where}: {key} holds no texts; expected what features.json describes: copy it again")
-            try:
-                values[name] = np.array([each.decode() for each in flat], np.str_)
-            except UnicodeDecodeError:
-                raise InputError(f"{where}: {key} is no UTF-8; expected texts") from None
-            continue
-        if sort == "bytes_list":
-            raise InputError(f"{where}: {key} holds encoded bytes; expected numbers: prepare it with encoding none")
-        kept = _stored(feature.dtype)
-        if sort == "float_list" and kept is not np.float64:
-            raise InputError(
-                f"{where}: {key} holds floats; expected {feature.dtype}, as in features.json: copy it again"
-            )
-        size = prod(feature.shape)
-        if size < 1 or len(flat) % size:
-            raise InputError(
-                f"{where}: {key} has {len(flat)} numbers; expected a multiple of {size}, for {feature.shape} a step"
-            )
-        # Whole numbers wrap around like those of the type that the data set states.
-        values[name] = np.array(flat, None if kept is np.float64 else np.int64).astype(kept).reshape(-1, *feature.shape)
-    return values
+
+    def values(feature: Feature) -> NDArray[Any]:
+        return _values(found, feature, where, memory)
+
+    states = {name: values(feature) for name, feature in layout.states.items()}
+    actions = [values(feature) for feature in layout.actions]
+    rewards = None if layout.rewards is None else column_of(values(layout.rewards), f"{where}, reward")
+    ends = {name: column_of(values(feature), f"{where}, {name}") for name, feature in layout.ends.items()}
+    lengths = {len(part) for part in (*states.values(), *actions, *ends.values())}
+    lengths |= set() if rewards is None else {len(rewards)}
+    if len(lengths) != 1 or lengths == {0}:
+        raise InputError(f"{where}: features of {sorted(lengths)} steps; expected one number above 0: prepare it again")
+    terminal, last = (name in ends and bool(ends[name][-1]) for name in ENDS)
+    if set(states) == {OBSERVATION}:
+        only = states[OBSERVATION]
+        whole: NDArray[Any] | Mapping[str, NDArray[Any]] = only if only.ndim > 1 else only.reshape(-1, 1)
+    else:
+        whole = states
+    return Episode(
+        whole,
+        where,
+        actions=_side_by_side(actions),
+        rewards=None if rewards is None else np.asarray(rewards, np.float64)[:-1],
+        terminated=terminal,
+        truncated=last and not terminal,
+        instruction="" if layout.text is None else _texts(found, layout.text, where)[0],
+        split=side,
+    )
+
+
+def _side_by_side(actions: Sequence[NDArray[Any]]) -> NDArray[Any] | None:
+    """One array of actions from its parts; the last one leads to no state."""
+    if len(actions) < 2:
+        return actions[0][:-1] if actions else None
+    return np.concatenate([part.reshape(len(part), -1) for part in actions], axis=1)[:-1]
+
+
+def _arrays(episode: Episode) -> list[NDArray[Any]]:
+    states = list(episode.states.values()) if isinstance(episode.states, Mapping) else [episode.states]
+    return [*states, *(part for part in (episode.actions, episode.rewards) if part is not None)]
+
+
+def _values(found: Any, feature: Feature, where: str, memory: Memory) -> NDArray[Any]:
+    """A feature of an episode, a row for each step."""
+    if feature.dtype == "str":
+        texts = _texts(found, feature, where)
+        memory.require(4 * len(texts) * max(map(len, texts), default=0), f"{where}, {feature.key}")
+        return np.array(texts, np.str_)
+    sort = _require(found, feature.key, where).WhichOneof("kind")
+    if sort == "bytes_list":
+        raise InputError(f"{where}: {feature.key} holds encoded bytes; expected numbers: prepare it with encoding none")
+    flat = getattr(found[feature.key], sort).value if sort else ()
+    kept = _stored(feature.dtype)
+    if sort == "float_list" and kept is not np.float64:
+        raise InputError(f"{where}: {feature.key} holds floats; expected {feature.dtype}: copy the data set again")
+    size = prod(feature.shape)
+    if len(flat) % size:
+        raise InputError(
+            f"{where}: {feature.key} has {len(flat)} numbers; expected a multiple of {size}, for {feature.shape} a step"
+        )
+    numbers = np.array(flat, None if kept is np.float64 else np.int64)
+    if feature.dtype == "uint64" and (numbers < 0).any():
+        raise InputError(f"{where}: {feature.key} has numbers above 2^63; expected at most that")
+    return numbers.astype(kept).reshape(-1, *feature.shape)
+
+
+def _texts(found: Any, feature: Feature, where: str) -> list[str]:
+    sort = _require(found, feature.key, where).WhichOneof("kind")
+    if sort != "bytes_list" or not found[feature.key].bytes_list.value:
+        raise InputError(f"{where}: {feature.key} holds no texts; expected what features.json describes: copy it again")
+    try:
+        return [each.decode() for each in found[feature.key].bytes_list.value]
+    except UnicodeDecodeError:
+        raise InputError(f"{where}: {feature.key} is no UTF-8; expected texts") from None
+
+
+def _require(found: Any, key: str, where: str) -> Any:
+    if key not in found:
+        raise InputError(f"{where}: no feature {key!r}; expected what features.json describes: copy it again")
+    return found[key]
 
 
 def _stored(dtype: str) -> Any:
@@ -162,42 +277,65 @@ def _stored(dtype: str) -> Any:
     return np.uint8 if dtype in ("uint8", "bool") else np.int64 if dtype.startswith(("int", "uint")) else np.float64
 
 
-def _steps(folder: Path) -> Mapping[str, Any] | None:
-    """The description of a step in `features.json`; None if the folder holds no such data set."""
+def _described(folder: Path) -> Described | None:
+    """The features of an episode in `features.json`; None if the folder holds no such data set."""
     try:
-        found = json.loads((folder / "features.json").read_bytes())
-        found = found["featuresDict"]["features"][STEPS]["sequence"]["feature"]
-        return found if isinstance(found["featuresDict"]["features"], dict) else None
+        found = json.loads((folder / "features.json").read_bytes())["featuresDict"]["features"]
+        inside = found[STEPS]["sequence"]["feature"]["featuresDict"]["features"]
+        return found if isinstance(found, dict) and isinstance(inside, dict) else None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
-def _features(
-    described: Mapping[str, Any], folder: Path, prefix: str = "", depth: int = 0
-) -> Iterator[tuple[str, Feature]]:
-    """The features of a step by name; those of a group have names such as `observation/joints`."""
+def _flat(described: Described, prefix: str, folder: Path, depth: int = 0) -> Iterator[tuple[str, Described]]:
+    """The features by their names in a record; those of a group have names such as `steps/observation/joints`."""
     inside = described.get("featuresDict")
     if not isinstance(inside, dict):
-        yield prefix, _feature(described, f"{folder}: features.json: {STEPS}/{prefix}")
+        yield prefix, described
         return
     groups = inside.get("features")
     for name, each in groups.items() if isinstance(groups, dict) and depth < DEPTH else ():
+        if not name.isprintable():
+            raise InputError(f"{folder}: features.json: a feature {name!a}; expected a name that prints")
         if isinstance(each, dict):
-            yield from _features(each, folder, f"{prefix}/{name}" if prefix else name, depth + 1)
+            yield from _flat(each, f"{prefix}/{name}" if prefix else name, folder, depth + 1)
 
 
-def _feature(described: Mapping[str, Any], where: str) -> Feature:
-    sort = next((key for key in described if key != "pythonClassName"), "unknown")
+def _sort(described: Described) -> str:
+    """The sort of a feature, one of `SORTS`; a tensor of strings is a "text"."""
+    found = next((name for name in SORTS if name in described), "unknown")
+    tensor = described.get("tensor")
+    strings = (
+        found == "tensor" and isinstance(tensor, dict) and tensor.get("dtype") in ("string", "object", "bytes", "str")
+    )
+    return "text" if strings and not _dimensions(tensor) else found
+
+
+def _dimensions(tensor: Any) -> list[Any]:
+    shape = tensor.get("shape") if isinstance(tensor, dict) else None
+    found = shape.get("dimensions") if isinstance(shape, dict) else None
+    return found if isinstance(found, list) else []
+
+
+def _feature(key: str, described: Described, folder: Path) -> Feature:
+    """A feature that a state, an action, a reward or a flag needs.
+
+    Raises:
+        InputError: it is of a sort that cannot be read, or its shape varies.
+    """
+    sort, where = _sort(described), f"{folder}: features.json: {key}"
+    if sort == "text":
+        return Feature(key)
+    if sort == "classLabel":
+        return Feature(key, (), "int64")
     if sort != "tensor":
-        return Feature(sort)
+        raise InputError(f"{where} is a feature {sort!r}; expected a tensor or a text")
     tensor = described[sort]
-    try:
-        shape = tuple(int(each) for each in tensor.get("shape", {}).get("dimensions", ()))
-        dtype = str(tensor["dtype"])
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise InputError(f"{where}: no shape and type; expected a tensor: copy the data set again") from None
-    if dtype in ("string", "object", "bytes", "str"):
-        return Feature("text")
-    if any(each < 1 for each in shape):
-        raise InputError(f"{where}: a shape of {shape}; expected one that is the same for all steps")
-    return Feature(sort, shape, dtype)
+    dtype = tensor.get("dtype") if isinstance(tensor, dict) else None
+    if not isinstance(dtype, str):
+        raise InputError(f"{where}: no type; expected a tensor: copy the data set again")
+    sizes = _dimensions(tensor)
+    shape = tuple(int(each) for each in sizes if isinstance(each, str | int) and re.fullmatch(r"\d{1,9}", str(each)))
+    if len(shape) < len(sizes) or 0 in shape:
+        raise InputError(f"{where}: a shape of {sizes!s:.80}; expected one that is the same for all steps")
+    return Feature(key, shape, dtype)

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -411,6 +412,36 @@ def next_states(folder: Path) -> Path:
     return folder / "set.npz"
 
 
+def empty_arrays(folder: Path) -> Path:
+    np.savez(folder / "set.npz", observations=np.zeros((0, 3)), terminals=np.zeros(0, bool))
+    return folder / "set.npz"
+
+
+def next_without_a_part(folder: Path) -> Path:
+    """HDF5 whose next states lack a part that the states have."""
+    with h5py.File(folder / "set.hdf5", "w") as file:
+        file["observations/a"], file["observations/b"] = np.zeros((4, 2)), np.zeros((4, 1))
+        file["next_observations/a"], file["terminals"] = np.zeros((4, 2)), np.array([0, 1, 0, 1])
+    return folder / "set.hdf5"
+
+
+def flags_in_a_group(folder: Path) -> Path:
+    with h5py.File(folder / "set.hdf5", "w") as file:
+        file["observations"], file["terminals/a"] = np.zeros((4, 2)), np.array([0, 1, 0, 1])
+    return folder / "set.hdf5"
+
+
+def twice(folder: Path) -> Path:
+    """imitation's folder with two columns of one name."""
+    path = imitation("terminal", [True, False])(folder)
+    file = path / "data-00000-of-00001.arrow"
+    whole = pa.ipc.open_stream(file.read_bytes()).read_all()
+    whole = whole.rename_columns([{"rews": "obs"}.get(name, name) for name in whole.column_names])
+    with pa.OSFile(str(file), "wb") as stream, pa.ipc.new_stream(stream, whole.schema) as out:
+        out.write_table(whole)
+    return path
+
+
 def npy_header(shape: tuple[int, ...]) -> bytes:
     stream = io.BytesIO()
     np.lib.format.write_array_header_1_0(stream, {"descr": "<f8", "fortran_order": False, "shape": shape})
@@ -476,11 +507,31 @@ BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
     "LeRobot's episodes with halves": (steps_of_lerobot("episode_index", [0.5] * 5), "numbers that are not whole"),
     "LeRobot's rewards in lists": (steps_of_lerobot("next.reward", [[0.5, 1.0]] * 5), "one number for each row"),
     "RLDS without shards": (shards(None), "no TFRecord file"),
+    "RLDS with a part of its shards": (
+        rlds(lambda folder: next(folder.glob("*.tfrecord*")).rename(folder / "robot-train.tfrecord-00001-of-00003")),
+        "1 of 3 shards of robot-train",
+    ),
+    "RLDS in another file format": (
+        rlds(
+            lambda folder: next(folder.glob("*.tfrecord*")).rename(folder / "robot-train.array_record-00000-of-00001")
+        ),
+        "prepare it in the file format tfrecord",
+    ),
+    "RLDS with two flags a step": (described(is_terminal=tensor("bool", 2)), "is_terminal"),
+    "RLDS with an infinite shape": (described(observation=tensor("float32", math.inf)), "a shape of ['inf']"),
+    "D4RL without rows": (empty_arrays, "no episodes"),
+    "D4RL with flags in a group": (flags_in_a_group, "terminals has parts; expected one array"),
+    "next states without a part": (next_without_a_part, "expected the same parts"),
+    "an Arrow stream of nulls": (imitation("obs", pa.nulls(2)), "a column of null"),
+    "imitation's columns twice": (twice, "two columns"),
     "RLDS with half a shard": (shards(b"\x09\0\0\0"), "bytes of a header"),
-    "RLDS without observations": (described(observation=None), "no observations of numbers or texts among action"),
+    "RLDS without observations": (
+        described(observation=None),
+        "no observations of numbers or texts among steps/action",
+    ),
     "RLDS of pictures alone": (described(observation={"image": {"dtype": "uint8"}}), "no observations of numbers"),
     "RLDS with a feature of another sort": (described(observation={"sequence": {}}), "a feature 'sequence'"),
-    "RLDS with a shape that varies": (described(observation=tensor("float32", -1)), "a shape of (-1,)"),
+    "RLDS with a shape that varies": (described(observation=tensor("float32", -1)), "a shape of ['-1']"),
     "RLDS with another shape": (described(observation=tensor("float32", 4)), "15 numbers; expected a multiple of 4"),
     "RLDS with another type": (described(observation=tensor("int64", 3)), "holds floats; expected int64"),
     "RLDS with texts for numbers": (described(observation={"text": {}}), "steps/observation holds no texts"),

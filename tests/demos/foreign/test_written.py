@@ -40,29 +40,29 @@ def test_a_frame_of_pandas_and_of_polars(path: Path) -> None:
 
 
 def test_a_data_set_of_tensorflow_datasets() -> None:
-    """RLDS: its order of episodes is by a hash, its last action and reward do not count."""
+    """RLDS, with descriptions of features, actions in parts and two splits; last actions and rewards do not count."""
     pytest.importorskip("google_crc32c")
-    found = sorted(load([WRITTEN / "rlds"], role="expert"), key=lambda each: each.trajectory.extra_info)
-    assert [each.trajectory.states.parts["joints"].tolist() for each in found] == STATES
-    assert [each.trajectory.states.parts["goal/place"].tolist() for each in found] == [
-        [[[n], [0.5]]] * 4 for n in (0, 1)
-    ]
-    assert [each.trajectory.states.parts["open"].tolist() for each in found] == [[0, 0, 0, 1]] * 2
-    assert [each.trajectory.states.parts["mode"].tolist() for each in found] == [[b"idle", b"moving"] * 2] * 2
-    assert [each.trajectory.actions.tolist() for each in found] == [[[0], [1], [2]]] * 2
+    found = load([WRITTEN / "rlds"], role="expert")
+    parts = [{name: part.tolist() for name, part in each.trajectory.states.parts.items()} for each in found]
+    rest = {"open": [0, 0, 0, 1], "mode": [b"idle", b"moving"] * 2, "grip": [0, 1, 0, 1]}
+    assert parts == [{"joints": STATES[n], "goal/place": [[[n], [0.5]]] * 4, **rest} for n in (0, 1)]
+    assert [each.trajectory.actions.tolist() for each in found] == [[[0, 0], [1, -1], [2, -2]]] * 2
     assert [each.trajectory.rewards.tolist() for each in found] == [[0, 0.5, 1]] * 2
     assert [each.trajectory.extra_info for each in found] == ["lift the cube", "push the cube"]
     assert [(each.trajectory.terminated, each.trajectory.truncated) for each in found] == [(True, False), (False, True)]
+    assert [each.split for each in found] == ["train", "held_out"]
 
 
-def test_pictures_of_a_data_set_of_tensorflow_datasets_are_named() -> None:
+def test_what_of_a_data_set_of_tensorflow_datasets_is_said() -> None:
     pytest.importorskip("google_crc32c")
-    (note,) = load([WRITTEN / "rlds"], role="expert").notes
-    assert "left out: observation/image (pictures are not read)" in note
+    notes = " ".join(load([WRITTEN / "rlds"], role="expert").notes)
+    assert "left out: observation/image (pictures are not read)" in notes
+    assert "actions are push, turn, side by side" in notes
+    assert "splits train, val: train for training, the others held out" in notes
 
 
 def test_a_shard_alone_names_its_folder() -> None:
-    (shard,) = (WRITTEN / "rlds").glob("*.tfrecord*")
+    shard = WRITTEN / "rlds" / "arm-train.tfrecord-00000-of-00001"
     with pytest.raises(InputError, match=r"a shard of the data set .*rlds; expected the folder: name it"):
         load([shard], role="expert")
 

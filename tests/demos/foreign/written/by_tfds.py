@@ -18,37 +18,41 @@ TASKS = ("lift the cube", "push the cube")
 
 
 class Arm(tfds.core.GeneratorBasedBuilder):
-    """Two episodes of four steps in the format RLDS."""
+    """An episode of four steps in each of two splits, in the format RLDS."""
 
     VERSION = tfds.core.Version("1.0.0")
     RELEASE_NOTES = {"1.0.0": "first"}  # noqa: RUF012
 
     def _info(self) -> tfds.core.DatasetInfo:
         observation = {
-            "image": tfds.features.Image(shape=(8, 8, 3), dtype=np.uint8, encoding_format="png"),
-            "joints": tfds.features.Tensor(shape=(2,), dtype=np.float32),
+            "image": tfds.features.Image(shape=(8, 8, 3), encoding_format="png", doc="Camera."),
+            "joints": tfds.features.Tensor(shape=(2,), dtype=np.float32, doc="Angles."),
             "goal": {"place": tfds.features.Tensor(shape=(2, 1), dtype=np.float64)},
             "open": tfds.features.Scalar(dtype=np.bool_),
             "mode": tfds.features.Text(),
+            "grip": tfds.features.ClassLabel(names=["shut", "open"]),
         }
         steps = {
             "observation": observation,
-            "action": tfds.features.Tensor(shape=(1,), dtype=np.float32),
+            "action": {
+                "push": tfds.features.Tensor(shape=(1,), dtype=np.float32, doc="Force."),
+                "turn": tfds.features.Scalar(dtype=np.int32),
+            },
             "reward": tfds.features.Scalar(dtype=np.float32),
             "discount": tfds.features.Scalar(dtype=np.float32),
             "is_first": tf.bool,
             "is_last": tf.bool,
             "is_terminal": tf.bool,
-            "language_instruction": tfds.features.Text(),
+            "language_instruction": tfds.features.Text(doc="Task."),
         }
         features = {"steps": tfds.features.Dataset(steps), "episode_metadata": {"file_path": tfds.features.Text()}}
         return tfds.core.DatasetInfo(builder=self, features=tfds.features.FeaturesDict(features))
 
     def _split_generators(self, dl_manager: Any) -> dict[str, Iterator[tuple[str, dict[str, Any]]]]:
-        return {"train": self._generate_examples()}
+        return {"train": self._generate_examples(0), "val": self._generate_examples(1)}
 
-    def _generate_examples(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        for number, task in enumerate(TASKS):
+    def _generate_examples(self, number: int) -> Iterator[tuple[str, dict[str, Any]]]:
+        for task in TASKS[number : number + 1]:
             steps = [
                 {
                     "observation": {
@@ -57,8 +61,9 @@ class Arm(tfds.core.GeneratorBasedBuilder):
                         "goal": {"place": np.array([[number], [0.5]])},
                         "open": step == 3,
                         "mode": ("idle", "moving")[step % 2],
+                        "grip": step % 2,
                     },
-                    "action": np.array([step], np.float32),
+                    "action": {"push": np.array([step], np.float32), "turn": -step},
                     "reward": step / 2,
                     "discount": 1.0,
                     "is_first": step == 0,
