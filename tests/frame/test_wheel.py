@@ -49,7 +49,8 @@ def test_the_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
 def test_an_installed_wheel_offers_the_baselines(wheel: Path, tmp_path: Path) -> None:
     """Its entry points name them; without imitation, one line says how to install it."""
     zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
-    code = "from grace_irl.rl.method import load_method as load, offered; print(*offered()); load('ppo-true'); load('gail')"
+    asked = "load_method('ppo-true'); load_method('gail')"
+    code = f"from grace_irl.rl.method import load_method, offered; print(*offered()); {asked}"
     blocked = "import sys; sys.path.insert(0, 'installed'); sys.modules['imitation'] = None"
     done = subprocess.run(
         [
