@@ -78,7 +78,7 @@ def table(rng: Draw, folder: Path) -> Path:
         writer.writeheader()
         writer.writerows({str(name): _cell(value) for name, value in row.items()} for row in whole)
         data = text.getvalue().encode("utf-8", "surrogatepass")
-    data = gzip.compress(data) if sort.endswith(".gz") else data
+    data = gzip.compress(data, mtime=0) if sort.endswith(".gz") else data
     path = folder / f"expert{sort}"
     path.write_bytes(m.in_bytes(rng, data) if rng.may(0.2) else data)
     return path

@@ -77,7 +77,11 @@ def test_an_input_is_the_same_whenever_it_is_made(fuzzing: ModuleType, tmp_path:
         assert made[0].keys() == made[1].keys()
 
 
-@pytest.mark.parametrize("name", ["npz", "parquet", "minari-hdf5", "recipe", "config", "recording", "round", "reward"])
+UNCHANGED = ("npz", "parquet", "minari-hdf5", "recipe", "config", "recording", "round", "reward")
+FOREIGN = ("table", "arrays", "imitation", "lerobot", "rlds")
+
+
+@pytest.mark.parametrize("name", [*UNCHANGED, *FOREIGN])
 def test_what_is_not_changed_is_read(name: str, fuzzing: ModuleType, tmp_path: Path) -> None:
     class Unchanged(fuzzing.Draw):  # type: ignore[name-defined,misc]
         def rounds(self) -> range:
