@@ -112,7 +112,9 @@ def open_dataset(folder: Path, memory: Memory) -> EpisodesSource:
             kept += sum(part.nbytes for part in _arrays(episodes[-1]))
     notes = []
     if layout.left_out:
-        notes.append(f"{folder}: left out: {', '.join(layout.left_out)} (pictures are not read)")
+        notes.append(
+            f"{folder}: left out: {', '.join(layout.left_out)} (pictures are not read, nor actions that are no numbers)"
+        )
     if len(layout.actions) > 1:
         names = ", ".join(each.key.removeprefix(f"{STEPS}/{ACTION}/") for each in layout.actions)
         notes.append(f"{folder}: actions are {names}, side by side")

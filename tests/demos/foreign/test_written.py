@@ -56,7 +56,7 @@ def test_a_data_set_of_tensorflow_datasets() -> None:
 def test_what_of_a_data_set_of_tensorflow_datasets_is_said() -> None:
     pytest.importorskip("google_crc32c")
     notes = " ".join(load([WRITTEN / "rlds"], role="expert").notes)
-    assert "left out: observation/image (pictures are not read)" in notes
+    assert "left out: observation/image (pictures are not read" in notes
     assert "actions are push, turn, side by side" in notes
     assert "splits train, val: train for training, the others held out" in notes
 
