@@ -49,10 +49,12 @@ def batches_of(data: pa.Buffer, where: str) -> Iterator[pa.RecordBatch]:
 
 
 def _is_plain(kind: pa.DataType) -> bool:
-    """Whether a column's values lie in the stream. Nulls, runs and views stand for values that do not."""
+    """Whether a column's values lie in the stream. Nulls, runs, views and lists of no values take no bytes."""
     if pa.types.is_struct(kind):
-        return all(_is_plain(kind.field(place).type) for place in range(kind.num_fields))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return kind.num_fields > 0 and all(_is_plain(kind.field(place).type) for place in range(kind.num_fields))
+    if pa.types.is_fixed_size_list(kind):
+        return kind.list_size > 0 and _is_plain(kind.value_type)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return _is_plain(kind.value_type)
     texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary, pa.types.is_large_binary)
     numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)

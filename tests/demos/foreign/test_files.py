@@ -523,6 +523,10 @@ BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
     "D4RL with flags in a group": (flags_in_a_group, "terminals has parts; expected one array"),
     "next states without a part": (next_without_a_part, "expected the same parts"),
     "an Arrow stream of nulls": (imitation("obs", pa.nulls(2)), "a column of null"),
+    "an Arrow stream of lists of nothing": (
+        imitation("obs", pa.array([[], []], pa.list_(pa.int64(), 0))),
+        "a column of fixed",
+    ),
     "imitation's columns twice": (twice, "two columns"),
     "RLDS with half a shard": (shards(b"\x09\0\0\0"), "bytes of a header"),
     "RLDS without observations": (
