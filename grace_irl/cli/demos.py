@@ -181,6 +181,8 @@ def _report(copied: list[Copied], place: Path | None, as_json: bool) -> None:
         return
     for one in copied:
         say(f"{one.source} -> {one.path}: {one.trajectories} trajectories, {one.states} states")
+        for note in one.notes:
+            say(note)
     if place is not None:
         say(f"map: {place}")
 

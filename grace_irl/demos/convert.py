@@ -52,12 +52,14 @@ class Copied:
         path: file that was written.
         trajectories: number of trajectories.
         states: number of states.
+        notes: lines about how the file was read, such as what was left out.
     """
 
     source: str
     path: str
     trajectories: int
     states: int
+    notes: tuple[str, ...] = ()
 
 
 def convert(
@@ -179,7 +181,7 @@ def _copy(
             copy = demonstration if stated.task is None else replace(demonstration, task=stated.task)
             writer.add(table.apply(copy) if table else copy)
             trajectories, states = trajectories + 1, states + len(demonstration.trajectory.states)
-    return Copied(str(source), str(target), trajectories, states)
+    return Copied(str(source), str(target), trajectories, states, header.notes)
 
 
 def _restated(header: Header, stated: Stated) -> Header:

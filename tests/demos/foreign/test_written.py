@@ -61,6 +61,25 @@ def test_what_of_a_data_set_of_tensorflow_datasets_is_said() -> None:
     assert "splits train, val: train for training, the others held out" in notes
 
 
+def test_a_copy_says_what_it_leaves_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("google_crc32c")
+    copy = tmp_path / "expert.parquet"
+    assert main(["demos", "convert", str(WRITTEN / "rlds"), str(copy), "--role", "expert"]) == 0
+    assert "left out: observation/image (pictures are not read" in capsys.readouterr().out
+    assert main(["demos", "scramble", str(copy), str(tmp_path / "scrambled.parquet")]) == 0
+    for path in (copy, tmp_path / "scrambled.parquet"):
+        assert [each.split for each in load([path])] == ["train", "held_out"]
+
+
+def test_arrays_of_d4rl_as_robomimic_converts_them() -> None:
+    """Its converter repeats the last state in the place of the next one."""
+    found = load([WRITTEN / "robomimic" / "set.hdf5"], role="expert")
+    assert [each.trajectory.states.parts["flat"].tolist() for each in found] == [[*one, one[-1]] for one in STATES]
+    assert [each.trajectory.actions.tolist() for each in found] == [[[0], [1], [2], [0]]] * 2
+    assert [each.trajectory.rewards.tolist() for each in found] == [[0.5] * 4] * 2
+    assert [each.trajectory.terminated for each in found] == [True, True]
+
+
 def test_a_shard_alone_names_its_folder() -> None:
     shard = WRITTEN / "rlds" / "arm-train.tfrecord-00000-of-00001"
     with pytest.raises(InputError, match=r"a shard of the data set .*rlds; expected the folder: name it"):
