@@ -10,6 +10,7 @@ recorded scores. A winner is trained again with five seeds that its
 search did not use, so the table has the score of the search and the fresh score side by side. Runs are kept under
 `--out`: a stopped one goes on where it was. A finished search is a line of its task's file in
 `benchmarks/policy_searches`: the program that it found, its score in the search, and the scores of its fresh trainings.
+`references.jsonl` there has the scores of rewards by hand.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from scipy.stats import t
@@ -34,6 +36,8 @@ from grace_irl.work import LocalExecutor
 PROGRAMS = 32
 FINISHED = Path(__file__).resolve().parent / "policy_searches"
 """Folder of the finished searches, a file for each task."""
+BY_HAND = FINISHED / "references.jsonl"
+"""Scores of rewards by hand, for all tasks."""
 RECORDINGS = Path(__file__).resolve().parent.parent / "tests" / "recordings" / "large_model_policies"
 FRESH = tuple(range(9001, 9006))
 """Seeds of fresh trainings."""
@@ -83,8 +87,11 @@ def main() -> None:
     place = options.out / task.name
     names = options.methods.split(",")
     if options.verb == "references":
+        FINISHED.mkdir(exist_ok=True)
         for name, expression in REFERENCES[task.name].items():
-            scores = fresh(task, reward(expression), place / "references" / name.replace("/", " "), options.workers)
+            if (scores := references(task).get(name)) is None:
+                scores = fresh(task, reward(expression), place / "references" / name.replace("/", " "), options.workers)
+                append(BY_HAND, {"task": task.name, "reward": name, "fresh": scores})
             print(f"{name}: {told(scores)}", flush=True)
     elif options.verb == "search":
         FINISHED.mkdir(exist_ok=True)
@@ -92,8 +99,7 @@ def main() -> None:
             for name in names:
                 if (found := finished(task).get((name, seed))) is None:
                     found = searched(task, options.task, name, seed, place / f"{name}-{seed}", options.workers)
-                    with (FINISHED / f"{task.name}.jsonl").open("a", encoding="utf-8") as file:
-                        file.write(json.dumps(asdict(found)) + "\n")
+                    append(FINISHED / f"{task.name}.jsonl", asdict(found))
                 print(f"{name}, seed {seed}: search {found.score:.3f}, fresh {told(found.fresh)}", flush=True)
     elif options.verb == "recorded":
         for path in sorted(RECORDINGS.glob(f"*-{task.name}.jsonl")):
@@ -154,9 +160,24 @@ class Found:
 
 def finished(task: Task) -> dict[tuple[str, int], Found]:
     """The finished searches of a task, by name and seed."""
-    path = FINISHED / f"{task.name}.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return {(each.search, each.seed): each for each in (Found(**json.loads(line)) for line in lines)}
+    rows = [Found(**row) for row in lines(FINISHED / f"{task.name}.jsonl")]
+    return {(each.search, each.seed): each for each in rows}
+
+
+def references(task: Task) -> dict[str, list[float]]:
+    """The fresh scores of rewards by hand for a task, by name."""
+    return {row["reward"]: row["fresh"] for row in lines(BY_HAND) if row["task"] == task.name}
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file; none if there is no such file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+def append(path: Path, row: Mapping[str, Any]) -> None:
+    """Add a row to a file."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
 
 
 def searched(task: Task, named: str, name: str, seed: int, folder: Path, workers: int) -> Found:
@@ -196,11 +217,7 @@ def table(task: Task, place: Path, names: Sequence[str]) -> str:
         "| reward | score in the search | fresh, mean | fresh, median | runs | raw fresh scores |",
         "|---|---|---|---|---|---|",
     ]
-    for name in REFERENCES.get(task.name, {}):
-        folders = [place / "references" / name / f"fresh-{seed}" for seed in FRESH]
-        scores = [best(curve) for curve in map(result_of, folders) if curve]
-        if scores:
-            rows.append(_row(name, [], [scores]))
+    rows += [_row(name, [], [scores]) for name, scores in references(task).items()]
     for name in names:
         found = [each for (search, _), each in sorted(finished(task).items()) if search == name]
         if found:

@@ -265,7 +265,7 @@ class Contest:
         """Trajectories with states of the comparison's environment: the demonstrations, else a random episode."""
         if self.demonstrations.items or self.task is None:
             return self.demonstrations
-        from grace_irl.tasks.policy_evaluator import random_episodes
+        from grace_irl.tasks.random_episodes import random_episodes
 
         return Demonstrations(self.task.metadata, (Demonstration(random_episodes(self.task, 1)[0], "negative"),))
 

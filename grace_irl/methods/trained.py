@@ -15,6 +15,8 @@ from grace_irl.methods.search_panels import number
 from grace_irl.settings import Section, setting
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from grace_irl.demos.labels import Problem
     from grace_irl.demos.trajectory import Metadata, Trajectory
     from grace_irl.evaluate.evaluation import Evaluator
@@ -97,7 +99,8 @@ def policy_evaluator(problem: Problem, config: Config) -> Callable[[Workbench], 
         InputError: the task or its environment cannot be used, or demonstrations have states of another kind.
     """
     from grace_irl.atomic import write_atomically
-    from grace_irl.tasks.policy_evaluator import PolicyEvaluator, random_episodes
+    from grace_irl.tasks.policy_evaluator import PolicyEvaluator
+    from grace_irl.tasks.random_episodes import random_episodes
 
     task, settings = task_of(config), _settings(config)
     task.scorer()
@@ -167,11 +170,11 @@ def resumes(config: Config, folder: Path) -> None:
 
 
 def writer(problem: Problem, config: Config) -> Proposer:
-    """The proposer that needs no model. It measures episodes of random actions, and composes rewards from that."""
+    """The proposer that needs no model. It measures and scores episodes of random actions, and composes rewards."""
     del problem
     from grace_irl.propose.given import InThread
     from grace_irl.synthesis.vector.designer import Designer
-    from grace_irl.tasks.policy_evaluator import random_episodes
+    from grace_irl.tasks.random_episodes import random_episodes, scored_episodes
 
     task = task_of(config)
     if task.sees != "transition":
@@ -179,15 +182,19 @@ def writer(problem: Problem, config: Config) -> Proposer:
             f"task {task.name}: sees = {task.sees!r}, and without a model only rewards of transitions are written; "
             "expected sees = 'transition', or a model: --llm-url URL or --proposer manual"
         )
-    rollouts = [
-        (each.states, each.actions) for each in random_episodes(task, seed=config.seed) if each.actions is not None
-    ]
+    played, scores = scored_episodes(task, config.seed)
     try:
-        return InThread(Designer(rollouts, task.metadata.fields, config.seed))
+        designer = Designer(_steps(random_episodes(task, seed=config.seed)), task.metadata.fields, config.seed)
+        return InThread(designer.guided(_steps(played), scores))
     except InputError as error:
         raise InputError(
             f"task {task.name}: {error}. A model or a person can write the programs: --llm-url URL or --proposer manual"
         ) from None
+
+
+def _steps(episodes: Sequence[Trajectory]) -> list[tuple[Any, NDArray[Any]]]:
+    """States and actions of episodes."""
+    return [(each.states, each.actions) for each in episodes if each.actions is not None]
 
 
 def operators(config: Config) -> Mapping[str, Operator]:

@@ -25,9 +25,7 @@ from grace_irl.evaluate.rewards import RewardSource
 from grace_irl.programs.program import Program
 from grace_irl.propose.material import Workbench
 from grace_irl.rewards.runner import SandboxedRunner
-from grace_irl.rl.collect import rollout
 from grace_irl.rl.curve import Point, evaluated_at, from_json
-from grace_irl.rl.policies import make_policy
 from grace_irl.sandbox.session import Begin
 from grace_irl.tasks.recorded import FULL, SHORT, Plan, Planned, RecordedTrainings, digests_of, names
 from grace_irl.tasks.task import Task
@@ -36,12 +34,8 @@ from grace_irl.work.executor import JobError, JobFuture
 
 Checkpoint = Literal["best", "last"]
 
-DRY_EPISODES = 8
-"""Number of episodes of random actions. Programs run on them first, and the writer without a model measures on them."""
 ONLINE_STEPS = 50
-"""Number of steps of such an episode on which a program also runs as it does in training, with its components."""
-DRY_STATES = 200
-"""Maximum number of states of such an episode."""
+"""Number of steps of a random episode on which a program also runs as it does in training, with its components."""
 VALUES = 10
 """Number of values along a training that are kept of each component of a reward."""
 
@@ -67,36 +61,6 @@ class PolicySettings:
     workers: int | None = 1
     limit: float = 3600.0
     allow_weak: bool = False
-
-
-def random_episodes(task: Task, count: int = DRY_EPISODES, seed: int = 0) -> list[Trajectory]:
-    """Episodes of random actions, cut to `DRY_STATES` states each.
-
-    Raises:
-        InputError: the environment cannot be made.
-    """
-    environment, view = task.make()
-    policy = make_policy("random", task.env)
-    try:
-        found = [rollout(environment, view, policy, seed + number)[0] for number in range(count)]
-    finally:
-        environment.close()
-    return [_cut(each) for each in found]
-
-
-def _cut(trajectory: Trajectory) -> Trajectory:
-    if len(trajectory.states) <= DRY_STATES:
-        return trajectory
-    actions = None if trajectory.actions is None else trajectory.actions[: DRY_STATES - 1]
-    return replace(
-        trajectory,
-        states=trajectory.states[:DRY_STATES],
-        actions=actions,
-        rewards=None,
-        log_probs=None,
-        terminated=False,
-        truncated=True,
-    )
 
 
 class PolicyEvaluator:

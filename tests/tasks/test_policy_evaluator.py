@@ -20,7 +20,8 @@ from grace_irl.evaluate.rewards import MemoryCache
 from grace_irl.propose.material import Workbench
 from grace_irl.rl.curve import Point, from_json
 from grace_irl.sandbox import open_sandbox
-from grace_irl.tasks.policy_evaluator import PolicyEvaluator, PolicySettings, components, random_episodes
+from grace_irl.tasks.policy_evaluator import PolicyEvaluator, PolicySettings, components
+from grace_irl.tasks.random_episodes import random_episodes
 from grace_irl.tasks.task import Task
 from grace_irl.tasks.training import TRAININGS
 from grace_irl.testing.evaluators import EvaluatorSuite, program

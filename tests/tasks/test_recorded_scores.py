@@ -25,7 +25,8 @@ from grace_irl.runs.recording import WITH_TRAININGS, recorded_config, recorded_t
 from grace_irl.runs.run import opened
 from grace_irl.sandbox import open_sandbox
 from grace_irl.tasks import policy_evaluator
-from grace_irl.tasks.policy_evaluator import PolicyEvaluator, PolicySettings, plan, random_episodes
+from grace_irl.tasks.policy_evaluator import PolicyEvaluator, PolicySettings, plan
+from grace_irl.tasks.random_episodes import random_episodes
 from grace_irl.tasks.recorded import RecordedFailure, RecordedTrainings, TakesRecorded
 from grace_irl.testing.evaluators import program
 from grace_irl.work import workplace

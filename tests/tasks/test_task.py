@@ -11,7 +11,7 @@ pytest.importorskip("stable_baselines3", reason="grace-irl[rl] is not installed"
 from grace_irl.errors import InputError
 from grace_irl.rl.evaluation import Rollout
 from grace_irl.rl.rollouts import play
-from grace_irl.tasks.policy_evaluator import DRY_STATES, random_episodes
+from grace_irl.tasks.random_episodes import ENOUGH, FEWEST, MOST_STEPS, STATES, random_episodes, scored_episodes
 from grace_irl.tasks.task import Task, read_task, shipped
 
 WHOLE = 'env = "CartPole-v1"\ntext = "Balance."\nscore = "tests.tasks.scores:length"\n'
@@ -43,7 +43,7 @@ def test_a_shipped_task_plays_and_is_scored(name: str) -> None:
         pytest.importorskip(PACKAGES[name], reason=f"task {name} needs {PACKAGES[name]}")
     task = read_task(name)
     episodes = random_episodes(task, 2)
-    assert all(2 <= len(each.states) <= DRY_STATES for each in episodes)
+    assert all(2 <= len(each.states) <= STATES for each in episodes)
     assert len(task.metadata.fields) in (0, *(each.states.shape[-1] for each in episodes))
     rollouts = [Rollout(each, 0.0, success=False, final={"apples": 1.0, "score": 1.0}) for each in episodes]
     assert all(0.0 <= task.scorer()(each) <= 1.0 for each in rollouts)
@@ -54,6 +54,31 @@ def test_episodes_of_random_actions_depend_on_the_seed_alone() -> None:
     one, again, other = (random_episodes(task, 3, seed) for seed in (0, 0, 9))
     assert [each.digest for each in one] == [each.digest for each in again]
     assert [each.digest for each in one] != [each.digest for each in other]
+
+
+def test_random_episodes_with_scores_are_whole_and_depend_on_the_seed_alone() -> None:
+    """They are as many as it takes until enough of them score something else than most do."""
+    task = read_task("snake")
+    (one, scores), (again, same), (other, _) = (scored_episodes(task, seed) for seed in (0, 0, 9))
+    assert [each.digest for each in one] == [each.digest for each in again]
+    assert scores == same
+    assert [each.digest for each in one] != [each.digest for each in other]
+    assert all(each.terminated or each.truncated for each in one)
+    assert FEWEST < len(one) < 1_000
+    assert sum(score > 0 for score in scores) == ENOUGH
+    lengths = [each.states[-1, 4] - each.states[0, 4] for each in one]
+    assert lengths == scores  # the snake is longer by what it ate
+
+
+def test_random_episodes_end_where_random_actions_never_score(tmp_path: Path) -> None:
+    path = tmp_path / "never.py"
+    path.write_text("def never(rollout):\n    return 0.0\n", encoding="utf-8")
+    task = read_task(
+        written(tmp_path, WHOLE.replace("tests.tasks.scores:length", f"{path}:never") + "[training]\nmax_steps = 400\n")
+    )
+    found, scores = scored_episodes(task)
+    assert len(found) == 1_000 or sum(each.num_steps for each in found[:-1]) < MOST_STEPS
+    assert {*scores} == {0.0}
 
 
 def test_a_file_of_ones_own(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from grace_irl.search.protocol import Request
 from grace_irl.synthesis.vector.components import LIMIT, Component, Components, Floats, Rollout, Shape
 from grace_irl.synthesis.vector.numbers import WIDTH
 from grace_irl.synthesis.vector.quantities import Form, helpers, unique
+from grace_irl.synthesis.vector.relevance import relevance
 from grace_irl.text import quoted
 
 MOST_TERMS = 6
@@ -38,6 +39,8 @@ PAID = 0.75
 """Chance that a term pays for being near 0, rather than for being far from it."""
 STILL = 0.05
 """The values of a term hardly move along training if their range is at most this part of the largest size."""
+GUIDED = 0.5
+"""Chance that a new term is drawn by its relevance, if the relevance of components is known."""
 PATIENCE = 20
 """Number of attempts to find a child that differs from its parents."""
 NOTHING = "nothing that a reward may read varies in the rollouts"
@@ -51,8 +54,9 @@ T = TypeVar("T")
 class Designer:
     """A proposer that draws and varies weighted sums of components, without a model and without demonstrations.
 
-    All scales come from the rollouts, so a proposal does not depend on the units or the order of the fields. The sketch
-    of a program is the JSON text of its design. A parent without a sketch counts as a design without terms.
+    All scales come from the rollouts, so a proposal does not depend on the units or the order of the fields. If the
+    designer is `guided`, it prefers new terms whose returns rank random episodes as the score does. The sketch of a
+    program is the JSON text of its design. A parent without a sketch counts as a design without terms.
 
     The answer depends on the operator of the request:
 
@@ -79,6 +83,7 @@ class Designer:
 
     def __init__(self, rollouts: Sequence[Rollout], fields: Sequence[str] = (), seed: int = 0) -> None:
         self.components = Components(rollouts, fields, seed)
+        self.relevance: Mapping[str, float] = {}
         self._steps: Mapping[str, Callable[[np.random.Generator, Sequence[Parent], Sequence[Design]], Design]] = {
             "reflect": self._reflect,
             "mutate": lambda rng, _, designs: self._mutate(rng, designs[0]),
@@ -87,6 +92,11 @@ class Designer:
             "crossover": lambda rng, _, designs: self._crossover(rng, designs),
             "path": lambda rng, _, designs: self._path(rng, designs),
         }
+
+    def guided(self, rollouts: Sequence[Rollout], scores: Sequence[float]) -> Self:
+        """Learn from whole episodes of random actions and their scores which components are relevant (`relevance`)."""
+        self.relevance = relevance(self.components, rollouts, scores)
+        return self
 
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
         """Return one program.
@@ -155,8 +165,20 @@ class Designer:
     def _term(self, rng: np.random.Generator, kinds: Collection[Kind], quantities: Collection[str] = ()) -> Design:
         """A new term; {} if no component is left.
 
-        Families have equal chances, and so have the quantities of a family, the shapes of a quantity and their scales.
+        With the chance `GUIDED` it is a relevant component, drawn by its squared correlation with the score, and its
+        weight has the sign of this correlation. Else families have equal chances, and so have the quantities of a
+        family, the shapes of a quantity and their scales.
         """
+        listed = self.components.listed
+        relevant = {
+            name: found
+            for name, found in self.relevance.items()
+            if listed[name].kind not in kinds and listed[name].quantity not in quantities
+        }
+        if relevant and rng.random() < GUIDED:
+            squares = np.square([*relevant.values()])
+            name = [*relevant][int(rng.choice(len(squares), p=squares / squares.sum()))]
+            return {name: _three(math.copysign(_size(rng), relevant[name]))}
         shapes = self.components.shapes
         spent = {name for name, _ in kinds if all((name, shape) in kinds for shape in shapes[name])} | {*quantities}
         left = [[name for name in family if name not in spent] for family in self.components.families.values()]
@@ -170,7 +192,7 @@ class Designer:
     @staticmethod
     def _weighted(rng: np.random.Generator, component: Component) -> Design:
         """The component with a new weight. Only shapes without an opposite draw its sign."""
-        size = math.exp(rng.uniform(math.log(WEIGHTS[0]), math.log(WEIGHTS[1])))
+        size = _size(rng)
         paid = {"near": PAID, "within": PAID, "fall": 0.5}.get(component.shape, 1.0)
         return {component.name: _three(size if rng.random() < paid else -size)}
 
@@ -384,6 +406,11 @@ def _broken(name: str, value: str, indent: int) -> list[str]:
 def _count(rng: np.random.Generator) -> int:
     """The number of terms of a new design."""
     return int(rng.integers(1, FIRST_TERMS + 1))
+
+
+def _size(rng: np.random.Generator) -> float:
+    """The size of a new weight."""
+    return math.exp(rng.uniform(math.log(WEIGHTS[0]), math.log(WEIGHTS[1])))
 
 
 def _one(rng: np.random.Generator, items: Sequence[T]) -> T:

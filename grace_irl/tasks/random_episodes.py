@@ -1,0 +1,97 @@
+"""Episodes of random actions, on which programs run first, and on which the writer without a model measures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+from grace_irl.demos.trajectory import Trajectory
+from grace_irl.rl.collect import rollout
+from grace_irl.rl.evaluation import Recorder, Rollout
+from grace_irl.rl.observed import Observed
+from grace_irl.rl.policies import RandomPolicy
+from grace_irl.tasks.task import Task
+
+EPISODES = 8
+"""Number of episodes for dry runs and units."""
+STATES = 200
+"""Maximum number of states of such an episode."""
+FEWEST, MOST = 200, 1_000
+"""Minimum and maximum number of whole episodes with scores."""
+ENOUGH = 50
+"""Number of episodes whose score differs from the most frequent one, after which no further one is played."""
+MOST_STEPS = 50_000
+"""Number of steps after which no further one is played, either."""
+SCORED_SEED = 1_000_000
+"""Difference between the seed of the first episode with a score and that of the first one for dry runs."""
+
+
+def random_episodes(task: Task, count: int = EPISODES, seed: int = 0) -> list[Trajectory]:
+    """Episodes of random actions, cut to `STATES` states each.
+
+    Raises:
+        InputError: the environment cannot be made.
+    """
+    environment, view = task.make()
+    policy = RandomPolicy()
+    try:
+        found = [rollout(environment, view, policy, seed + number)[0] for number in range(count)]
+    finally:
+        environment.close()
+    return [_cut(each) for each in found]
+
+
+def scored_episodes(task: Task, seed: int = 0) -> tuple[Sequence[Trajectory], Sequence[float]]:
+    """Whole episodes of random actions, and their scores. There are more of them the more rarely random actions score.
+
+    Raises:
+        InputError: the environment cannot be made, or the score fails.
+    """
+    score, policy = task.scorer(), RandomPolicy()
+    environment = Observed(*task.make())
+    found: list[Trajectory] = []
+    scores: list[float] = []
+    steps = 0
+    try:
+        while len(found) < MOST and steps < MOST_STEPS and not (len(found) >= FEWEST and _differ(scores) >= ENOUGH):
+            played = _played(environment, policy, seed + SCORED_SEED + len(found))
+            found.append(played.trajectory)
+            scores.append(score(played))
+            steps += played.length
+    finally:
+        environment.close()
+    return found, scores
+
+
+def _differ(scores: Sequence[float]) -> int:
+    """The number of scores that differ from the most frequent one."""
+    return len(scores) - max(Counter(scores).values())
+
+
+def _played(environment: Observed, policy: RandomPolicy, seed: int) -> Rollout:
+    """One episode to its end."""
+    environment.reset(seed=seed)
+    policy.reset(environment.env, seed)
+    recorder = Recorder(environment, f"random actions, seed {seed}")
+    terminated = truncated = False
+    while not (terminated or truncated):
+        action, _ = policy.act(environment.state)
+        _, reward, terminated, truncated, info = environment.step(action)
+        recorder.add(action, reward, info)
+    return recorder.rollout(terminated=terminated, truncated=truncated)
+
+
+def _cut(trajectory: Trajectory) -> Trajectory:
+    if len(trajectory.states) <= STATES:
+        return trajectory
+    actions = None if trajectory.actions is None else trajectory.actions[: STATES - 1]
+    return replace(
+        trajectory,
+        states=trajectory.states[:STATES],
+        actions=actions,
+        rewards=None,
+        log_probs=None,
+        terminated=False,
+        truncated=True,
+    )
