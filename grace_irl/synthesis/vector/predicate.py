@@ -7,6 +7,7 @@ fulfils everything is wrong about that episode, whether it is an expert's or a n
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -61,17 +62,28 @@ class Predicate:
 
     def rewards(self, values: Floats) -> Floats:
         """1 in goal states. In others, minus what they lack; states not held for long enough lack up to 1 more."""
+        return self.rewards_of_episodes(values, np.zeros(1, dtype=np.int64))
+
+    def rewards_of_episodes(self, values: Floats, starts: NDArray[np.int64]) -> Floats:
+        """The rewards of episodes that lie one after the other and begin at the rows `starts`."""
         lacking = self.lacking(values)
         if self.held == 1:
             return np.where(lacking > 0, -lacking, 1.0)
-        runs = run_lengths(lacking == 0)
+        runs = run_lengths(lacking == 0, starts)
         return np.where(runs >= self.held, 1.0, runs / self.held - 1.0 - lacking)
 
 
-def run_lengths(holds: Mask) -> NDArray[np.int64]:
-    """For each state of an episode, the number of states in a row up to this one in which something holds."""
-    count = np.arange(1, len(holds) + 1)
-    return np.asarray(count - np.maximum.accumulate(np.where(holds, 0, count)))
+def run_lengths(holds: Mask, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The number of states in a row up to each one in which something holds.
+
+    Args:
+        holds: `(N, ...)` whether each of several conditions holds in the states of episodes, one after the other.
+        starts: the first state of each episode.
+    """
+    count = np.arange(1, len(holds) + 1).reshape(-1, *(1,) * (holds.ndim - 1))
+    broken = np.where(holds, 0, count)
+    broken[starts] = np.maximum(broken[starts], starts.reshape(-1, *(1,) * (holds.ndim - 1)))
+    return np.asarray(count - np.maximum.accumulate(broken, axis=0))
 
 
 @dataclass(frozen=True)
@@ -149,7 +161,6 @@ class PredicateSearch:
         self._evidence = evidence
         rows, positive = evidence.rows, evidence.positive
         self._rows, self._positive, self._starts = rows, positive, evidence.starts
-        self._experts = [i for i, goals in enumerate(evidence.goals) if goals.any() and len(goals) > 1]
         self._fulfilled = _before(evidence.goals, held)
         goals, others = rows[self._fulfilled], rows[~self._fulfilled]
         candidates: list[Limit] = []
@@ -164,8 +175,14 @@ class PredicateSearch:
         self._choice = NUMBER + math.log(max(len(candidates), 2))
         columns = [limit.sign * (rows[:, limit.quantity] - limit.limit) <= 0 for limit in candidates]
         self._holds = np.stack(columns, axis=1) if columns else np.zeros((len(rows), 0), dtype=bool)
-        self._sampled = [self._starts[i] + _until(evidence.goals[i]) for i in self._experts]
-        every = rows[np.concatenate(self._sampled)] if self._sampled else rows[:0]
+        self._goals = np.add.reduceat(positive, self._starts, dtype=np.int64)
+        self._costs: dict[Predicate, float] = {}
+        # Some states of each expert up to its goal, and where those of all experts but the first begin among them.
+        experts = [i for i, goals in enumerate(evidence.goals) if goals.any() and len(goals) > 1]
+        sampled = [self._starts[i] + _until(evidence.goals[i]) for i in experts]
+        self._places = np.concatenate([np.zeros(0, dtype=np.int64), *sampled])
+        self._ends = np.cumsum([len(each) for each in sampled])[:-1]
+        every = rows[self._places]
         lacking = [limit.lacking(every) for limit in candidates]
         self._lacking = np.stack(lacking, axis=1) if lacking else every
 
@@ -180,17 +197,15 @@ class PredicateSearch:
 
     def cost(self, predicate: Predicate) -> float:
         """The cost of a predicate in nats."""
-        rewards = [predicate.rewards(values) for values in self._evidence.values]
-        wrong = sum(
-            bool((each[~goals] == 1.0).any()) for each, goals in zip(rewards, self._evidence.goals, strict=True)
-        )
-        missed = sum(
-            float((each[goals] < 1.0).mean())
-            for each, goals in zip(rewards, self._evidence.goals, strict=True)
-            if goals.any()
-        )
-        rising = sum(float(_rises(-rewards[i][_until(self._evidence.goals[i])][:, None])[0]) for i in self._experts)
-        return WRONG * (wrong + 6 * missed) + RISING * rising + self.description(predicate)
+        if predicate not in self._costs:
+            rewards = predicate.rewards_of_episodes(self._rows, self._starts)
+            wrong = int(np.logical_or.reduceat((rewards == 1.0) & ~self._positive, self._starts).sum())
+            fails = np.add.reduceat((rewards < 1.0) & self._positive, self._starts, dtype=np.float64)
+            missed = sum((fails / np.maximum(self._goals, 1)).tolist())
+            parts = np.split(-rewards[self._places][:, None], self._ends)
+            rising = sum(float(_rises(part)[0]) for part in parts)
+            self._costs[predicate] = WRONG * (wrong + 6 * missed) + RISING * rising + self.description(predicate)
+        return self._costs[predicate]
 
     def search(self) -> dict[Predicate, float]:
         """The best predicates of each number of limits, with their costs."""
@@ -223,8 +238,7 @@ class PredicateSearch:
     def _rising(self, shortlist: Sequence[tuple[int, ...]]) -> Floats:
         """For each of these conjunctions, the sum over experts of the share of pairs of states that do not fall."""
         lacking = np.stack([self._lacking[:, list(each)].sum(axis=1) for each in shortlist], axis=1)
-        ends = np.cumsum([len(rows) for rows in self._sampled])[:-1]
-        return np.asarray(sum((_rises(each) for each in np.split(lacking, ends)), np.zeros(len(shortlist))))
+        return np.asarray(sum((_rises(each) for each in np.split(lacking, self._ends)), np.zeros(len(shortlist))))
 
     def _wrong(self, chosen: tuple[int, ...]) -> NDArray[np.int64]:
         """For each candidate, the number of episodes of which another state fulfils it and the chosen ones."""
@@ -241,11 +255,7 @@ class PredicateSearch:
     def _wrong_held(self, chosen: Mask) -> NDArray[np.int64]:
         """As `_wrong`, for predicates that must hold in several states in a row."""
         holds = self._holds & chosen[:, None]
-        count = np.arange(1, len(holds) + 1, dtype=np.int32)[:, None]
-        broken = np.where(holds, 0, count)
-        broken[self._starts] = np.maximum(broken[self._starts], self._starts[:, None])
-        runs = count - np.maximum.accumulate(broken, axis=0)
-        others = np.where(self._positive[:, None], 0, runs)
+        others = np.where(self._positive[:, None], 0, run_lengths(holds, self._starts))
         return np.asarray((np.maximum.reduceat(others, self._starts, axis=0) >= self._held).sum(axis=0))
 
     def best(self, kept: int) -> dict[Predicate, float]:
@@ -332,8 +342,14 @@ def _rises(lacking: Floats) -> Floats:
     """For each column, the share of pairs of rows of which the later one lacks more; one half for equal ones."""
     if len(lacking) < 2:
         return np.zeros(lacking.shape[1])
-    first, second = np.triu_indices(len(lacking), 1)
-    return np.asarray((np.sign(lacking[second] - lacking[first]) + 1).mean(axis=0) / 2)
+    first, second = _pairs(len(lacking))
+    return np.asarray(np.add.reduce(np.sign(lacking[second] - lacking[first]) + 1, axis=0) / len(first) / 2)
+
+
+@functools.cache
+def _pairs(length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The first and the second of all pairs of at most `SAMPLED` rows."""
+    return np.triu_indices(length, 1)
 
 
 def roundest(low: float, high: float) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -33,7 +35,11 @@ def test_a_predicate_that_must_hold_rises_while_it_holds() -> None:
 
 
 def test_run_lengths() -> None:
-    assert run_lengths(np.array([1, 1, 0, 1, 0, 0, 1, 1, 1], dtype=bool)).tolist() == [1, 2, 0, 1, 0, 0, 1, 2, 3]
+    holds = np.array([1, 1, 0, 1, 0, 0, 1, 1, 1], dtype=bool)
+    assert run_lengths(holds, np.array([0])).tolist() == [1, 2, 0, 1, 0, 0, 1, 2, 3]
+    assert run_lengths(holds, np.array([0, 1, 8])).tolist() == [1, 1, 0, 1, 0, 0, 1, 2, 1]  # an episode begins anew
+    both = np.stack([holds, ~holds], axis=1)
+    assert run_lengths(both, np.array([0, 8]))[:, 1].tolist() == [0, 0, 1, 0, 1, 2, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -132,3 +138,28 @@ def test_a_limit_is_round_within_the_gap_between_goals_and_others() -> None:
     search = PredicateSearch([Quantity("number", (0,))], data, np.zeros(1))
     (first, *_) = search.best(3)
     assert [(limit.side, limit.limit) for limit in first.limits] == [("<=", 0.05)]
+
+
+@pytest.mark.parametrize("held", [1, 2, 3])
+def test_a_cost_is_what_each_episode_adds(held: int) -> None:
+    """Episode by episode, from the rewards of each, with some goals that the predicate misses."""
+    rng, numbers = np.random.default_rng(held), [Quantity("number", (0,)), Quantity("number", (1,))]
+    values = [rng.normal(size=(length, 2)).round(1) for length in (1, 2, 9, 40, 31, 12)]
+    goals = [np.zeros(len(each), dtype=bool) for each in values]
+    for place, at in ((1, 1), (2, 8), (3, 39), (3, 20)):
+        goals[place][at] = True
+    search = PredicateSearch(numbers, Evidence(tuple(values), tuple(goals)), np.ones(2), held)
+    for low, high in ((-0.5, 0.5), (-2.0, 1.0), (0.0, 0.1)):
+        predicate = Predicate((Limit(0, "<=", high, 0.7), Limit(1, ">=", low, 1.3)), held)
+        wrong = missed = rising = 0.0
+        for each, marks in zip(values, goals, strict=True):
+            rewards = predicate.rewards(each)
+            wrong += bool((rewards[~marks] == 1.0).any())
+            if marks.any():
+                missed += float((rewards[marks] < 1.0).mean())
+            if marks.any() and len(each) > 1:
+                path = -rewards[np.unique(np.linspace(0, int(np.argmax(marks)), 30).astype(int))]
+                signs = [np.sign(later - earlier) for earlier, later in itertools.combinations(path, 2)]
+                rising += float(np.mean(np.array(signs) + 1) / 2)
+        cost = 5.0 * (wrong + 6 * missed) + 3.0 * rising + search.description(predicate)
+        assert search.cost(predicate) == pytest.approx(cost, rel=1e-12)
