@@ -1,0 +1,77 @@
+"""A warning about negatives that stay away from all goals in one number, so that they test nothing else."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grace_irl.audit.warning import RewardWarning
+from grace_irl.demos.fields import NAMES
+from grace_irl.demos.labels import Problem
+
+LEAST = 8
+"""Minimum number of different episodes on each side."""
+AWAY = 0.3
+"""Minimum distance between a negative and all goals in a number, as a share of the number's range over all episodes."""
+NEAR = 0.1
+"""Maximum share of negatives that come nearer."""
+TRAVELLED = 0.5
+"""Minimum share of experts with a state between far negatives and goals. If fewer have one, the number is a switch."""
+PASSED = 0.5
+"""Maximum share of experts with an earlier state whose number is as at goals. Such states test what else is needed."""
+WRONG_GOALS = "bring episodes that nearly reach a goal or reach a wrong one, or expand the run"
+
+
+def of_nearness(problem: Problem) -> Iterator[RewardWarning]:
+    """A warning if, in one number of the states, hardly any negative episode comes near a goal.
+
+    A threshold on this number separates the sides, whatever else a goal needs. Experts' own states before the goal show
+    more only if the number is there as at goals. Sets of one number have nothing else to test.
+    """
+    items = list({item.trajectory.digest: item for item in problem.items}.values())
+    kind = items[0].trajectory.kind if items else ""
+    if problem.rule == "all" or kind not in NAMES:
+        return
+    found = [item.trajectory.state_kind.numbers(item.trajectory.states) for item in items]
+    rows = [(each, item.positive) for each, item in zip(found, items, strict=True) if each is not None]
+    experts = [(each, goals) for each, goals in rows if goals.any()]
+    negatives = [each for each, goals in rows if not goals.any()]
+    if min(len(experts), len(negatives)) < LEAST:
+        return
+    everything = np.concatenate([each for each, _ in rows])
+    ends = np.concatenate([each[goals] for each, goals in experts])
+    low, high, span = ends.min(axis=0), ends.max(axis=0), np.ptp(everything, axis=0)
+    if np.count_nonzero(span) < 2:
+        return
+    away = np.stack([np.maximum(np.maximum(low - each, each - high), 0.0).min(axis=0) for each in negatives])
+    passed = np.stack([((low <= each) & (each <= high))[~goals].any(axis=0) for each, goals in experts])
+    names = NAMES[kind](items[0].trajectory.states, problem.metadata.fields)
+    for number in np.argsort(-np.median(away / np.where(span > 0, span, 1.0), axis=0), kind="stable").tolist():
+        far = [each[:, number] for each in itertools.compress(negatives, away[:, number] > AWAY * span[number])]
+        if len(far) < (1 - NEAR) * len(negatives) or passed[:, number].mean() > PASSED:
+            continue
+        value = _nearest(far, low[number], high[number])
+        between = (min(value, low[number]), max(value, high[number]))
+        travelled = [
+            bool(((between[0] < each[:, number]) & (each[:, number] < between[1]) & ~goals).any())
+            for each, goals in experts
+        ]
+        if np.mean(travelled) < TRAVELLED:
+            continue
+        reached = f"{low[number]:.4g}" + (f" to {high[number]:.4g}" if high[number] > low[number] else "")
+        yield RewardWarning(
+            "negatives-far",
+            f"{len(far)} of {len(negatives)} negatives stay far from all goals in {names[number]!r} ({reached} at "
+            f"goals; the nearest of them has {value:.4g}), so they do not show what else a goal needs",
+            WRONG_GOALS,
+        )
+        return
+
+
+def _nearest(columns: Sequence[NDArray[np.float64]], low: float, high: float) -> float:
+    """Of some values, the one that is nearest to a range."""
+    values = np.concatenate(columns)
+    return float(values[int(np.argmin(np.maximum(low - values, values - high)))])
