@@ -71,7 +71,7 @@ def fit(
             "expert" or "negative".
         experts: files, folders or Minari ids, or any object that holds episodes: a list of arrays, an array of
             episodes, a data frame, episodes of Minari or imitation, a buffer of Stable-Baselines3 (docs/python.md). All
-            trajectories count as experts', whatever their role in the data.
+            count as expert trajectories, whatever their role in the data.
         negatives: as `experts`, but all trajectories count as negatives.
         out: a new folder for the run; None: `runs/<name of the demonstrations>-<time>`.
         resume: folder of a run to continue, instead of a new run in `out`.
@@ -86,7 +86,7 @@ def fit(
         note: function that is called with each line for the user, such as "no report could be written".
         max_memory: maximum memory for demonstrations and policies, in bytes or as `4G`; None: a share of the available
             memory.
-        executor: place of the heavy work: "local", "folder" or "ray"; None: the one that `jobs` or `ray_address` means.
+        executor: place of the heavy work: "local", "folder" or "ray"; None: follows from `jobs` or `ray_address`.
         jobs: folder of jobs that all machines share, for workers (`grace-irl work`).
         ray_address: address of a Ray cluster: "auto", or HOST:PORT of its head.
         **settings: see `FitSettings`; they override `config` and `sets`.
@@ -95,7 +95,7 @@ def fit(
         The run. `run.best.source` is the program, and `run.reward_path` its file.
 
     Raises:
-        InputError: data, settings or a folder that cannot be used. It names keywords, where the command names flags.
+        InputError: data, settings or a folder that cannot be used. The message names keywords instead of flags.
         GraceError: no valid program was found.
         Interrupted: Ctrl-C (a subclass of KeyboardInterrupt). The run is saved and can be resumed.
     """
@@ -169,8 +169,8 @@ def score(
     Args:
         reward: the reward file.
         demos: files, folders or Minari ids, or demonstrations in memory.
-        experts: files, folders or Minari ids, or any object that holds episodes, as for `fit`. All their trajectories
-            count as experts'.
+        experts: files, folders or Minari ids, or any object that holds episodes, as for `fit`. All count as
+            expert trajectories.
         negatives: as `experts`, but all trajectories count as negatives.
         kind: kind of state, such as "grid"; "": the kind that fits the data.
         label: rule that selects the positive expert states; None: the rule that fits the data.
@@ -205,7 +205,7 @@ def comparison(folder: str | Path) -> DataFrame:
     """The results of a comparison as a pandas table, with a row for each method, seed and environment.
 
     Args:
-        folder: folder that `grace-irl compare` wrote, which may still be at work.
+        folder: results folder of `grace-irl compare`. The command may still be running.
 
     Raises:
         InputError: no results in the folder, or pandas is not installed.

@@ -25,7 +25,7 @@ def keyworded(message: str, keywords: Mapping[str, Sequence[str]]) -> str:
 
     Args:
         message: the message.
-        keywords: the keywords of a function, each with the values that are named in messages; () if any may be.
+        keywords: the keywords of a function, each with its choices; () for a keyword without fixed choices.
     """
 
     def word(found: re.Match[str]) -> str:

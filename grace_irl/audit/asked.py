@@ -1,4 +1,4 @@
-"""Reasons why a reward may ignore the text of instructions, read from the states where no simulator can judge.
+"""Reasons why a reward may ignore the text of instructions, read from the states if no simulator can judge.
 
 The audit warns about rewards that ignore the text. Such a reward is not always wrong. Each of three observations
 prevents the warning:
@@ -6,8 +6,8 @@ prevents the warning:
 - The goals of experts look alike under all instructions. Either the instructions are wordings of one task, or the
   states give places relative to the thing that the instruction names.
 - Negatives end like goals of instructions that are not their own, and the reward pays at most a tenth of them. So the
-  negatives are near misses, and the reward tells them from goals without the text. That they rarely end like goals of
-  their own instruction must not be chance: random permutations of the instructions are the comparison.
+  negatives are near misses, and the reward tells them from goals without the text. They must end like goals of their
+  own instruction significantly less often than after random permutations of the instructions.
 - Fields of the first states show what the instruction says, such as the place or the colour of the goal. If these
   fields are shuffled, the reward pays at most half of the goals. So the reward reads these fields instead of the text.
 """
@@ -50,7 +50,7 @@ USED = 12
 TOLD = 0.75
 """A field shows what the instruction says if the words explain at least this share of its variance.
 
-Goals tell instructions apart if the nearest goal of at least this share of them has the same instruction."""
+Goals tell instructions apart if at least this share of the goals has a nearest neighbour of the same instruction."""
 EXACT = 1e-6
 """Other fields explain a field exactly if they leave at most this share of its variance."""
 WRONG = 0.1
@@ -170,7 +170,7 @@ class StatedGoals:
 
     @cached_property
     def _by_chance(self) -> float:
-        """A limit for correlations: if instructions are permuted, the largest exceeds it with probability `CHANCE`."""
+        """The limit that the largest correlation exceeds with probability `CHANCE` if instructions are permuted."""
         rng = np.random.default_rng(0)
         order = range(DRAWS)
         drawn = [np.abs(self._marks[:, rng.permutation(len(self.experts))] @ self._ranks).max() for _ in order]
@@ -252,7 +252,7 @@ class StatedGoals:
 
 
 def _numbers(item: Labelled, texts: dict[str, list[bytes]]) -> Floats:
-    """A row for each state: its numbers, then 1 or 0 for each known text, as the state has the text or not."""
+    """A row for each state: its numbers, then for each known text 1 if the state has the text, else 0."""
     kind, states = item.trajectory.state_kind, item.trajectory.states
     numbers = kind.numbers(states)
     columns = [np.zeros((len(states), 0)) if numbers is None else numbers]

@@ -30,7 +30,7 @@ decide."""
 MOST_INSTRUCTIONS = 12
 """Maximum number of other instructions that an episode gets."""
 MOST_STATES = 10_000
-"""Maximum number of states on which a program runs for swaps of whole instructions, and again for swaps of words.
+"""Maximum number of states on which a program runs in one call of `swaps`.
 
 Episodes beyond the maximum are left out, but never the first one."""
 EXCHANGED = 5
@@ -55,7 +55,7 @@ class Swap:
 
     @property
     def word(self) -> str:
-        """The first word of the own instruction that differs from the other's word at the same place; "" if none."""
+        """The first word of the episode's own instruction that differs from the other one's word there; "" if none."""
         pairs = zip(self.item.trajectory.extra_info.split(), self.instruction.split(), strict=False)
         return next((own for own, other in pairs if own != other), "")
 
@@ -141,9 +141,9 @@ def by_end(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]]:
     """For each task and instruction, copies of the instruction with another optional end.
 
     An end is optional if another instruction stops before it: "on your left" in "pick up the key on your left", since
-    there is "pick up the box". It may follow each peer of "key" (`_peers`), in place of what follows there: "pick up a
-    ball" becomes "pick up a ball on your left". So a phrase of few instructions is examined with all experts. At most
-    `MOST_INSTRUCTIONS` copies are taken, at equal steps through the sorted ones.
+    there is "pick up the box". The end may follow each peer of "key" (`_peers`), and replaces the words behind the
+    peer: "pick up a ball" becomes "pick up a ball on your left". So all experts test a phrase of few instructions. At
+    most `MOST_INSTRUCTIONS` copies are taken, at equal steps through the sorted ones.
     """
     found = {}
     for task, texts in _texts(items).items():
@@ -156,9 +156,15 @@ def by_end(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]]:
             made: set[tuple[str, ...]] = set()
             for place, window in enumerate(_windows(words)):
                 following = set().union(*(ends[other] for other in peers(window)))
-                made |= {(*words[: place + 1], *end) for end in following if () in following}
+                start = words[: place + 1]
+                made |= {(*start, *end) for end in following if () in following and not (end and _ends(start, end))}
             found[task, " ".join(words)] = sampled(sorted(map(" ".join, made - {words})))
     return found
+
+
+def _ends(words: tuple[str, ...], end: tuple[str, ...]) -> bool:
+    """Whether words already end so."""
+    return words[-len(end) :] == end
 
 
 def _texts(items: Sequence[Labelled]) -> dict[str, set[tuple[str, ...]]]:
@@ -170,7 +176,7 @@ def _texts(items: Sequence[Labelled]) -> dict[str, set[tuple[str, ...]]]:
 
 
 def _peers(texts: Iterable[tuple[str, ...]]) -> Callable[[tuple[str, str, str]], set[str]]:
-    """The peers of a word in its window: words that texts have behind the same word, and before the same one."""
+    """The peers of a word in its window: words that occur behind the same word, and also before the same word."""
     behind: dict[str, set[str]] = {}
     ahead: dict[str, set[str]] = {}
     for words in texts:
@@ -252,5 +258,5 @@ def contrast(exchanged: Sequence[Swap], words: Sequence[Swap]) -> Contrast:
 
 
 def _without_effect(made: Sequence[Swap]) -> bool:
-    """Whether these swaps of a word are of three or more experts, and the goal is still paid in each swap."""
+    """Whether at least three experts have one of these swaps of a word, and each swap's goal is still paid."""
     return len({swap.item for swap in made}) > 2 and all(swap.paid for swap in made)

@@ -1,4 +1,4 @@
-"""Warnings about cues. A cue is no behaviour, and yet a reward tells experts from negatives by the cue."""
+"""Warnings about cues: properties other than behaviour by which a reward tells experts from negatives."""
 
 from __future__ import annotations
 

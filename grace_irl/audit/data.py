@@ -117,7 +117,7 @@ def _shows(values: NDArray[np.float64]) -> bool:
 
 
 def _lines(run: NDArray[np.float64], width: int) -> bool:
-    """Whether numbers `width` places apart correlate, and more than numbers two places less or more apart."""
+    """Whether numbers `width` places apart correlate, and more than those at distances `width` - 2 and `width` + 2."""
     here = _alike(run, width)
     return here >= LINES and here >= max(_alike(run, width - 2), _alike(run, width + 2)) + LINES / 4
 

@@ -1,4 +1,4 @@
-"""Warnings about rewards that do not follow instructions, and about demonstrations that do not test whether they do."""
+"""Warnings about rewards that do not follow instructions, and about demonstrations that cannot show whether they do."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ DOUBTFUL = 0.5
 
 With two tasks in many wordings, episodes fulfil the other instruction in up to half of the swaps."""
 SHOWN = 0.8
-"""Minimum lower end of the contrast's interval. From there on, there is no warning about negatives that are far."""
+"""If the contrast's interval starts at this value or above, there is no warning about negatives that are far."""
 FAR = 0.1
-"""Maximum share of negatives that come near what is paid, if there is a warning that negatives are far."""
+"""Maximum share of negatives that come near what is paid. With a larger share, no warning says that they are far."""
 MOST = 0.5
 """With label rule "all", an expert counts as paid if the reward pays more than this share of its states."""
 NAMED = 8
@@ -136,7 +136,7 @@ def _unshown(subject: Subject, paid: Sequence[Labelled]) -> Iterator[RewardWarni
 
 
 def _ends(subject: Subject, paid: Sequence[Labelled]) -> Iterator[RewardWarning]:
-    """Warn if goals are paid under instructions with another end that the episodes do not fulfil, as a simulator says.
+    """Warn if goals are paid under instructions with another end, although a simulator judges them unfulfilled.
 
     Args:
         subject: the program under audit, with its data.
@@ -163,9 +163,9 @@ def _far(subject: Subject, found: Contrast) -> Iterator[RewardWarning]:
     """Warn if hardly any negative episode comes near what is paid, and no contrast shows that the text decides the pay.
 
     An episode comes near in one of two ways. The reward pays a state of the episode under its own instruction or under
-    one of at most `MOST_INSTRUCTIONS` instructions of experts. Or the simulator decides that the episode does, with
-    another thing, what one of these instructions asks for. The contrast counts by the lower end of its interval and not
-    by its value, because swaps of few experts show little. Swaps among the negatives rule the warning out.
+    one of at most `MOST_INSTRUCTIONS` instructions of experts. Or the simulator decides that the episode does
+    what one of these instructions asks for, perhaps with another thing. The lower end of the contrast's interval
+    decides, not its value, because swaps of few experts show little. Swaps among the negatives rule the warning out.
     """
     if found.unpaid is not None and found.unpaid.low >= SHOWN:
         return

@@ -1,4 +1,4 @@
-"""A warning about negatives that stay away from all goals in one number, so that they test nothing else."""
+"""A warning about negatives that are far from all goals in one number, so that they test no other condition."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from grace_irl.audit.asked import words_of
 from grace_irl.audit.warning import RewardWarning
 from grace_irl.demos.fields import NAMES
 from grace_irl.demos.labels import Problem
@@ -17,23 +18,26 @@ LEAST = 8
 AWAY = 0.3
 """Minimum distance between a negative and all goals in a number, as a share of the number's range over all episodes."""
 NEAR = 0.1
-"""Maximum share of negatives that come nearer."""
+"""Maximum share of negatives that come nearer than `AWAY`."""
 TRAVELLED = 0.5
 """Minimum share of experts with a state between far negatives and goals. If fewer have one, the number is a switch."""
 PASSED = 0.5
-"""Maximum share of experts with an earlier state whose number is as at goals. Such states test what else is needed."""
+"""Maximum share of experts with a non-goal state whose number is in the goals' range. Such states test
+other conditions."""
 WRONG_GOALS = "bring episodes that nearly reach a goal or reach a wrong one, or expand the run"
 
 
 def of_nearness(problem: Problem) -> Iterator[RewardWarning]:
     """A warning if, in one number of the states, hardly any negative episode comes near a goal.
 
-    A threshold on this number separates the sides, whatever else a goal needs. Experts' own states before the goal show
-    more only if the number is there as at goals. Sets of one number have nothing else to test.
+    A threshold on this number separates the sides, whatever else a goal needs. Experts' states before the goal test
+    more only if the number already has a value as at goals. If only one number varies, there is nothing else to test.
+    Sets with several instructions have a rule of their own (`grace_irl.audit.instructions`).
     """
     items = list({item.trajectory.digest: item for item in problem.items}.values())
     kind = items[0].trajectory.kind if items else ""
-    if problem.rule == "all" or kind not in NAMES:
+    texts = {words_of(item.trajectory.extra_info) for item in items if item.positive.any()}
+    if problem.rule == "all" or kind not in NAMES or len(texts) > 1:
         return
     found = [item.trajectory.state_kind.numbers(item.trajectory.states) for item in items]
     rows = [(each, item.positive) for each, item in zip(found, items, strict=True) if each is not None]

@@ -35,8 +35,8 @@ ROLES = (
     "check which files are experts and which are negatives (demos inspect), and that experts do what negatives do not"
 )
 FAILING = 2 / 3
-"""Maximum probability that the rewards of a negative episode add up to more than those of an expert's. Equal sides have
-1/2, but for chance."""
+"""Maximum probability that the rewards of a negative episode add up to more than those of an expert's. For equal
+sides, the probability is about 1/2."""
 
 CLOSER = "search longer, or bring negative episodes that come close to a goal (collect --near-miss)"
 
@@ -130,8 +130,8 @@ def _pays_negatives(episodes: EpisodeMetrics) -> bool:
 def _failing_pays(subject: Subject) -> Iterator[RewardWarning]:
     """A warning if negative episodes bring more reward than experts' episodes that reach their goal.
 
-    Fitness and accuracy know states, and training knows sums. A reward that is below 0 off the goal makes every step
-    cost, so that an episode which fails early may cost least.
+    Fitness and accuracy rate single states, but training depends on the sum over an episode. If the reward off the goal
+    is below 0, every step costs, so an episode that fails early may cost least.
     """
     if subject.problem.rule == "all":
         return
@@ -154,7 +154,7 @@ def _failing_pays(subject: Subject) -> Iterator[RewardWarning]:
 
 
 def _wrong(episodes: EpisodeMetrics) -> tuple[int, int, int]:
-    """Three numbers: of experts not paid at their goal, of experts paid before their goal, and of paid negatives."""
+    """Three counts: experts not paid at their goal, experts paid before their goal, and paid negatives."""
     missed = 0 if episodes.hit is None else round((1 - episodes.hit.value) * episodes.experts)
     early = 0 if episodes.early is None else round(episodes.early.value * episodes.experts)
     return missed, early, 0 if episodes.false is None else round(episodes.false.value * episodes.negatives)
@@ -168,7 +168,7 @@ def _measured(metrics: Metrics) -> str:
 
 
 def _falls(train: Metrics, held_out: Metrics) -> bool:
-    """Whether a reward is clearly worse on held-out data, because of more than one held-out episode of a side.
+    """Whether a reward is clearly worse on held-out data. At most one wrong episode of each kind (`_wrong`) is no fall.
 
     If the reward tells whole held-out episodes apart, the accuracy over states may fall more.
     """

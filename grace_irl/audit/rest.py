@@ -1,4 +1,4 @@
-"""Warnings about a reward by its test on the trajectories that a sample left out."""
+"""Warnings about a reward, from its test on the trajectories that a sample left out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MORE = "fit a larger sample (--sample)"
 
 
 def of_rest(rest: Rest, separation: Separation, advice: str) -> Iterator[RewardWarning]:
-    """Warnings about a reward by its test outside the sample.
+    """Warnings about a reward, from its test outside the sample.
 
     Args:
         rest: the figures of the test.

@@ -28,7 +28,7 @@ def explains(real: float, shuffled: float) -> bool:
 
 
 def balanced(values: Sequence[NDArray[np.float64]], items: Sequence[Labelled], threshold: float) -> float:
-    """Balanced accuracy of rewards at a threshold. NaN does not count: a reward of transitions has it at first states.
+    """Balanced accuracy of rewards at a threshold. NaN (a reward of transitions at a first state) is left out.
 
     Args:
         values: rewards `(T+1,)` of each trajectory.
@@ -78,7 +78,7 @@ def shuffled(
 
 
 def _restore(mixed: dict[str, NDArray[Any]], pooled: dict[str, NDArray[Any]], features: Sequence[int]) -> None:
-    """Restore some features of the mixed states in place. Features are numbered through all parts with numbers."""
+    """Restore some features of the mixed states in place. Feature numbers run on through all numeric parts."""
     first = 0
     for name, array in mixed.items():
         if not len(features) or array.dtype.kind in "SUO":

@@ -27,7 +27,7 @@ LEAST = 8
 PARTED = 0.95
 """Minimum balanced accuracy, over episodes, of a field that tells the sides apart by a threshold."""
 TIGHT = 0.05
-"""Maximum sum of the widths of both sides' ranges, as a share of the gap between the ranges, in a tight setting."""
+"""Ranges are tight if the widths of both sides' ranges add up to at most this share of the gap between them."""
 SMOOTH = 0.7
 """Minimum correlation of successive values, in a field that moves and does not jump."""
 TREND = 0.7
@@ -35,7 +35,7 @@ TREND = 0.7
 JUMPY = 0.3
 """Maximum absolute correlation of successive values, in a field of noise."""
 REPEATED = 3
-"""Minimum mean number of a side's episodes with the same value, if the values are names of something."""
+"""Values count as names of something if at least this many episodes of a side share a value, on average."""
 WRONG = 0.1
 """Maximum share of episodes, of experts and of negatives, on which a threshold on the step or a clock may be wrong."""
 NAMED = 8
@@ -181,9 +181,9 @@ def _succession(rows: Rows) -> Floats:
 def _settings(rows: Rows, expert: Marks) -> Marks:
     """Whether a field is a setting of two simulators: one value on each side, up to noise.
 
-    The ranges of the two sides must not overlap. Moreover, both ranges are tight, as compared with the gap between
-    them. Or both ranges are narrow, as compared with the values, and the values vary by noise alone: the episodes of a
-    side do not differ in their means, and successive values do not correlate.
+    The ranges of the two sides must not overlap. In addition, one of two conditions must hold. Either both ranges are
+    tight, compared with the gap between them. Or both are narrow, compared with the values, and the values vary by
+    noise alone: the episodes of a side do not differ in their means, and successive values do not correlate.
     """
     least, most = (np.stack([each(one, axis=0) for one in rows]) for each in (np.min, np.max))
     low = [least[side].min(axis=0) for side in (expert, ~expert)]
@@ -305,7 +305,7 @@ def _texts(items: Sequence[Labelled], expert: Marks) -> tuple[list[str], list[st
 
 
 def _cells(items: Sequence[Labelled], expert: Marks) -> list[str]:
-    """Names of what tells the grids of the sides apart: their size, or cells with one code on each side."""
+    """Names of properties that tell the sides' grids apart: their size, or cells with one code on each side."""
     stacks = [item.trajectory.state_kind.parts(item.trajectory.states)[""] for item in items]
     shapes = [stack.shape[1:] for stack in stacks]
     sides = [{shape for shape, one in zip(shapes, expert, strict=True) if one == side} for side in (True, False)]

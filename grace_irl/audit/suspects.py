@@ -2,7 +2,8 @@
 
 `grace_irl.demos.fields` finds exact clocks and constants. Measured data are not exact: clocks jitter, cameras see a
 fixed target with noise, and a sensor measures a constant of its simulator with noise. So this module also finds inexact
-ones. A suspect is no fault by itself. It is a cue if a reward needs nothing else (`grace_irl.audit.shuffling`).
+clocks and constants. A suspect is no fault by itself. It is a cue if a reward needs nothing else
+(`grace_irl.audit.shuffling`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Episodes = Sequence[NDArray[np.float64]]
 JITTER = 0.5
 """Maximum standard deviation of a clock's steps in an episode, as a share of the episode's mean step."""
 PACE = 0.15
-"""Maximum standard deviation of the episodes' mean steps of a clock, as a share of their mean."""
+"""Maximum standard deviation, between episodes, of a clock's mean step, as a share of the mean over the episodes."""
 STILL = 0.05
 """Maximum standard deviation within episodes of a fixed feature, as a share of the deviation between episodes."""
 NARROW = 0.02

@@ -1,4 +1,4 @@
-"""Completion of commands and flags by a shell: its script, and the words that a shell asks about."""
+"""Completion of commands and flags in a shell: the shell's script, and the words that it asks to complete."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grace_irl.errors import InputError
 SHELLS = ("bash", "zsh", "fish")
 PROGRAM, VARIABLE = "grace-irl", "_GRACE_IRL_COMPLETE"
 WORDS = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
-"""Variables in which a shell gives the command line: bash, and others."""
+"""Environment variables with the command line: first that of bash, then that of other shells."""
 
 
 def asked() -> list[str] | None:
@@ -30,7 +30,7 @@ def asked() -> list[str] | None:
 
 
 def _typer() -> Any:
-    """Typer's module of completion, which few calls need."""
+    """Typer's completion module, imported late because few calls need it."""
     return importlib.import_module("typer.completion")
 
 

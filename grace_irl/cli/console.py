@@ -37,7 +37,7 @@ SOURCE = ANSISyntaxTheme(
         String: Style(color="green"),
     }
 )
-"""Colours of Python source, from the terminal's own palette, which fits its background. None is white or yellow."""
+"""Colours of Python source, from the terminal's palette, so that they fit its background. None is white or yellow."""
 
 
 class PlainConsole(Console):
@@ -84,7 +84,7 @@ def console() -> PlainConsole:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print one line to standard output or error, and flush it. A terminal gets it broken between words."""
+    """Print one line to standard output or error, and flush it. On a terminal, a long line is broken between words."""
     out, text = sys.stderr if err else sys.stdout, line(text)
     print(wrapped(text, shutil.get_terminal_size().columns) if out.isatty() else text, file=out, flush=True)
 

@@ -1,4 +1,4 @@
-"""Progress of a run that another process works on, from what the run's folder holds (`grace-irl show --follow`)."""
+"""Progress of a run that another process works on, read from the run's folder (`grace-irl show --follow`)."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class FollowProgress(FitProgress):
 
     Attributes:
         before: text before the line, such as the round of an expansion.
-        instead: text in place of the line, if no search is at work; or "".
+        instead: text in place of the line while no search is at work; "" while one is.
     """
 
     before = ""

@@ -60,7 +60,7 @@ class LiveLine(ABC):
 
     @property
     def room(self) -> int:
-        """Columns of the live line, beside its spinner."""
+        """Number of columns that the spinner leaves for the live line."""
         return self._console.width - 2
 
     def __enter__(self) -> Self:
@@ -216,11 +216,11 @@ def spent(live: Live) -> str:
 
 
 def time_left(stand: Stand, since: float) -> float | None:
-    """The seconds until the last generation, if all take as long as those so far; None if that is not known.
+    """The seconds until the last generation ends, if all generations take equally long; None if unknown.
 
     Args:
         stand: the state of the run.
-        since: seconds since then.
+        since: seconds since that state.
     """
     if not stand.generations or not 0 < stand.generation < stand.generations:
         return None

@@ -216,7 +216,7 @@ def _require_same(found: Settings, settings: Settings, words: Mapping[str, objec
 
 
 def _require_same_searches(found: Settings, settings: Settings, keys: Collection[str]) -> None:
-    """Refuse changes of the settings `keys`, which only other searches than that of `grace` have.
+    """Refuse changes of the settings `keys`, which only searches of methods other than `grace` have.
 
     Raises:
         InputError: such a setting of a search that was compared before has changed.
@@ -325,7 +325,7 @@ def _check(method: PolicyMethod, problem: PolicyProblem, contest: Contest) -> No
     """Check that a method can learn from a problem, and that the search of a method of `fit` can begin.
 
     Raises:
-        InputError: it cannot.
+        InputError: the method cannot learn, or its search cannot begin.
     """
     try:
         method.check(problem)

@@ -182,7 +182,7 @@ class Contest:
 
     @property
     def labels(self) -> Config:
-        """Settings of the run that stores the goal states. They are the search's, but hold out no trajectories."""
+        """Settings of the run that stores the goal states. They equal the search's, but hold out no trajectories."""
         fit = self.settings.fit
         return fit.model_copy(update={"data": fit.data.model_copy(update={"held_out": 0.0})})
 
@@ -332,7 +332,7 @@ def _metadata(problem: PolicyProblem) -> Metadata:
 
 
 def _require_no_data(settings: Settings) -> None:
-    """Refuse settings of demonstrations in a comparison without any.
+    """Refuse settings about demonstrations in a comparison without demonstrations.
 
     Raises:
         InputError: such a setting is given.

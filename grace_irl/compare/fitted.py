@@ -145,7 +145,7 @@ class Fitted:
     rounds together train for as many environment steps as any other method.
 
     Attributes:
-        name: name in `--methods`: `grace`, or that of the method of `fit`.
+        name: name in `--methods`: `grace`, or the name of another method of `fit`.
         config: settings of the search, the form of the reward, the sandbox and expansion.
         folder: folder of the run or of the expansion, which is resumed if it exists.
         demonstrations: the demonstrations as loaded; none if the method needs none.
@@ -179,7 +179,8 @@ class Fitted:
     def check(self, problem: PolicyProblem) -> None:
         """See `PolicyMethod.check`.
 
-        A search may need experts, and under the label rule "all" also negatives; or states that its writer can read.
+        A search may need experts, and under the label rule "all" also negatives. Or it may need states that its program
+        writer can read.
         """
         if self.config.expand.rounds and problem.horizon:
             raise InputError(
@@ -245,7 +246,7 @@ class Fitted:
     def _reward(self, config: Config, run: Run | None) -> ProgramReward:
         """The reward of a run, or the given reward file if there is no run.
 
-        A search by trained policies pays them the program's reward as it is, and so does the last training.
+        If a search trains policies itself, it pays them the program's raw reward. So does the last training.
         """
         path = self.reward if run is None else run.reward_path
         assert path is not None

@@ -1,8 +1,8 @@
 """Settings of a comparison of methods, and their files in its folder.
 
 `compare.toml` holds the settings of the comparison itself. `fit.toml` holds those of the demonstrations and of `grace`.
-The searches of other methods share with `grace` what they have in common, such as the model. Settings that only they
-have are texts in `compare.toml`.
+The searches of other methods use those settings of `fit.toml` that they also have, such as the model. Settings that
+only other searches have are texts in `compare.toml`.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class Settings:
     Attributes:
         comparison: settings of the comparison itself.
         fit: settings of the demonstrations, and those of `grace` for its search, form of reward, sandbox and expansion.
-            Other searches take from it what they have in common with it, such as the model.
+            Other searches use those of its settings that they also have, such as the model.
     """
 
     comparison: Comparison
@@ -172,7 +172,7 @@ class Settings:
         return with_settings(found, {TASK: self.comparison.task}) if TASK in flat(found) else found
 
     def _other(self, name: str) -> Config:
-        """The settings of another search than that of `grace`. Only `grace` is expanded, unless the method is, too."""
+        """The settings of a search other than `grace`'s. Expansion is off unless the method reads its settings."""
         known, fit = settings_of(name), self.fit
         if not is_read("expand.rounds", name):
             fit = fit.model_copy(update={"expand": ExpandConfig(trust=fit.expand.trust)})
@@ -252,7 +252,7 @@ TASK = "policy.task"
 OVERRULED = {"expand.env": "--env", "expand.steps": "--steps", "seed": "--seeds", TASK: "--task"}
 """Settings of a search that a comparison sets itself, with the flag of `compare` that replaces each of them."""
 OF_TRAINING = ("expand.form", "expand.trust")
-"""Settings of a search that affect every training on a reward that it found, even without expansion."""
+"""Settings of a search that affect every training on a reward that the search found, even without expansion."""
 OF_SEARCH = ("search.", "fitness.", "stop.", "proposer.start_from")
 """Settings of `grace` that have no effect if a reward file takes the place of its search."""
 
@@ -280,7 +280,7 @@ def told_apart(
         fit: name of the method with which `grace` searches.
 
     Raises:
-        InputError: only methods that are not compared have a setting.
+        InputError: a setting belongs only to methods that are not compared.
     """
     methods, known = tuple(methods), settings_of(fit)
     found: tuple[list[str], list[str]] = ([], [])
@@ -300,7 +300,7 @@ def require_effect_on_searches(settings: Settings, given: Mapping[str, str]) -> 
     """Refuse settings of searches that have no effect on this comparison.
 
     In a comparison without a method of `fit`, only the settings in `OVERRULED` are refused, because `--resume
-    --methods` may add one later.
+    --methods` may add such a method later.
 
     Args:
         settings: settings of the comparison.
@@ -327,7 +327,7 @@ def require_effect_on_searches(settings: Settings, given: Mapping[str, str]) -> 
 
 
 def _refusal(settings: Settings, name: str, given: Mapping[str, str]) -> InputError | None:
-    """The error about given settings that have no effect on one search; None if all have one."""
+    """The error about given settings that have no effect on one search; None if all have an effect."""
     config = settings.search(name)
     if name == OURS and settings.comparison.reward:
         idle = [how for key, how in given.items() if key.startswith(OF_SEARCH)]

@@ -25,7 +25,7 @@ from grace_irl.text import line
 
 PLAYED = ("success", "return", "return_deviation", "length", "score")
 USED = ("programs_asked", "programs_trained", "model_calls", "tokens_in", "tokens_out", "search_steps")
-"""Columns of the CSV file with what the search of a method used."""
+"""Columns of the CSV file with the resources that the search of a method used."""
 MEASURED = ("seconds", "steps_per_second", "search_seconds")
 """Columns of the CSV file with measured times. They differ even between runs with the same seed."""
 
@@ -163,7 +163,7 @@ def rows_of(part: Sequence[Standing]) -> tuple[Row, list[Row]]:
 
 
 def used_of(results: Sequence[JobResult], methods: Sequence[str]) -> tuple[Row, list[Row]]:
-    """Head and rows of the table of what each method used, as text; no rows before a run has ended."""
+    """Head and rows, as text, of the table of resources that each method used; no rows before a run has ended."""
     head = ["method", "runs", "programs asked", "programs trained", "model calls", "tokens in", "tokens out"]
     head += ["steps of the search", "steps of the training", "steps in all", "seconds of the search"]
     head += ["seconds of the training"]

@@ -1,4 +1,4 @@
-"""Record batches of Arrow streams, if they hold plain columns, which need no more bytes than the stream has."""
+"""Record batches of Arrow streams. All columns must be plain: they need no more bytes than the stream has."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def batches_of(data: pa.Buffer, where: str) -> Iterator[pa.RecordBatch]:
     """The batches of a stream in the order of its messages.
 
     Args:
-        data: the stream, in memory. A map of a damaged file could point behind its end.
+        data: the stream, in memory. A memory map of a damaged file could point behind the file's end.
         where: file, for messages.
 
     Raises:
@@ -49,7 +49,7 @@ def batches_of(data: pa.Buffer, where: str) -> Iterator[pa.RecordBatch]:
 
 
 def _is_plain(kind: pa.DataType) -> bool:
-    """Whether a column's values lie in the stream. Nulls, runs, views and lists of no values take no bytes."""
+    """Whether a column's values lie in the stream. Those of nulls, runs, views and empty lists may take no bytes."""
     if pa.types.is_struct(kind):
         return kind.num_fields > 0 and all(_is_plain(kind.field(place).type) for place in range(kind.num_fields))
     if pa.types.is_fixed_size_list(kind):

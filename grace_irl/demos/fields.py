@@ -37,7 +37,7 @@ class FieldCues:
     may be in `fixed` and in `clocks`.
 
     Attributes:
-        fixed: constant within every episode, and not the same in all: a goal, a task, the size of an object.
+        fixed: constant within every episode, but not equal in all episodes: a goal, a task, the size of an object.
         clocks: rises by equal steps in every episode, or falls by equal steps in every episode: a step counter, the
             time, or the time that is left.
         sources: one constant in all experts, another one in all negatives: a setting in which two simulators differ.
@@ -53,8 +53,8 @@ def find_cues(items: Sequence[Labelled], fields: Sequence[str] = ()) -> FieldCue
 
     Args:
         items: labelled demonstrations of one kind of state.
-        fields: names of a vector's components (`Metadata.fields`). Unless there is one name for each component, they
-            are called `[i]`, with their 0-based index. Numbers of a record are called `part[i]`.
+        fields: names of a vector's components (`Metadata.fields`). Unless there is one name for each component,
+            components are called `[i]`, with their 0-based index. Numbers of a record are called `part[i]`.
 
     Returns:
         The names, in the order of the fields. States of other kinds have none.
@@ -101,9 +101,10 @@ def fixed_fields(episodes: Episodes, expert: Sequence[bool]) -> NDArray[np.bool_
 def clock_fields(episodes: Episodes) -> NDArray[np.bool_]:
     """Whether each field changes by equal steps within every episode, all up or all down.
 
-    The steps have one size in all episodes, as those of a counter, or all episodes begin at one value and end at one
-    value, as an elapsed share does. A thing that moves evenly is no clock: it begins or moves differently in different
-    episodes. Episodes of one state say nothing about this. If no episode has three states, no field is a clock.
+    A counter has steps of the same size in all episodes. An elapsed share begins at the same value in all episodes, and
+    also ends at the same value. Both are clocks. A thing that moves evenly is no clock: it begins or moves differently
+    in different episodes. Episodes of one state say nothing about this. If no episode has three states, no field is a
+    clock.
     """
     width = episodes[0].shape[1]
     told = [episode for episode in episodes if len(episode) > 1]
@@ -162,13 +163,13 @@ def _of_records(states: States, fields: Sequence[str]) -> list[str]:
 
 
 NAMES: dict[str, Callable[[States, Sequence[str]], list[str]]] = {VECTOR.name: _of_vectors, RECORD.name: _of_records}
-"""For each kind whose fields have names, the function that lists them for some states and `Metadata.fields`."""
+"""For each kind with named fields: the function that lists the names, from some states and `Metadata.fields`."""
 
 
 def moments(rows: Episodes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean and standard deviation of each number over the states of several trajectories.
 
-    Apart from the result, only the differences of one trajectory are in memory.
+    Deviations from the mean are computed for one trajectory at a time, which saves memory.
 
     Args:
         rows: the numbers `(T+1, n)` of each trajectory. There is at least one state.

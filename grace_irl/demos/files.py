@@ -77,7 +77,7 @@ def expand(path: str | Path) -> list[str | Path]:
 
 
 def _inside(folders: Sequence[Path], depth: int = 0) -> list[Path]:
-    """The demo files in some folders, sorted by name. Without any, those in the folders inside them, and so on."""
+    """The demo files in some folders, sorted by name. If there are none, subfolders are searched, level by level."""
     inside = [file for folder in folders for file in sorted(folder.iterdir()) if not file.name.startswith(".")]
     known = {*ARRAYS, *PICKLES, *others()}
     files = [
@@ -115,7 +115,7 @@ def load(
         paths: files, folders and Minari ids. Roles come from their metadata, else from file names that start with
             "expert" or "negative".
         negatives: more paths. All their trajectories are negative, even if the files state another role.
-        experts: more paths. All their trajectories are experts', even if the files state another role.
+        experts: more paths. All their trajectories are expert trajectories, even if the files state another role.
         role: role of all trajectories in `paths`, even if the files state another one; None uses the files' roles.
         kind: name of the states' kind, such as "grid", if the files do not state it. With "", `choose_kind` decides by
             the values of the states.

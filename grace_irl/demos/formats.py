@@ -64,7 +64,7 @@ MAGIC = {b"PAR1": ".parquet", b"PK\3\4": ".npz", b"\x93NUMPY": ".npy", b"\x89HDF
 """Map from the first bytes of a file to the ending whose reader opens it, if the file's name has no known ending."""
 
 CHOOSING = (".parquet", *TABLES)
-"""Endings of files with columns, among which the user may choose."""
+"""Endings of files with tables, whose columns the user may choose."""
 
 FOLDERS = (
     ("foreign.lerobot:is_dataset", "foreign.lerobot:open_dataset"),

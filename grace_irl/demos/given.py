@@ -24,7 +24,7 @@ Given = Any
 def in_memory(
     demos: Given, experts: Given, negatives: Given, *, kind: str = "", columns: Columns = Columns()
 ) -> Demonstrations | None:
-    """The demonstrations of a call's arguments; None if all of them name files.
+    """The demonstrations in a call's arguments; None if all arguments name files.
 
     Args:
         demos: demonstrations whose roles the data state.

@@ -1,4 +1,4 @@
-"""HDF5 files of anybody. Only data in the file itself are read.
+"""Safe reading of HDF5 files from any author. Only data in the file itself are read.
 
 The HDF5 library follows links into other files. It reads the data of an HDF5 dataset (an array) from any file that the
 dataset names, and loads code for unknown filters (compression methods). So each object is checked before it is opened
@@ -128,7 +128,7 @@ class Hdf5File:
         return isinstance(self.opened(path, where, missing=True), self._h5py.Dataset)
 
     def attributes(self, path: tuple[str, ...], names: Sequence[str], where: str) -> dict[str, Any]:
-        """The attributes of a group that are there, each a number or a text."""
+        """Those attributes in `names` that a group has, each a number or a text."""
         group, about = self.opened(path, where), dict[str, Any]()
         for name in names:
             if name in group.attrs:

@@ -30,10 +30,10 @@ def choose_kind(
 
     1. the kind that a file's metadata name, or the only kind that fits a file's states (the kind is certain);
     2. the user's choice (`--kind`);
-    3. the values in all files without a certain kind: a grid has few different values per channel.
+    3. the values in all files whose kind is not certain: a grid has few different values per channel.
 
-    The values of files without a certain kind are read an extra time. Reading stops when no further value can change
-    the result.
+    The values of files whose kind is not certain are read an extra time. Reading stops when no further value can
+    change the result.
 
     Args:
         headers: headers (metadata) of the files.
@@ -124,7 +124,7 @@ def choose_observed(
 
 
 def with_kind(header: Header, choice: KindChoice | None) -> Header:
-    """A copy of a file's header with the kind that was chosen for the set. A certain kind in the header is kept."""
+    """A copy of a file's header with the kind that was chosen for the set. A header whose kind is certain keeps it."""
     if choice is None or not header.kinds:
         return header
     return replace(header, metadata=of_kind(header.metadata, choice.kind), kinds=())

@@ -188,7 +188,7 @@ class Region:
 
 
 def give_back() -> None:
-    """Give freed memory back to the system, as far as the C library and pyarrow keep it for later."""
+    """Give the freed memory that the C library and pyarrow keep for later use back to the system."""
     gc.collect()
     if "pyarrow" in sys.modules:
         sys.modules["pyarrow"].default_memory_pool().release_unused()

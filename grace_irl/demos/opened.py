@@ -39,7 +39,7 @@ class OpenSet:
 
     Attributes:
         memory: memory limit of the set.
-        metadata, origins, choice, notes: those of the set (`Demonstrations`).
+        metadata, origins, choice, notes: attributes of the set, as in `Demonstrations`.
 
     Raises:
         InputError: data that cannot be used; see `role_of`, `choose_kind` and `merge`.
@@ -97,7 +97,7 @@ class OpenSet:
             self.memory.require(known, self.name)
             return self.all()
         except BeyondLimitError:
-            self.memory.taken = before  # nothing of what has been read is kept
+            self.memory.taken = before  # the trajectories read so far are dropped
             return None
 
     def sampled(self, size: str) -> Demonstrations:
@@ -119,7 +119,7 @@ class OpenSet:
         return self.of(items, drawn.about(items))
 
     def only(self, digests: Collection[str]) -> Demonstrations:
-        """Those trajectories of the set in memory that have these digests.
+        """Load only the trajectories with these digests into memory.
 
         Raises:
             BeyondLimitError: they need more memory than the limit of the set.

@@ -1,6 +1,6 @@
 """A sample of whole trajectories, for sets that are larger than memory (docs/demonstrations.md).
 
-A fit searches on the sample. The trajectories that the sample leaves out test the result, read again one at a time.
+A fit searches on the sample. Then the trajectories outside the sample are read one at a time, to test the result.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ Group = tuple[str, str, str | None]
 class Sample:
     """A sample of whole trajectories, drawn while a set is read.
 
-    Each task, role and stated split is a group, and large groups give way to small ones: the group that takes the most
-    memory loses a trajectory first. Within a group, all trajectories have the same chance. The draw depends on their
-    content (their digests), not on a seed or on their order in files.
+    Trajectories with the same task, role and stated split form a group. While the sample is too large, the group that
+    takes the most memory loses a trajectory. Within a group, all trajectories have the same chance. The draw depends on
+    their content (their digests), not on a seed or on their order in files.
 
     Args:
         size: maximum size of the sample in bytes.

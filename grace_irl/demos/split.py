@@ -55,7 +55,7 @@ def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonst
             groups.setdefault((item.task, item.role), []).append(item)
         for (task, role), members in groups.items():
             _require_two_sides(members, f"task {task!r}", role)
-        # A draw also decides for equal trajectories in later groups. Small groups come first, while they have a choice.
+        # A draw also decides for equal trajectories in later groups. Small groups have few choices, so they draw first.
         for name in sorted(groups, key=lambda name: (len(_digests(groups[name])), name)):
             _draw(groups[name], sides, held_out, np.random.default_rng([seed, zlib.crc32("\0".join(name).encode())]))
     items = (replace(d, split=d.split or sides.get(d.trajectory.digest, "train")) for d in demonstrations)
@@ -63,7 +63,7 @@ def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonst
 
 
 def set_aside(demonstrations: Demonstrations, validation: float, seed: int, fewest: int) -> Demonstrations:
-    """Set a random share of the training trajectories of each task and role aside for validation.
+    """Set aside a random share of the training trajectories of each task and role for validation.
 
     At least one training trajectory of each task and role stays. Equal trajectories stay together. The set is returned
     unchanged if some trajectories state that they are for validation, or if fewer than `fewest` different trajectories

@@ -124,7 +124,7 @@ class DemosSummary:
 
         Args:
             demonstration: the demonstration.
-            silent: whether it has no role, so that its `role` means nothing.
+            silent: whether no role is stated. The demonstration's `role` is then a placeholder.
         """
         trajectory = demonstration.trajectory
         kind, states = trajectory.state_kind, trajectory.states

@@ -1,4 +1,4 @@
-"""TFRecord files: one after the other, the records that TensorFlow and its data sets write, plain or in a GZIP stream.
+"""TFRecord files, a format of TensorFlow and its data sets: a sequence of records, plain or in a GZIP stream.
 
 A record consists of its length (uint64), the masked CRC-32C of the length (uint32), the data, and the masked CRC-32C
 of the data (uint32). All numbers are little-endian (tensorflow/core/lib/io/record_writer.h). The data are a
@@ -38,7 +38,7 @@ def is_name(path: str | Path) -> bool:
 
 
 def is_in_folder(path: Path) -> bool:
-    """Whether a path in a folder is such a file: by its name, or by its first bytes if the suffix is `.gz` or none."""
+    """Return whether a path is a TFRecord file by its name, or by its first bytes if its suffix is `.gz` or missing."""
     return path.is_file() and (is_name(path) or (path.suffix in ("", ".gz") and is_tfrecord(path)))
 
 
@@ -147,7 +147,7 @@ def _read(stream: BinaryIO, length: int) -> tuple[bytes, int]:
 
 
 def require_libraries(path: Path, extra: str) -> None:
-    """Check that the libraries for TFRecord files, which an extra of this package brings, are recent enough.
+    """Check that the libraries for TFRecord files are installed and recent enough. An extra of this package has them.
 
     Raises:
         InputError: a missing or old library; the message names the extra to install.

@@ -111,9 +111,9 @@ class Trajectory:
         return digest.hexdigest()[:16]
 
     def outline(self) -> Trajectory:
-        """A copy for metrics over known rewards: digest, length, true rewards and endings stay, the contents go.
+        """A small copy for metrics over known rewards. It keeps the digest, length, true rewards and endings.
 
-        Every state of the copy is the first one, in the same memory.
+        All states of the copy equal the first state and share its memory. The actions are left out.
         """
         parts = self.state_kind.parts(self.states).items()
         states = {name: np.broadcast_to(part[:1].copy(), part.shape) for name, part in parts}
@@ -170,8 +170,8 @@ class Demonstration:
         task: name of the task.
         split: side of the split. None if the source gives no side; `grace_irl.demos.split` then draws one.
         goals: 0-based indices of the states that reach the goal, for label rule "goal"; None if they are not marked.
-        swapped: whether the instruction is another expert's (`--swaps`). It may name things that the world lacks. Files
-            do not keep this mark.
+        swapped: whether the instruction comes from another expert (`--swaps`) and so may name things that are not in
+            the world. Files do not store this mark.
     """
 
     trajectory: Trajectory
@@ -200,9 +200,9 @@ class Sampled:
     Attributes:
         size: maximum size of the sample in bytes.
         trajectories: number of trajectories in the sample.
-        states: number of their states.
+        states: number of states in the sample.
         of_trajectories: number of trajectories in the set.
-        of_states: number of their states.
+        of_states: number of states in the set.
         of_bytes: size of the set in bytes.
     """
 
@@ -232,7 +232,7 @@ class Demonstrations(Sequence[Demonstration]):
         origins: name and metadata of each file that was not given as negatives; () if the set was made in memory.
         choice: the chosen kind and the reason, if the shape and dtype of the states fit several kinds; else None.
         notes: lines for the user about how the data were read.
-        sampled: size of the sample that this set is; None if it is no sample.
+        sampled: size of this set and of the set that it was sampled from; None if it is no sample.
 
     The states of one trajectory may fit several kinds. So each item gets the kind of `metadata`, if that kind
     recognises its states.

@@ -100,7 +100,7 @@ Floats = NDArray[np.float64]
 
 MARGIN = 60.0  # logits between separated sides: f = -2 log(1 + exp(-30)) = -2e-13 for a reward of two values
 MIN_SCALE = 1e-10  # logits between the extremes of a reversed reward: too few to change f by more than EQUAL
-MAX_SCALE = 1e300  # logits of the largest |reward|, or of 1: a gap much smaller gets fewer than MARGIN logits
+MAX_SCALE = 1e300  # maximum of scale * max(1, largest |reward|); with it, a tiny gap gets fewer than MARGIN logits
 EDGE = 40.0  # |logit| beyond which a sigmoid is 0 or 1 to double precision
 HUGE, TINY = 1e150, 1e-150  # bounds on the largest |reward|: outside them, squares leave the range of a double
 FAR = 1e30  # distance from the middle at which rewards are clipped, in units of the overlap or the gap
@@ -181,8 +181,9 @@ def _largest_scale(unit: Objective, edges: Edges, offset: float) -> float:
 
     Let a be the smallest expert reward and b the largest negative reward, with b - a = 1. Let w be the smallest
     weight of a state, and p the largest log pi minus the smallest. All log-terms are <= 0, so f is at most the sum of
-    those of these two states. In this sum the offset cancels, and log sigmoid(z) <= min(0, z), so
-    f <= -w (scale * (b - a) - p) for any offset. The optimal f is at least f at scale 0, which bounds the scale.
+    the log-terms of two states, those with rewards a and b. In this sum the offset cancels, and
+    log sigmoid(z) <= min(0, z), so f <= -w (scale * (b - a) - p) for any offset. The optimal f is
+    at least f at scale 0, which bounds the scale.
     """
     return -unit.value(0.0, offset) / edges.lightest + edges.spread_log_pi
 
@@ -247,7 +248,7 @@ def _best_offset(unit: Objective, scale: float) -> float:
 
 
 def _root(falling: Callable[[float], float], low: float, high: float, width: float) -> float:
-    """The root of a falling function to within `width`. It must be positive at `low` and negative at `high`."""
+    """The root, to within `width`, of a falling function that is positive at `low` and negative at `high`."""
     return float(brentq(falling, low, high, xtol=width, rtol=1e-14, maxiter=MAX_HALVINGS))
 
 

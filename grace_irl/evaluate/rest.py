@@ -32,7 +32,7 @@ class Rest:
         accuracy: balanced accuracy at the threshold of the training data; None without states of both sides.
         separated: whether the smallest reward of a positive state exceeds the largest one of a negative state.
         episodes: metrics over episodes.
-        failure: the reason why the program has no rewards for some of these trajectories, which end the test; or "".
+        failure: the reason why the test ended early, such as an error of the program; "" if it did not.
         program: id of the program.
     """
 

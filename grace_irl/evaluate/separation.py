@@ -54,8 +54,8 @@ class EpisodeMetrics:
         correlation: Spearman's rank correlation of an episode's sum of rewards with its true return.
 
     With label rules "last" and "goal", `hit`, `early` and `false` are known, and the other metrics are None. With rule
-    "all", `outranks` is known, and so is `correlation` if the data hold the true rewards of all episodes. Without
-    experts, `hit` and `early` are None; without negatives, `false` is; without one of the sides, `outranks` is.
+    "all", `outranks` is known, and so is `correlation` if the data hold the true rewards of all episodes. `hit` and
+    `early` need experts, `false` needs negatives, and `outranks` needs both; otherwise they are None.
     `correlation` is None if there are fewer than three episodes, or if all sums or all true returns are equal.
     """
 

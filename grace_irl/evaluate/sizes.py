@@ -1,6 +1,6 @@
 """The choice of a program's size by episodes that its search did not use.
 
-Each size has the AUC of each episode. Sizes are compared by the paired differences per episode. Nested folds
+For each size, the AUC of every episode is given. Sizes are compared by the paired differences per episode. Nested folds
 (`synthesis.vector.folds`) and validation episodes (`runs.preference`) use this choice.
 """
 
@@ -16,12 +16,12 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 FEWEST = 6
-"""Minimum number of episodes of each side, experts and negatives, by which a size is chosen."""
+"""Minimum number of expert episodes, and of negative ones, for the choice of a size."""
 DOUBT = 0.5
 """Number of standard errors of the paired differences by which a smaller size may be worse. With 1, the
 chosen sizes lost 0.007 of AUC on Hopper and 0.003 on HalfCheetah (`benchmarks/front_peers.py`)."""
 WORTH = 0.1
-"""Part of what the best AUC lacks to 1 that a smaller program may lose."""
+"""Fraction of (1 - best AUC) that a smaller program may lose."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,8 @@ class Rung:
     """Figures of one size.
 
     Attributes:
-        size: number of terms or limits, or another ordinal number of a size.
-        auc: mean over episodes of the AUC: the probability that a positive state outranks another one.
+        size: number of a sum's terms or of a predicate's limits, or another number that orders sizes.
+        auc: mean over episodes of the AUC: the probability that a positive state outranks one that is not.
         worse: mean of the paired differences per episode: AUC of the best size minus this AUC.
         error: standard error of `worse`.
     """
@@ -42,7 +42,7 @@ class Rung:
 
 
 def ladder(aucs: Mapping[int, Floats]) -> list[Rung]:
-    """The figures of all sizes, smallest first, beside the best of them.
+    """The figures of all sizes, smallest first, each in comparison with the best size.
 
     Args:
         aucs: for each size, `(E,)` the AUC of each episode.
@@ -61,7 +61,7 @@ def ladder(aucs: Mapping[int, Floats]) -> list[Rung]:
 def nearly_best(rungs: Sequence[Rung]) -> list[int]:
     """The sizes that are nearly as good as the best one, smallest first.
 
-    Their mean AUC is lower by at most `DOUBT` standard errors and `WORTH` of what the best size lacks to 1.
+    Their mean AUC is lower by at most `DOUBT` standard errors plus `WORTH` times (1 - the best size's mean AUC).
     """
     return [rung.size for rung in rungs if rung.worse <= DOUBT * rung.error + WORTH * (1 - rung.auc - rung.worse)]
 
@@ -96,7 +96,7 @@ def _wins(values: Floats, others: Floats, *, lower: bool = False) -> float:
     Args:
         values: the numbers of one episode.
         others: the numbers of all others, in ascending order.
-        lower: whether to ask for smaller values.
+        lower: whether to count smaller values instead of larger ones.
     """
     pairs = len(values) * len(others)
     if not pairs:

@@ -66,7 +66,7 @@ class Calibrated:
 
 
 class Account:
-    """Texts and tables about evaluations. A search method has a subclass of it to present its own metrics.
+    """Texts and tables about evaluations. A search method defines a subclass to present its own metrics.
 
     Attributes:
         score: name of the score.

@@ -61,7 +61,7 @@ def _changed(asked: str, briefing: Briefing, material: Material) -> Prompt:
 
 
 def _others(briefing: Briefing, programs: tuple[ParentMaterial, ...]) -> list[tuple[str, str]]:
-    """The text of further programs, and below it their descriptions and scores."""
+    """For each further program, its source, and a text with its description and scores."""
     most = briefing.budget.of("source") // max(len(programs), 1)
     return [
         (

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def operators(config: Config) -> Mapping[str, Operator]:  # noqa: ARG001
-    """The operators of the form that demonstrations judge."""
+    """The operators of the form in which demonstrations judge programs."""
     from grace_irl.methods.directed_operators import OPERATORS
 
     return OPERATORS

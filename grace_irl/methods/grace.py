@@ -94,8 +94,8 @@ def evolution(config: Config) -> Search:
 def discriminator(problem: Problem, config: Config) -> Callable[[Workbench], Evaluator]:
     """Return a function that creates the evaluator of a run.
 
-    The argument of this function is the run's `Workbench`: its data, its sandbox and a cache of rewards. The evaluator
-    scores programs by the discriminator's fitness (GRACE, eq. 4.1).
+    The returned function takes the run's `Workbench`: data, sandbox and a cache of rewards. The evaluator scores
+    programs by the discriminator's fitness (GRACE, eq. 4.1).
 
     Raises:
         InputError: the data lacks what `fitness.log_pi` needs, for example actions.

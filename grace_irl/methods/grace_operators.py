@@ -32,7 +32,7 @@ positive ones."""
 
 
 MAX_REASONING = 240
-"""Maximum characters of what a prompt cites from the author of an earlier version."""
+"""Maximum number of characters that a prompt quotes from the reasoning about an earlier version."""
 
 
 MAX_TASKS_SCORED = 12
@@ -44,7 +44,7 @@ EXPERTS = 2
 
 
 FOCUS = 5
-"""Number of misclassified states that a prompt shows before most others of a trajectory if it cannot show all."""
+"""Maximum number of misclassified states with precedence over most others, in a trajectory too long to show in full."""
 
 
 def initialise(
@@ -79,7 +79,7 @@ def mutate(
             `wrong`, `debug`, `overall`, `tried`, `expert_only`, `incorrect_only` and `include_expert`.
         asked: a direction for the new version; "" for none.
         others: texts and scores of other programs.
-        may_end: whether the answer may be that the states do not tell what a better version needs (`Result.untold`).
+        may_end: whether the answer may say that the states lack the information for a better version (`Result.untold`).
             The search must heed this answer. With label rule "all" no prompt allows it, because positive and negative
             states may overlap there.
     """
@@ -105,8 +105,9 @@ def mutation(briefing: Briefing, material: Material) -> dict[str, list[Shown]]:
 
     A failure is a trajectory with wrong states, which the program misclassifies. Wrong states are marked. If a failure
     is too long to show in full, `FOCUS` of its wrong states, drawn at random, take precedence over most other states.
-    With them come whole expert trajectories as examples, so that the prompt shows at least `EXPERTS` of them, those of
-    the failures' tasks and without wrong states first. Without failures, there is also a negative example.
+    Whole expert trajectories are added as examples until the prompt shows at least `EXPERTS` of them. Trajectories of
+    the failures' tasks come first, and among these the ones without wrong states. Without failures, there is also a
+    negative example.
 
     Three options of the material are our reading of GRACE's table 6:
 
@@ -267,7 +268,7 @@ def _metrics(metrics: Metrics) -> str:
 
 
 def _subset(briefing: Briefing, rng: np.random.Generator) -> list[Labelled]:
-    """Draw a random subset of trajectories, in an order of which every beginning is balanced.
+    """Draw a random subset of trajectories, ordered such that every prefix is balanced.
 
     A prompt without room for all of them omits the last ones. For this reason, tasks alternate,
     `EXPERTS_PER_NEGATIVE` expert trajectories come before each negative one, and the first experts have as many
@@ -294,9 +295,9 @@ def _subset(briefing: Briefing, rng: np.random.Generator) -> list[Labelled]:
 def _of_many_words(items: Sequence[Labelled], count: int) -> list[Labelled]:
     """Choose `count` trajectories so that the words of their instructions appear early, the commonest words first.
 
-    Each next trajectory is the one whose new words are in the largest number of instructions in all; among equal ones,
-    it is the first. So a few trajectories show every verb and every connective, which many instructions share, before
-    rare names. After every word has appeared, the remaining trajectories are chosen alike.
+    Each step adds the trajectory whose new words have the largest total count, over all instructions; of equal ones, it
+    adds the first. So a few trajectories show every verb and every connective, which many instructions share, before
+    rare names. After every word has appeared, the same procedure orders the remaining trajectories.
     """
     words = [words_of(item.trajectory.extra_info) for item in items]
     common = Counter(word for each in words for word in each)

@@ -70,7 +70,7 @@ class Course:
         typical, most: phases of a typical run and of the longest run.
         typically, at_most: descriptions of these two runs.
         generations: number of generations of the longest run.
-        opinions: operators of the further calls about each valid program that a text answers, such as a description.
+        opinions: operators of further calls about each valid program, each answered by a text such as a description.
     """
 
     typical: tuple[Phase, ...]

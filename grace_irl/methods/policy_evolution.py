@@ -1,6 +1,6 @@
 """The method `policy-evolution`: GRACE's evolution, but each program is judged by a policy that is trained on it.
 
-It shows what the search of GRACE is worth beside those of the other methods, with the same evaluator and writer.
+With it, GRACE's search can be compared with those of the other methods under the same evaluator and writer.
 """
 
 from __future__ import annotations

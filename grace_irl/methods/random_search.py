@@ -1,4 +1,4 @@
-"""The method `random`: independent programs, each judged by a policy that is trained on it. All others must beat it."""
+"""The method `random`: programs that are written independently of each other, as a baseline for all other methods."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 SHOWN = 100
-"""Maximum number of programs whose way from the root a tree shows."""
+"""Maximum number of best programs in a tree, each of which is shown with its path from the root."""
 
 
 def tree_panel(best: Scored | None, others: Sequence[Scored]) -> Panel:
@@ -62,7 +62,7 @@ def tree_panel(best: Scored | None, others: Sequence[Scored]) -> Panel:
 
 
 def _best(programs: Sequence[Scored]) -> list[str]:
-    """Ids of the `SHOWN` best programs. Without more programs than that, of all."""
+    """Ids of the `SHOWN` best programs, or of all programs if there are no more."""
     order = sorted(programs, key=lambda each: each.evaluation.score if each.evaluation.valid else -math.inf)
     return [each.program.id for each in order[-SHOWN:]]
 

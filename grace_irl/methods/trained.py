@@ -309,7 +309,7 @@ def policy_method(
 
     Args:
         name, summary, search, width, course, following: as for `Method`.
-        section: name and class of its settings, beside those of policies.
+        section: name and class of the search's settings, in addition to `PolicyConfig`.
         more: function that returns further sections of the report.
     """
     return Method(

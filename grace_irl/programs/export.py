@@ -126,7 +126,7 @@ def threshold_of(source: str) -> float | None:
 
 
 def fields_of(source: str) -> tuple[str, ...]:
-    """Names of the components of a vector in an exported file, in the order that its program reads; () without any.
+    """Names of the vector components that an exported program reads, in their order in the vector; () without any.
 
     The file is neither run nor parsed. The names are a fact of its docstring, such as `fields: x0 height, x1 speed`.
     """
@@ -216,8 +216,8 @@ def _names(text: str) -> set[str]:
 def _ending(text: str) -> re.Match[str] | None:
     """A match of the part that an export added below a program; None if there is none.
 
-    A match reaches to the end of the file. So the matched text is not inside a string or brackets of the program. These
-    would still be open at the end of the file, and the file would not compile.
+    A match reaches to the end of the file. So it cannot lie inside a string or brackets of the program: they would
+    still be open at the end of the file, and the file would not compile.
     """
     name = r"(?:{0}|CALIBRATION_{0}(?:_[0-9]+)?)"
     pattern = re.escape(_END.format(about=CALIBRATION, scale="<S>", offset="<O>", level="<T>", logit="<L>"))

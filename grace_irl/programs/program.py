@@ -211,7 +211,7 @@ def _called(found: _Found) -> Counter[str]:
         around = [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
         if owner == "":  # search from the innermost scope outwards; names defined in a class need an owner
             wanted = [f"{outer}.{name}" for outer in around if outer not in found.classes] + [name]
-        elif owner in ("self", "cls", "super"):  # a method of an enclosing class, else of any class; for super, of any
+        elif owner in ("self", "cls", "super"):  # a method of an enclosing class, else of any; super: any class
             own = [f"{outer}.{name}" for outer in around if outer in found.classes]
             others = sorted(f"{each}.{name}" for each in found.classes)
             wanted = others if owner == "super" else own + others

@@ -26,9 +26,8 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 def description_length(tree: ast.Module) -> int:
     """The size of a program in bits.
 
-    A name costs the bits of choosing it among the program's names. A number costs its digits, and a text its length;
-    the same text again costs as much as a name. Functions that `reward_fn`
-    does not reach by name are left out.
+    A name costs the bits of choosing it among the program's names. A number costs its digits, and a text its length.
+    A text that occurs again costs as much as a name. Functions that `reward_fn` does not reach by name are left out.
     """
     nodes = [node for part in _reached(tree) for node in _walked(part)]
     names = {name for node in nodes for name in _names(node)}
@@ -90,7 +89,7 @@ def _reached(tree: ast.Module) -> list[ast.AST]:
 
 
 def _called(node: ast.AST) -> tuple[str, ...]:
-    """Names by which a node may reach a definition: names, and texts, which `getattr` looks up."""
+    """Names by which a node may reach a definition. A text counts as a name, because `getattr` may look it up."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return (node.value,)
     return _names(node)

@@ -185,7 +185,7 @@ class Answer:
             - "empty": the answer has no text except white space and thoughts.
             - "unparsable": JSON without a program, or a text longer than `MAX_CHARS`.
             - "no_class": no class Reward.
-            - "untold": no program, because the states do not tell what a better one needs (`Result.untold`).
+            - "untold": no program, because the states lack the information for a better one (`Result.untold`).
     """
 
     source: str
@@ -231,8 +231,8 @@ def tidy(text: str) -> str:
     """Replace unusual line breaks and spaces, and remove some invisible characters.
 
     Chat windows insert such characters, and Python refuses most of them. Zero-width joiners stay: a program may compare
-    texts of screens with a text that contains one, and would change its meaning without notice. A later check refuses a
-    program with a joiner, and names the escape sequence to write instead.
+    texts of screens with a text that contains one, and removing it would silently change the comparison. A later check
+    refuses a program with a joiner, and names the escape sequence to write instead.
     """
     text = text.encode("utf-8", "replace").decode()  # replaces lone surrogates
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u00a0", " ")

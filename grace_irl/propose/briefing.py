@@ -76,8 +76,8 @@ class PromptBudget:
         trajectories: maximum tokens of all trajectories of a prompt together.
         negative: maximum tokens of one negative trajectory under the label rules "last" and "goal". Negative
             trajectories are often random walks, which are long and say little.
-        negative_events: the limit that replaces `negative` if the view knows an actor. Then these trajectories show the
-            steps in which something else changes, and no other ones.
+        negative_events: the limit that replaces `negative` if the view knows an actor. Negative trajectories then show
+            the steps in which something other than the actor changes, and few others.
         negative_heavy: the limit that replaces `negative` for large states, such as screens. One screen takes as many
             tokens as several grids.
         dense: maximum tokens of one trajectory under the label rule "all". Statistics of the states then say more than

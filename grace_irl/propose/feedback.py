@@ -67,7 +67,7 @@ def _known(bench: Workbench, briefing: Briefing, parent: Parent, seed: int | Non
     """Collect facts about a program.
 
     The seed draws states for debug(expert_states, negative_states). Without a seed, this call is omitted. Ancestors get
-    no seed, because prompts do not show its output for them.
+    no seed, because prompts do not show their debug output.
     """
     source = parent.program.source
     rewards = bench.rewards.get(parent.program.id, {item.trajectory.digest for item in briefing.items})

@@ -23,8 +23,8 @@ class GivenProgram:
     Attributes:
         source: the program's text.
         origin: the file or the run that the program comes from, for messages.
-        prior: log-prior in nats, relative to the most probable program of the proposer that wrote it. So it is at
-            most 0. It is 0 if unknown.
+        prior: log-prior in nats, minus that of the most probable program of the same proposer. The value is at most 0;
+            0 if unknown.
     """
 
     source: str
@@ -134,8 +134,8 @@ def require_answers(recording: Recording, name: str) -> None:
 class InThread:
     """A wrapper that runs a proposer in a separate thread, one request at a time.
 
-    It is for proposers that compute instead of waiting for a server, so that the event loop stays free for
-    evaluations. A run that is stopped or interrupted does not wait for a pending answer.
+    It keeps the event loop free for evaluations while a proposer computes. A proposer that only waits for a server does
+    not need it. A run that is stopped or interrupted does not wait for a pending answer.
     """
 
     def __init__(self, proposer: Proposer) -> None:

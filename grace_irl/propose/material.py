@@ -156,7 +156,7 @@ class Workbench:
         rewards: cache of the rewards that evaluated programs gave to states.
         folder: folder of the run.
         note: callback that shows one line to the user.
-        workplace: place where policies are trained that judge programs.
+        workplace: place where the policies that judge programs are trained.
     """
 
     problem: Problem

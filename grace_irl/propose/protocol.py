@@ -46,7 +46,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Attempt:
-    """An earlier version of a program: what its author wrote about it, and what came of it.
+    """An earlier version of a program, with its author's explanation and its evaluation.
 
     Attributes:
         reasoning: `Proposal.reasoning` of the version.
@@ -89,13 +89,13 @@ class Proposer(Protocol):
 
 @dataclass(frozen=True)
 class SizeFigures:
-    """Figures of one size: of nested folds (`synthesis.vector.folds`), or of a program on validation episodes.
+    """Figures of one size from nested folds (`synthesis.vector.folds`), or of one program on validation episodes.
 
     Attributes:
         words: the size in words, such as "3 terms"; "" on validation episodes.
         program: id of the best program of this size that was searched on all training episodes.
-        auc: mean over episodes of the area under the ROC curve, by programs that were searched without the episode.
-        worse: mean over episodes of how much lower it is than that of the best size.
+        auc: mean over episodes of the area under the ROC curve of programs that were searched without the episode.
+        worse: mean over episodes of the difference: area of the best size minus area of this size.
         error: standard error of `worse`.
         chosen: whether this size is chosen.
     """
@@ -110,7 +110,7 @@ class SizeFigures:
 
 @runtime_checkable
 class SizesPrograms(Protocol):
-    """A proposer that chooses the size of its programs by nested folds, or the choice on validation episodes."""
+    """A chooser of program sizes: a proposer, by nested folds, or `runs.preference`, by validation episodes."""
 
     @property
     def sizes(self) -> tuple[SizeFigures, ...] | None:
@@ -126,8 +126,8 @@ class Step:
 
     Attributes:
         operator: name of one of the search method's operators, such as "repair".
-        writes: whether the answer is a new version of the program. If so, this version replaces the old one, provided
-            that it can be parsed. If not, the answer is a text for the search and later prompts (`Parent.notes`).
+        writes: whether the answer is a new version of the program. If True, this version replaces the old one, provided
+            that it can be parsed. If False, the answer is a text for the search and later prompts (`Parent.notes`).
     """
 
     operator: str

@@ -108,7 +108,8 @@ def compose(
             f"a prompt ({name}) needs about {fixed + least} tokens; expected at most {budget.total}: "
             "use a model with a longer context, or shorten --context"
         )
-    # Each section gets the tokens of its shortest form. The rest is divided in proportion to what they lack.
+    # Each section gets the tokens of its shortest form. The rest is divided in proportion to the tokens that each
+    # full form needs beyond the shortest form.
     lacking = {key: whole[key] - shortest[key] for key in shown}
     rest = max(room - least, 0)
     sections: dict[str, str] = {}

@@ -14,7 +14,7 @@ from grace_irl.runs.expand.round import Round, became
 
 GAP = 0.05  # difference of training and held-out accuracy above which there is a warning
 FEW = 5  # number of positive held-out states below which there is a warning
-SHARED = 3  # `_counts` decides only if at least this many steps occur in two or more trajectories
+SHARED = 3  # minimum number of steps that occur in two or more trajectories; with fewer, `_counts` is False
 
 
 def warnings(separation: Separation, evidence: EvidencePanel, audit: Audit | None = None) -> list[str]:

@@ -185,7 +185,7 @@ class RewardFile:
         return Scale(form, self.scale, self.offset)
 
     def _require_length(self, space: Any) -> None:
-        """Refuse vectors of another length than that of the named components of this reward's states.
+        """Refuse vectors whose length differs from the number of named components of this reward's states.
 
         Args:
             space: the space of one observation, which is the state or a dict with the state under "state".

@@ -21,7 +21,7 @@ class Settled(NamedTuple):
 
     Attributes:
         rewards: rewards of n steps, `(n, sub-environments)` float32.
-        terms: the components of each reward that has some, by name.
+        terms: for each reward with components, a dict of the components by name.
     """
 
     rewards: NDArray[np.float32]
@@ -41,8 +41,8 @@ class RewardVecEnv(VecEnvWrapper):
     A learner that needs rewards only at the end of a rollout may call `defer`. The program then computes them while the
     environments go on, which saves time for a program in the sandbox.
 
-    In environments of this package, observations are made for the policy and are not states. They put the state into
-    `info` instead, under the key `rewards.view.SHOWN`. A step without this key has reward 0.
+    Environments of this package return observations that are made for the policy and are not states. These environments
+    put the state into `info`, under the key `rewards.view.SHOWN`. A step without this key has reward 0.
 
     Args:
         venv: the vector environment to wrap. Its observations are states, or dicts with the states under "state".
@@ -78,7 +78,7 @@ class RewardVecEnv(VecEnvWrapper):
         self._deferred = False
 
     def defer(self) -> None:
-        """Make all later steps return the reward 0, and keep their rewards for `settle`."""
+        """Make all later steps return the reward 0, and keep the program's rewards for `settle`."""
         self._deferred = True
 
     def settle(self) -> Settled:

@@ -11,7 +11,7 @@ from grace_irl.demos.trajectory import Metadata
 from grace_irl.states.record import rows_of
 
 STATE, INSTRUCTION = "state", "instruction"
-"""Keys: `STATE` of the state in a dict observation, `INSTRUCTION` of the instruction in the `info` of `reset`."""
+"""Keys of the state in a dict observation (`STATE`) and of the instruction in the `info` of `reset` (`INSTRUCTION`)."""
 
 SHOWN = "grace_irl.state"
 """Key of the state in the `info` of `reset` and `step`. Environments of this package use it, because their observation

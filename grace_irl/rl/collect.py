@@ -34,7 +34,7 @@ class EpisodeTally:
         kept: episodes in the resulting set of demonstrations.
         dropped_successes: negative episodes left out because they reached the goal.
         failures: episodes left out for other reasons, by reason: the policy failed, an expert missed the goal, or an
-            episode that was to be a near miss (`grace_irl.rl.near_miss`) is none.
+            attempted near miss (`grace_irl.rl.near_miss`) is not one.
     """
 
     kept: int = 0

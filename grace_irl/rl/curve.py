@@ -70,7 +70,7 @@ def evaluated_at(steps: int, evaluations: int, rollout: int) -> tuple[int, ...]:
 class Watching:
     """A callback that calls a `Watch` at `problem.watches` evenly spaced numbers of steps.
 
-    It also keeps a copy of the policy at each of `problem.keeps`.
+    It also keeps a copy of the policy at each number of steps in `problem.keeps`.
 
     Stable-Baselines3 accepts it as a callback: `model.learn(steps, callback=Watching(problem, watch))`.
     """

@@ -76,7 +76,7 @@ def fulfilled(trajectory: Trajectory, instruction: str, until: int) -> bool | No
 
 
 def does_alike(trajectory: Trajectory, instructions: Sequence[str]) -> bool:
-    """Whether an episode does what one of the instructions asks for, if any thing may replace one of its things.
+    """Decide whether an episode fulfils one of the instructions after any thing replaces one of the named things.
 
     For "go to the red ball", it is enough that the agent goes to any ball, box, key or door (`about_other_things`). The
     answer is False if no simulator can tell; see `fulfilments`.

@@ -34,7 +34,7 @@ def dropped_beside(level: Any, rng: np.random.Generator) -> Iterator[Any]:
 
 
 def anchor_moved(level: Any, rng: np.random.Generator) -> Iterator[Any]:
-    """Move one of the two others, so that the object lies between them where it is."""
+    """Move one of the two others, so that the object lies between them without being moved."""
     instruction = level.instrs
     moved, stays = (instruction.ends[i] for i in rng.permutation(2))
     start, there, other = (cell_of(thing.cur_pos) for thing in (moved, instruction.moved, stays))

@@ -172,7 +172,7 @@ def require_alike(
         chosen: name of the environment.
         make_one: factory of the environment and its view.
         metadata: facts about the demonstrations.
-        first: one of them.
+        first: one trajectory of the demonstrations.
 
     Raises:
         InputError: they differ.

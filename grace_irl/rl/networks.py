@@ -311,7 +311,7 @@ class NormalisingPolicy(ActorCriticPolicy):
         return super().forward(obs, deterministic)
 
     def set_training_mode(self, mode: bool) -> None:
-        """Set the training mode. PPO enables this mode before an update, so the rollout after it has new statistics."""
+        """Set the training mode. PPO enables it before an update, so the next rollout has new statistics."""
         super().set_training_mode(mode)
         if mode:
             self._updated = True

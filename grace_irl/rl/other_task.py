@@ -27,15 +27,15 @@ ON_ONE_OBJECT = (GoToInstr, OpenInstr, PickupInstr)
 
 
 DEVIATIONS = ("similar object", "other object", "exchanged", "other moved", "other fixed", "other order", "other part")
-"""Names of the ways in which another task differs from the right one."""
+"""Names of the ways in which another task differs from the level's own task."""
 
 
 def other_tasks(level: Any) -> dict[str, list[Instr]]:
     """Instructions of the same form as the level's own, about things of the same world, with another meaning.
 
-    - go to, open, pick up: another description with the same parts (type, colour, location). It matches no object that
-      the right description matches. "similar object": it shares a part with the right one; "other object": it shares
-      none.
+    - go to, open, pick up: another description with values for the same parts (type, colour, location). It matches no
+      object that the right description matches. "similar object": it shares a value with the right description;
+      "other object": it shares none.
     - put next to: "exchanged": each object in the role of the other; "other moved" and "other fixed": one object
       replaced.
     - sequences: "other order": the two parts of "then" or "after" in the other order; "other part": one action
@@ -91,7 +91,10 @@ def _other_sequences(right: SeqInstr, level: Any) -> Iterator[tuple[str, Instr]]
 
 
 def _other_descriptions(right: ObjDesc, level: Any) -> Iterator[ObjDesc]:
-    """Descriptions with the same parts as `right` that match things of the world, but none that `right` matches."""
+    """Descriptions of things of the world, with values for the same parts as `right`.
+
+    None of them matches a thing that `right` matches.
+    """
     things = [cell for cell in level.grid.grid if cell is not None and cell.type in OBJ_TYPES]
     types = sorted({thing.type for thing in things}) if right.type else [None]
     colors = sorted({thing.color for thing in things}) if right.color else [None]

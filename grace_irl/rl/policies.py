@@ -24,7 +24,7 @@ class PolicyFailureError(GraceError):
 
 
 class PolicyDoneError(GraceError):
-    """The policy has done all that it was to do in this episode, and the environment has not ended it."""
+    """The policy has completed its task in this episode, but the environment has not ended the episode."""
 
 
 class ActingPolicy(Protocol):

@@ -47,7 +47,7 @@ class Training:
     Attributes:
         policy: the policy at the end.
         curve: evaluations during training, the last one at the end.
-        steps: environment steps of training. They are whole rollouts, so there may be slightly more than requested.
+        steps: environment steps of training: the requested number, rounded up to whole rollouts.
     """
 
     policy: TrainedPolicy
@@ -199,7 +199,7 @@ class PaidReturns(BaseCallback):
         self._counted += len(settled.terms)
 
     def _add(self, rewards: NDArray[np.float32], dones: NDArray[np.bool_]) -> None:
-        """Add the rewards of one step, and close the returns of the episodes that it ends."""
+        """Add the rewards of one step, and close the returns of the episodes that end in this step."""
         self._running += rewards
         for index in np.flatnonzero(dones):
             self.ended.append(float(self._running[index]))
@@ -212,7 +212,7 @@ def _learn(
     """Train for one part, to `until` steps in total.
 
     Returns:
-        The mean return of the ended episodes, None without any; and the mean of each component of the reward.
+        The mean return of the ended episodes (None if no episode ended), and the mean of each component of the reward.
     """
     number = _number(seed, part, 0)
     random.seed(number)
@@ -254,7 +254,7 @@ class Checkpoint:
     """The state of a training between two parts: weights, optimiser, normalisation, and the curve so far.
 
     Attributes:
-        identity: digest of what identifies the training: arguments, settings, reward and initial policy.
+        identity: digest of the arguments, settings, reward and initial policy, which identify the training.
         steps: environment steps so far.
         updates: value of PPO's counter of updates.
         policy, optimizer: `state_dict` of the policy and of its optimiser.

@@ -22,15 +22,15 @@ WALL, AGENT = OBJECT_TO_IDX["wall"], OBJECT_TO_IDX["agent"]
 class ReplayedLevel(RoomGridLevel):
     """A level of BabyAI in the state that an array shows. It has no instruction and no end.
 
-    The array does not show the contents of a box, the object that the agent carries, and the object under the agent.
-    The level has none of these. If the episode had one of them, the level's states differ from the stored ones as soon
-    as it matters.
+    The array shows neither the contents of a box, nor the object that the agent carries or stands on. The level has
+    none of these objects. If the episode had one, the level's states differ from the stored states once this object
+    becomes visible or changes the effect of an action.
 
     Args:
         state: a full grid `(width, height, 3)` with MiniGrid's own codes, agent included, as in `MiniGridView`.
 
     Raises:
-        ValueError: the array shows no rooms of BabyAI with one agent.
+        ValueError: the array is not a grid of BabyAI's rooms with exactly one agent.
     """
 
     in_its_room = SortColors.in_its_room  # for the verifier of SortColors
@@ -68,7 +68,7 @@ class ReplayedLevel(RoomGridLevel):
 
 
 def room_side(types: NDArray[Any]) -> int | None:
-    """The side of the rooms in cells, with their walls; None if the cells are not those of square rooms.
+    """The side length of the rooms in cells, walls included; None if the cells do not form square rooms.
 
     BabyAI's rooms are squares that share their walls. The wall between two rooms is whole, has one door, or is missing.
     Corners and the world's border are always walls, and there is no wall inside a room. So at most one side fits.

@@ -1,7 +1,7 @@
-"""Payment of a program's rewards at the end of each rollout, which is when an on-policy learner first needs them.
+"""Delivery of a program's rewards at the end of each rollout. An on-policy learner needs them no earlier.
 
-In the sandbox, the program then computes the rewards of earlier steps while the environments and the policy go on. One
-message carries many steps.
+So a program in the sandbox can compute the rewards of earlier steps while the environments and the policy go on. One
+message to the sandbox carries many steps.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from grace_irl.rewards.sb3 import RewardVecEnv, Settled
 class Settling(BaseCallback):
     """A callback that puts the rewards of a rollout into the learner's buffer, and computes its advantages again.
 
-    The buffer then holds the same numbers as if every step had returned its reward. It must be the first callback.
+    The buffer then holds the same numbers as if every step had returned its reward. The callback must be the first one.
 
     Args:
         venv: the environments with the program's reward, which `defer` their rewards.
@@ -52,7 +52,7 @@ class Settling(BaseCallback):
     def _on_rollout_end(self) -> None:
         buffer = self.locals["rollout_buffer"]
         self.settled = self._venv.settle()
-        # The buffer already holds the values of states behind a time limit, which the learner adds to rewards.
+        # `+=`: at a time limit, the learner has already added the value of the last state to the buffer's reward.
         buffer.rewards += self._normalised()
         buffer.compute_returns_and_advantage(last_values=self.locals["values"], dones=self.locals["dones"])
 

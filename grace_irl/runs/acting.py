@@ -1,6 +1,6 @@
 """Authorisation of acting settings: those that run code on this machine, read files, or send prompts to a server.
 
-Taking somebody's scores (`policy.recorded_scores`) counts as one, too.
+The setting `policy.recorded_scores`, which takes the scores from somebody's recording, counts as acting, too.
 
 The user gives such settings with the command: as flags, `--set`, `GRACE_IRL_*` variables, or arguments in Python. A
 folder from somebody else must not choose them (docs/security.md). So acting settings in a run's folder are valid in two
@@ -46,8 +46,8 @@ DROPPED = ("data.goals", "expand.trust", "sandbox.allow_weak", "sandbox.workers"
 them."""
 
 SERVER = "OPENAI_BASE_URL"
-"""Environment variable of other tools that names a server. It counts as said only with `--proposer llm`, because it may
-be set for these tools alone."""
+"""Environment variable of other tools that names a server. It counts as a setting of the user only with `--proposer
+llm`, because it may be set for these tools alone."""
 
 WORDS_ONLY = (
     *("model.url", "model.context", "policy.task", "policy.recorded_scores"),
@@ -85,7 +85,7 @@ def worded(
 ) -> Config:
     """The configuration of a command. It is the result of `resolve`, with a check of the settings in `WORDS_ONLY`.
 
-    If the command itself gives the proposer "llm", and nothing names a server, then the variable `SERVER` does.
+    If the command itself gives the proposer "llm", and no setting names a server, the variable `SERVER` names it.
 
     Args:
         file: the file of `--config`, or None.
@@ -183,7 +183,7 @@ def shareable(config: Config) -> Config:
 
 
 def spoken(sets: tuple[str, ...], flags: Mapping[str, object] | None, method: str = METHOD) -> dict[str, object]:
-    """The settings that this command gives, with their values. They may be settings of this method."""
+    """The settings that this command gives, with their values. `method` decides which settings are known."""
     keys = {text.partition("=")[0].strip() for text in sets} | {
         key for key, value in (flags or {}).items() if value is not None
     }

@@ -31,7 +31,7 @@ class Answering:
         records: programs that the search has received, by id. The engine adds entries to this mapping.
         on_proposal: callback for each new answer.
         following: rule that returns the next step after a result, for example a repair, or None if no step follows.
-        evaluations: number of evaluations in parallel, if it is more than the sandbox has workers.
+        evaluations: number of evaluations in parallel; the sandbox's number of workers if that is larger.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Answering:
     async def _followed(self, request: Request, parents: list[Parent], result: Result, bar: Bar) -> Result:
         """Take the follow-up steps that `following` requests after a first result, and return the last result.
 
-        The steps end when it requests none, or when a step brings no answer or no program.
+        The steps end when `following` requests none, or when a step brings no answer or no program.
         """
         # A known program has had its follow-up steps after an earlier request.
         known = result.program is not None and result.program.id in self._records
@@ -126,8 +126,8 @@ class Answering:
         return result
 
     def remember(self, result: Result) -> None:
-        """Keep what later prompts may show of a result: its notes (texts that follow-up calls returned), and, for its
-        parent, what was tried.
+        """Keep the parts of a result that later prompts may show: its notes (texts that follow-up calls returned), and
+        its reasoning and evaluation, as an attempt to change its parent.
         """
         if result.program is not None and result.notes:
             self._notes.setdefault(result.program.id, result.notes)
@@ -137,9 +137,10 @@ class Answering:
             self._fresh.append((result.request.parents[0], attempt))
 
     def settle(self) -> None:
-        """End a generation: from here on, prompts tell what it tried.
+        """End a generation. From now on, prompts show its attempts.
 
-        Within a generation, the results that have arrived depend on the number of requests in flight. Prompts do not.
+        During a generation, the number of requests in flight decides which results have arrived. Prompts must not
+        depend on this number.
         """
         for parent, attempt in self._fresh:
             self._tried[parent] = (*self._tried.get(parent, ()), attempt)

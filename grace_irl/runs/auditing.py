@@ -83,7 +83,7 @@ def store_audit(store: Store, found: Audit) -> None:
 
 
 def stored_audit(store: Store) -> Audit | None:
-    """The stored audit of a run; None if the run has none, as runs of older versions and runs that have not ended.
+    """The stored audit of a run; None if there is none, as in runs of older versions and in runs that have not ended.
 
     Raises:
         InputError: a damaged audit.

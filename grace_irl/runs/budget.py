@@ -57,8 +57,8 @@ class Budget:
 
     Args:
         rules: the user's stop rules.
-        fruitless: number n of results in a row without a program at which the run ends; None for no limit. The run
-            also ends after n / 2 results in a row for which the proposer had no new program (`Progress.exhausted`).
+        fruitless: the run ends after this number of results in a row without a program, and after half this number of
+            results in a row for which the proposer had no new program (`Progress.exhausted`); None for no limit.
     """
 
     def __init__(self, rules: StopConfig, fruitless: int | None = None) -> None:

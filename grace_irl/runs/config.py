@@ -19,7 +19,7 @@ from grace_irl.toml import MAX_BYTES, read_toml
 
 
 def config_of(method: str = METHOD) -> type[Config]:
-    """The configuration class for a method. It has the sections of every method, and the method's own ones."""
+    """The configuration class for a method. It has the sections common to all methods, and the method's own."""
     from grace_irl.methods.registry import method as method_of
 
     return with_sections(Config, tuple(method_of(method).sections.items()))
@@ -67,7 +67,7 @@ ALWAYS = ("data.demos", "data.experts", "data.negatives", "data.state_columns", 
 
 
 def is_read(key: str, method: str, task: str = "") -> bool:
-    """Whether a setting has an effect with a method, in runs with a task or without ("").
+    """Return whether a setting has an effect with a method. `task` is the task of the run, "" for none.
 
     Raises:
         InputError: an unknown method.
@@ -217,7 +217,7 @@ def located(config: Config) -> Config:
     """A copy of the configuration with absolute paths, so that a user can resume the run from any directory."""
     known = flat(config)
     paths = {key: known[key] for key in LOCATED}
-    if str(known.get("policy.task", "")).endswith(".toml"):  # another name is that of a task that ships
+    if str(known.get("policy.task", "")).endswith(".toml"):  # any other value names a task that ships
         paths["policy.task"] = known["policy.task"]
     return with_settings(
         config,

@@ -12,7 +12,7 @@ from grace_irl.demos.opened import OpenSet
 from grace_irl.demos.trajectory import Demonstrations
 
 LARGE = 1 << 30
-"""Size in bytes of demonstrations that are announced before they are read. A GiB takes about three seconds."""
+"""Size in bytes from which a line says that reading takes a while. A GiB takes about three seconds."""
 
 
 def load_data(data: DataConfig, *, new: bool = False) -> Demonstrations:
@@ -20,8 +20,8 @@ def load_data(data: DataConfig, *, new: bool = False) -> Demonstrations:
 
     Args:
         data: the settings.
-        new: whether a set beyond the memory limit becomes a sample if the settings state none. `with_sample` then
-            states it, so that whoever reads the data again gets the same sample.
+        new: whether to draw a sample if the settings state none and the set exceeds the memory limit. `with_sample`
+            then writes the sample's size into the settings, so that a later reading draws the same sample.
 
     Raises:
         InputError: data that cannot be used; see `grace_irl.demos.files.load`.
@@ -32,7 +32,7 @@ def load_data(data: DataConfig, *, new: bool = False) -> Demonstrations:
 
 
 def open_data(data: DataConfig) -> OpenSet:
-    """Open the demonstrations that the settings name, all of them, to read them one at a time.
+    """Open all demonstrations that the settings name, to read them one at a time.
 
     Raises:
         InputError: data that cannot be used; see `grace_irl.demos.files.open_set`.
@@ -49,7 +49,7 @@ def large_files(data: DataConfig) -> str:
 
 
 def with_sample(config: Config, demonstrations: Demonstrations) -> Config:
-    """State the size of the sample that the demonstrations are in a copy of the configuration."""
+    """A copy of the configuration with the sample's size, if the demonstrations are a new sample; else `config`."""
     if demonstrations.sampled is None or config.data.sample:
         return config
     size = str(demonstrations.sampled.size)

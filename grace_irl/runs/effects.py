@@ -24,7 +24,7 @@ from grace_irl.settings import declared
 
 @dataclass(frozen=True)
 class Need:
-    """A condition without which a setting has no effect.
+    """A condition that a run must meet for a setting to have an effect.
 
     Attributes:
         met: function that returns whether the condition holds. Its arguments are a configuration and the author. The
@@ -102,7 +102,7 @@ def words(config: Config, file: Path | None, sets: Iterable[str], flags: Mapping
 
 
 def changed(began: Config, config: Config, sets: Iterable[str], flags: Mapping[str, object] | None) -> dict[str, str]:
-    """The settings that the user gives, as in `words`, without those whose value is the one that the run began with.
+    """The settings that the user gives, as in `words`, except those with the same value as at the start of the run.
 
     So the user may repeat a value from the start of the run, even if the setting has no effect.
     """

@@ -38,8 +38,8 @@ from grace_irl.search.protocol import (
 from grace_irl.search.ranks import merit, winner
 
 Prefers = Callable[[Sequence[Record], Sequence[Record]], Record]
-"""Function that chooses the best program of a run among the valid programs of the search, best first, and all programs
-of the run."""
+"""Function that chooses the best program of a run. Its arguments are the valid programs of the search, best first, and
+all programs of the run."""
 
 
 @dataclass(frozen=True)

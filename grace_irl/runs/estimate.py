@@ -284,7 +284,7 @@ def _total(
         config: the configuration of the run.
         prompts: sizes of prompts, by operator.
         phases: forecast of the run's requests, for example 20 with "initialise", then 300 with "mutate".
-        opinions: operators of the follow-up calls about each program whose answer is a text, not a program.
+        opinions: operators of follow-up calls that answer with a text, not a program. Each program gets all of them.
         answer: number of tokens in one answer.
         most: whether to assume the longest prompts, a repair of every program, and no synthesised programs.
     """

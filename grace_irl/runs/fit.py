@@ -91,7 +91,7 @@ class Parts:
         whole: folder of the expansion or comparison that contains the run; None for a separate run. Messages tell the
             user to resume this folder instead of the run's.
         reason: reason for the label rule, if the expansion or comparison has chosen the rule; else "".
-        rest: whether to test the result on what a sample left out.
+        rest: whether to test the result on the trajectories that a sample left out.
         workplace: place of the run's heavy work.
     """
 
@@ -115,8 +115,8 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
         parts: objects and callbacks of the caller.
 
     Raises:
-        InputError: settings, data or a folder that cannot be used. Nothing is written. One error comes later, when the
-            run is saved: a model or a person names goal states, but there are not both positive and negative states.
+        InputError: settings, data or a folder that cannot be used. Nothing is written. Exception: if the goal states
+            that a model or a person names leave no positive or no negative states, the run is already saved.
         GraceError: no valid program was found, or the model's server is lost. The run is saved.
         Interrupted: Ctrl-C. The run is saved.
     """
@@ -257,7 +257,9 @@ def _work(
     store: Store,
     parts: Parts,
 ) -> Run:
-    """Run the search, test its result on what a sample left out, and return it. The caller has checked all arguments.
+    """Run the search, test its result on the trajectories that a sample left out, and return this result.
+
+    The caller has checked all arguments.
 
     Raises:
         GraceError: no valid program was found, or the search cannot continue. All results are saved.
@@ -362,7 +364,7 @@ def _searched(
 
 
 def _unchosen(store: Store, config: Config, problem: Problem) -> list[str]:
-    """Lines for the user about a size that no other data than the training data have chosen."""
+    """Lines for the user if the training data alone chose the size of the program."""
     share = config.data.validation or 0.0
     unjudged = [UNJUDGED.format(share=share)] if share and not problem.validation else []
     return unjudged + [TOO_FEW] * (stored_sizes(store) == ())
@@ -530,8 +532,8 @@ def _content(rows: list[TrajectoryRow]) -> list[TrajectoryRow]:
 def opened_sandbox(settings: SandboxConfig, workplace: Workplace = Workplace()) -> Sandbox:
     """Open a new sandbox. The caller must close it, or use it as a context manager.
 
-    In a Ray cluster, programs run on its nodes. Workers of a shared folder do trainings only: a job for each program
-    would take longer than the program.
+    In a Ray cluster, programs run on the cluster's nodes. The workers of a shared folder only do trainings, because a
+    job for each program would take longer than the program.
     """
     if workplace.kind == "ray":
         from grace_irl.sandbox.cluster import RaySandbox

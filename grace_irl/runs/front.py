@@ -36,9 +36,9 @@ class FrontRow:
         size: description length in bits (`Program.size`).
         words: the size in words, such as "3 terms"; "" without folds.
         score: score on training data.
-        auc: mean AUC of programs of this size in nested folds, or of the program on validation episodes; None without
-            both.
-        worse, error: how much lower that is than that of the best size, and the standard error; None without `auc`.
+        auc: mean AUC of programs of this size in nested folds, or of the program on validation episodes; None if there
+            are neither folds nor validation episodes.
+        worse, error: AUC of the best size minus `auc`, and the standard error of this difference; None without `auc`.
         best: whether this is the best program of the run.
     """
 
@@ -53,7 +53,7 @@ class FrontRow:
 
 
 def keep_sizes(store: Store, *choosers: object) -> None:
-    """Store the figures of all sizes: of the last of these objects that has chosen one (`SizesPrograms`)."""
+    """Store the figures of all sizes. They come from the last chooser that has chosen a size (`SizesPrograms`)."""
     known = [each.sizes for each in choosers if isinstance(each, SizesPrograms)]
     sizes = next((each for each in reversed(known) if each is not None), None)
     if sizes is not None:
@@ -63,10 +63,10 @@ def keep_sizes(store: Store, *choosers: object) -> None:
 def front_of(store: Store, records: Mapping[str, Record] | None = None) -> tuple[FrontRow, ...]:
     """The front of a run, smallest program first.
 
-    If folds chose the size, there is a row for each size: its first program that was searched on all training episodes.
-    If the run's best program is another one, which a later variation found, it has a row of its own without figures of
-    folds. If validation episodes chose it, there is a row for each program that competed. Otherwise a program is on the
-    front if no smaller one has its score.
+    If folds chose the size, each size has a row with its first program from the search on all training episodes. If a
+    later variation found the run's best program, this program has a row of its own, without figures of folds. If
+    validation episodes chose the best program, each program that competed has a row. Otherwise, a program is on the
+    front if no smaller program scores as high.
 
     Raises:
         InputError: damaged figures.
@@ -132,7 +132,7 @@ def _row(record: Record, figures: SizeFigures | None, best: str) -> FrontRow:
 
 
 def pareto(records: Sequence[Record], best: str = "") -> list[Record]:
-    """Records that no smaller one equals in score, and the best one; at most `MOST_ROWS`, evenly spaced."""
+    """Records with a higher score than all smaller ones, and the run's best one; at most `MOST_ROWS`, evenly spaced."""
     found: list[Record] = []
     for record in sorted(records, key=lambda each: (each.program.size, -each.evaluation.score, each.index)):
         higher = not found or record.evaluation.score > max(each.evaluation.score for each in found) + EQUAL

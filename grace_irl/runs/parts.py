@@ -1,4 +1,4 @@
-"""Rewards of more trajectories than memory holds: a few are read, rewarded and given up again."""
+"""Rewards of trajectories that exceed the memory together: a few at a time are read, rewarded and released."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def rewarded(
 ) -> Iterator[tuple[list[Item], dict[str, Floats]]]:
     """Yield the items in parts of about `PART` bytes, each with its rewards by digest, in order.
 
-    There is one part for each worker of the sandbox at a time. The next one is read meanwhile, unless those at work are
+    Each worker of the sandbox gets one part at a time. Meanwhile, the next part is read, unless the current parts are
     large: a single trajectory may be as large as the memory limit.
 
     Args:

@@ -1,9 +1,9 @@
 """The choice of a run's best program: by validation episodes, by contrast, and then by size.
 
-If episodes are set aside for validation, they judge the programs of the front. The programs that are nearly as good as
-the best one there compete. Otherwise the programs compete that training data cannot tell apart. Of these, a small one
-may ignore the instruction. So size decides only among those whose contrast is about equal: the share of other
-instructions under which an expert's goal is no longer paid (`audit.contrast`).
+If episodes are set aside for validation, they judge the programs of the front. Then the programs that are nearly as
+good as the best one compete. Otherwise, the programs that the training data cannot tell apart compete. A small
+competitor may ignore the instruction. So size decides only among competitors with about the same contrast: the share of
+other instructions under which the program no longer rewards an expert's goal (`audit.contrast`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Preference:
 
     @property
     def sizes(self) -> tuple[SizeFigures, ...] | None:
-        """The figures on validation episodes of the programs that competed last, smallest first; None without any."""
+        """Validation figures of the programs that competed last, smallest first; None if there are none."""
         return self._sizes
 
     def __call__(self, order: Sequence[Record], known: Sequence[Record]) -> Record:
@@ -93,9 +93,9 @@ class Preference:
             source.close()
 
     def _by_contrast(self, records: Sequence[Record]) -> Record:
-        """The first program whose contrast on training experts is about the highest one.
+        """The first program whose contrast on training experts is about as high as the highest contrast.
 
-        It is not lower by more than the standard error of the paired differences per expert.
+        The difference is at most the standard error of the paired differences per expert.
         """
         if len(records) == 1 or not self._spoken:
             return records[0]
@@ -107,9 +107,9 @@ class Preference:
         return next(record for record, shares in known if _as_good(shares, most))
 
     def _unpaid(self, record: Record) -> Floats:
-        """For each expert with swaps, the share of them that leave its goals unpaid.
+        """For each expert with swaps of its instruction, the share of the swaps under which its goals are not paid.
 
-        Swaps that the episode fulfils as well are left out. Without a simulator all swaps count.
+        A swap is left out if the episode also fulfils the swap's instruction. Without a simulator, all swaps count.
         """
         separation = Separation.of(record.evaluation)
         if separation is None or separation.threshold is None:
@@ -136,7 +136,7 @@ def _validates(bench: Workbench) -> bool:
 
 
 def _finished(records: Sequence[Record]) -> list[Record]:
-    """The programs with whole evaluations, without versions of reshaping, which reshaping itself judges."""
+    """The valid programs with complete evaluations, except reshaped versions, which the reshaping itself judges."""
     return [
         each
         for each in records

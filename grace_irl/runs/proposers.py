@@ -71,7 +71,7 @@ def _best_of(folder: Path, most: int) -> list[GivenProgram]:
     return [GivenProgram(each.source, f"{folder}: {each.id}", each.prior) for each in order[:most]]
 
 
-VALIDATION = 0.25  # default share of training trajectories that are set aside where a proposer reads prompts
+VALIDATION = 0.25  # default share of training trajectories that are set aside if the proposer reads prompts
 SERVED_SAMPLES = 4  # default number of programs that one call of a served model requests
 # LAG is the default number of requests in flight for the synthesiser and for replays. With a server, the default is
 # CALLS_AHEAD times the number of programs that the server writes in parallel, so that the server is never idle.

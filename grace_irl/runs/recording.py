@@ -243,7 +243,7 @@ def recorded_trainings(path: Path) -> RecordedTrainings:
 
 
 def with_recorded_scores(opens: Callable[[Workbench], Evaluator], config: Config) -> Callable[[Workbench], Evaluator]:
-    """Have the evaluator of a replay take the recorded trainings, if the user asks for that (`--recorded-scores`).
+    """Make the evaluator of a replay use the recorded trainings, if the user asks for that (`--recorded-scores`).
 
     Args:
         opens: function that makes the evaluator.

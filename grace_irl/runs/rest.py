@@ -68,12 +68,12 @@ def with_rest(
     before = stored_rest(store)
     if before is not None and not before.failure:
         return _told(run, before, separation, MORE, store)
-    give_back()  # what the search has built
+    give_back()  # the memory that the search used
     left = sampled.of_trajectories - sampled.trajectories
     note(f"testing the best program on the {left:,} trajectories outside the sample")
     constant = flat(config).get("fitness.log_pi", "constant") == "constant"
     totals = RestTotals(bench.problem.rule, separation, run.best.program.takes_action, constant)
-    totals.copies = -len(demonstrations)  # they are met again, and are no copies
+    totals.copies = -len(demonstrations)  # the sample is read again: its trajectories are no copies
 
     def rewards_of(part: Sequence[Trajectory]) -> list[Floats]:
         try:
@@ -104,7 +104,7 @@ def with_rest(
 
 
 def _told(run: Run, rest: Rest, separation: Separation, advice: str, store: Store) -> Run:
-    """The run with its metrics outside the sample, and with their warnings, which are stored."""
+    """Add the metrics outside the sample, and their warnings, to the run. Store the warnings."""
     audit = run.audit or Audit()
     audit = Audit((*of_rest(rest, separation, advice), *audit.warnings), audit.contrast)
     store_audit(store, audit)
@@ -125,7 +125,7 @@ def _others(every: Iterable[Demonstration], known: set[str], rule: LabelRule, to
 def stored_rest(store: Store) -> Rest | None:
     """The stored metrics of the best program; None if the run has no sample, or has not tested this program.
 
-    A run that goes on may find a better program, and be interrupted before it tests that one.
+    A resumed run may find a better program, and be interrupted before it tests this program.
 
     Raises:
         InputError: damaged metrics.

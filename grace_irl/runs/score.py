@@ -34,8 +34,8 @@ from grace_irl.sandbox.protocol import Sandbox
 Floats = NDArray[np.float64]
 
 BESIDE = 48
-"""Number of bytes for each state of a set that is not in memory: its reward, its labels and true reward, and the copies
-of them that the metrics sort."""
+"""Bytes of memory for each state of a set that is not held in memory: the state's reward, labels and true reward, and
+their copies, which the metrics sort."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def score(
 
 
 def _labelled(demonstrations: Demonstrations, rule: LabelRule | None) -> tuple[RuleChoice, Problem]:
-    """The label rule, and the labelled demonstrations, some of them positive and some negative in each task."""
+    """Choose the label rule, and label the demonstrations. Check that each task has positive and negative states."""
     chosen = choose_rule(demonstrations, rule or "")
     require_roles_for(chosen, demonstrations)
     problem = label(demonstrations, chosen.rule)
@@ -199,7 +199,7 @@ def _labelled(demonstrations: Demonstrations, rule: LabelRule | None) -> tuple[R
 def _outlines(
     every: OpenSet, file: RewardFile, sandbox: Sandbox, show: Callable[[str], None]
 ) -> tuple[Demonstrations, dict[str, Floats]]:
-    """Reward a set that is read a few trajectories at a time. Return their outlines and rewards `(T+1,)` by digest.
+    """Reward a set that is read a few trajectories at a time. Return all outlines, and rewards `(T+1,)` by digest.
 
     Raises:
         BeyondLimitError: even the metrics of the rewards need more memory than the limit of the set.

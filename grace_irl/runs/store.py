@@ -191,7 +191,7 @@ class Store:
             return [GoalAnswer(row[0], row[1], _one_of(row[2], Origin), _indices(row[3]), *row[4:]) for row in rows]
 
     def add_request(self, request: Request, generation: int) -> None:
-        """Store a request and its generation. A stored request with this index must equal them, but for the version.
+        """Store a request and its generation. If the store has this index already, both must equal the stored ones.
 
         Raises:
             GraceError: the store has a different request with this index, so the run cannot be resumed.

@@ -60,7 +60,7 @@ def swaps_line(demonstrations: Demonstrations) -> str:
 
 
 MARK = ", with the instruction of another expert"
-"""End of a swap's source."""
+"""Last words of `source` in the trajectory of a swap."""
 
 
 def _groups(demonstrations: Demonstrations) -> list[list[Demonstration]]:
@@ -81,7 +81,7 @@ def _swaps(experts: Sequence[Demonstration]) -> list[Demonstration]:
     made = []
     for item in experts:
         own = texts.index(item.trajectory.extra_info)
-        # If several texts are equally near, the next ones after the own text are taken, so that experts differ.
+        # Equally near texts keep the order after the expert's own text, so that different experts get different swaps.
         others = texts[own + 1 :] + texts[:own]
         judged = fulfilments(item.trajectory, others)
         counting = [text for text, one in zip(others, judged, strict=True) if one is not None and one.at is None]

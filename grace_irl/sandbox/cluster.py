@@ -18,16 +18,16 @@ from grace_irl.sandbox.protocol import DebugRequest, Inspection, Limits, Mode, O
 from grace_irl.work.cluster import connected
 
 ATTEMPTS = 60
-"""Number of workers that may die over one run, before the run fails. A node takes all its workers along."""
+"""Number of dead workers after which a run fails. If a node dies, all its workers die."""
 PAUSE_S = 0.5
-"""Seconds before a run whose worker died is tried again: Ray starts the worker anew meanwhile."""
+"""Pause in seconds before a run is repeated after its worker died. Ray restarts the worker meanwhile."""
 
 
 class RaySandbox:
     """A `Sandbox` whose runs are spread over the nodes of a Ray cluster.
 
-    Each core of a node has one worker with a sandbox of its own. Trajectories go once into the cluster's object store,
-    by their digests; a node reads them from its shared memory. If a worker or a node dies, its runs are done by others.
+    Each core of a node has one worker with a sandbox of its own. Each trajectory goes into the cluster's object store
+    once; nodes read it from their shared memory. If a worker or a node dies, other workers repeat its runs.
 
     Args:
         workers: number of workers; None: one for each core of the cluster.
@@ -72,7 +72,7 @@ class RaySandbox:
 
     def put(self, trajectories: Sequence[Trajectory]) -> int:
         """See `Sandbox`. Trajectories that the cluster has already are not sent again."""
-        pack(trajectories)  # refuses what no node could run
+        pack(trajectories)  # raises an error for trajectories that no node could use
         with self._lock:
             for each in trajectories:
                 if each.digest not in self._references:
@@ -146,12 +146,12 @@ class RaySandbox:
         self._require_open()
         if stored is None:
             raise ValueError(f"handle {handle} is unknown; expected a handle from `put` that was not dropped")
-        data = (stored.handle, [stored.index])  # a reference in a list is not sent as its content
+        data = (stored.handle, [stored.index])  # Ray replaces a reference by its content, but not inside a list
         found: Outcome = self._asked(lambda actor: actor.call.remote(name, data, arguments, given))
         return found
 
     def _asked(self, ask: Callable[[Any], Any]) -> Any:
-        """The answer of an idle worker. If it dies over the question, another one is asked."""
+        """The answer of an idle worker. If the worker dies before it answers, another one is asked."""
         for _ in range(ATTEMPTS):
             self._require_open()
             with self._lent() as actor:
@@ -168,7 +168,7 @@ class RaySandbox:
         """The value of an answer.
 
         Raises:
-            Exception: what the worker raised.
+            Exception: the exception that the worker raised.
         """
         try:
             return self._ray.get(answer)
@@ -201,7 +201,7 @@ class _Stored:
 
     Attributes:
         handle: their handle.
-        index: reference to the list of references to them.
+        index: reference to a list that holds one reference per trajectory.
         digests: their digests.
     """
 
@@ -212,7 +212,7 @@ class _Stored:
 
 @dataclass
 class SandboxWorker:
-    """The worker on a node: a sandbox of one process, and the trajectories that it has met.
+    """The worker on a node: a sandbox of one process, and the trajectories that it has loaded.
 
     Args:
         allow_weak: as for `open_sandbox`.
@@ -242,8 +242,8 @@ class SandboxWorker:
 
         Args:
             name: "run" or "debug_sets".
-            data: handle of the trajectories, and the reference to the list of references to them, in a list.
-            arguments: the source, and what follows the handle.
+            data: handle of the trajectories, and a list with one element, `_Stored.index`.
+            arguments: the source, and the method's arguments after the handle.
             given: further arguments by name.
         """
         import ray
@@ -263,7 +263,7 @@ class SandboxWorker:
 
 
 def _places(ray: Any, workers: int | None) -> list[Any]:
-    """The node of each worker: the nodes in turn, each as often as it has cores.
+    """The node of each worker. The nodes take turns, until each has one worker per core.
 
     A worker whose node dies starts again on another one.
     """

@@ -270,7 +270,7 @@ class RunTally:
 
     @property
     def left(self) -> Limits:
-        """The limits of one pass over the next portion: of time, those of the run minus the time used in a pass."""
+        """The limits of one pass over the next portion. Its time limits exclude the time already used in a pass."""
         wall_s = self._limits.wall_s - self._sum.wall_s / self._passes
         cpu_s = self._limits.cpu_s - self._sum.cpu_s / self._passes
         return replace(self._limits, wall_s=wall_s, cpu_s=cpu_s)

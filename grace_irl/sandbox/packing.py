@@ -49,7 +49,7 @@ class Package:
             array of a state, such as one entry of a dict.
         contents: the trajectories, in the order of the `put`. Texts in states are given as codes: indices into `texts`.
         texts: the different texts of all states, in UTF-8 without padding.
-        precision: float type to whose precision all float actions are rounded; float64 if no actions are floats.
+        precision: float type; all float actions are rounded to its precision. It is float64 if no actions are floats.
         lengths: number of states of each of the n trajectories, `(n,)`.
     """
 

@@ -98,7 +98,7 @@ def _forget_in_functions(shorten: _Shortener) -> None:
     while frame is not None:
         codes[id(frame.f_code)] = frame.f_code
         frame = frame.f_back
-    rename = getattr(_imp, "_fix_co_filename", None)  # by which the import system corrects paths of moved files
+    rename = getattr(_imp, "_fix_co_filename", None)  # the import system's function for paths of moved files
     if rename is not None:
         for code in codes.values():
             rename(code, shorten(code.co_filename))

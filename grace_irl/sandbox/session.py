@@ -43,8 +43,8 @@ _MOST_BYTES = 16 << 20
 """Maximum size of an answer in bytes. It is large because an answer may hold the components of many rewards."""
 
 _POSTED_BYTES = 16 << 10
-"""Number of bytes of posted turns to collect before they are sent. Fewer messages cost less; larger ones leave the
-program's process idle for longer."""
+"""Number of bytes of posted turns to collect before they are sent. A larger number costs less time for messages, but
+leaves the program's process idle for longer."""
 
 _READ_BYTES = 1 << 16
 
@@ -272,7 +272,7 @@ class RewardSession:
             raise self._over("killed", FORGED) from None
 
     def _rewards(self, data: bytes) -> TurnRewards:
-        """The rewards in the answer to the oldest turn without one."""
+        """The rewards in an answer. The answer belongs to the oldest turn that still waits for one."""
         steps = self._asked.popleft()
         size = steps * REWARD.itemsize
         if len(data) < size or (len(data) > size and not self._terms):
@@ -291,7 +291,7 @@ class RewardSession:
             )
 
     def _require_silence(self) -> None:
-        """End the session if the program's process sent something without a question."""
+        """End the session if the program's process sent something although no turn waits for an answer."""
         with contextlib.suppress(BlockingIOError):
             if self._received or os.read(self._from, 1):
                 raise self._over("killed", FORGED)
@@ -322,7 +322,7 @@ class RewardSession:
             except BlockingIOError:
                 self._wait({self._to: select.POLLOUT, self._from: select.POLLIN}, deadline)
             except BrokenPipeError:
-                while self._receive():  # a program that failed has said why before its process ended
+                while self._receive():  # a failed program sends the reason before its process ends
                     pass
                 while self._asked and (payload := self._parsed()) is not None:
                     self._answers.append(self._rewards(payload))

@@ -80,15 +80,16 @@ class Slots:
     """The running episodes of one program. A slot is a number that the caller gives to an episode.
 
     Each episode executes the program as a new module and makes a new `Reward` object. If the program uses random
-    numbers, the episode also gets its own generators, which start from seed 0. At their end, `begin` and `turn` restore
-    the global generators.
+    numbers, the episode also gets its own generators, which start from seed 0. `begin` and `turn` restore the global
+    generators before they return.
 
     Args:
         candidate: the program.
         kind: kind of the states. None: the kind of each state is recognised by its type and dimensions.
 
     Attributes:
-        phase: status of an exception that the program raises now: "init" while a `Reward` object is made.
+        phase: status to report if the program raises an exception now: "init" while a `Reward` object is made, else
+            "runtime".
     """
 
     def __init__(self, candidate: Candidate, kind: StateKind | None = None) -> None:

@@ -75,14 +75,14 @@ def receive(sock: socket.socket) -> tuple[dict[str, Any], list[int]]:
 
 
 _PIECE = 1 << 16
-"""Number of bytes to read from a pipe at once. Linux's pipes hold as many."""
+"""Number of bytes to read from a pipe at once. This is the capacity of a pipe on Linux."""
 
 CHILD_IN, CHILD_OUT = 3, 4
 """File descriptors of a child that answers several requests: the pipe to read from, and the pipe to write to."""
 
 
 class PipeReader:
-    """Reader of this child's pipe. It takes what has come in large pieces, because each system call costs time."""
+    """Reader of this child's pipe. It reads ahead in large pieces, because each system call costs time."""
 
     def __init__(self) -> None:
         self._data, self._at = b"", 0
@@ -97,7 +97,7 @@ class PipeReader:
         return self._data[at:end]
 
     def _fill(self, size: int) -> None:
-        """Read until `size` bytes are there, the first of which has index 0."""
+        """Read until the buffer holds at least `size` bytes. Bytes that are already read are removed from it."""
         parts = [self._data[self._at :]]
         left = size - len(parts[0])
         while left > 0:

@@ -1,7 +1,7 @@
 """Code of a zygote, a small process that has all modules loaded and forks a locked-down child for each program.
 
-It serves one host, the process that uses the sandbox, over one socket and one request at a time. It never reads a
-state, a reward or a program's source.
+It serves one host (the process that uses the sandbox) over one socket, and handles one request at a time. It never
+reads a state, a reward or a program's source.
 """
 
 from __future__ import annotations

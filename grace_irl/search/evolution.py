@@ -26,7 +26,7 @@ class EvolutionSettings:
         elite: number of best members that stay in the population even if all new programs are better.
         generations: number of generations after the first population.
         include_expert: probability that a mutation prompt shows one more expert trajectory.
-        incorrect_only: probability that a mutation prompt shows no states but misclassified ones.
+        incorrect_only: probability that a mutation prompt shows only misclassified states.
         expert_only: probability that a mutation prompt picks only positive states among the misclassified ones.
         parent_temperature: temperature of the softmax over fitness, in nats. GRACE uses 1.
         samples: maximum number of identical requests in a row. A model answers them in one call.
@@ -65,8 +65,8 @@ class Evolution:
         self._members: list[Scored] = []
         self._fresh: list[Scored] = []  # valid programs of this generation, neither kept nor dropped yet
         self._seen: set[str] = set()
-        self._ended: set[str] = set()  # programs of which, as an answer said, the states tell nothing more
-        self._ending: set[str] = set()  # those of this generation, which may still be parents until its end
+        self._ended: set[str] = set()  # parents of answers which say that the states tell nothing more
+        self._ending: set[str] = set()  # the same in this generation; they may be parents until it ends
         self._asked = 0
         self._told = 0
         self._generation = 0

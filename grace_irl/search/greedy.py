@@ -19,7 +19,7 @@ class GreedySettings:
     Attributes:
         rounds: number of rounds, including the first one.
         samples: number of programs in a round.
-        keep_overall: whether the parent of a round is the best program of all earlier rounds, and not of the last one.
+        keep_overall: whether a round's parent is the best program of all earlier rounds, instead of the last one only.
     """
 
     rounds: int = 5
@@ -35,8 +35,8 @@ class GreedySearch:
     A round without a valid program keeps the parent of the round before. Without any parent, a round requests new
     programs again.
 
-    Eureka would train the same program again. Here a program that comes again competes in its new round with its first
-    score, so the parent itself may remain the parent.
+    If an answer repeats an earlier program, Eureka trains the program again. Here the program competes in the new round
+    with its first score. So the parent itself may remain the parent.
 
     After the last request of a round, `ask` returns `Wait` until all results of the round have arrived.
     """
@@ -87,7 +87,7 @@ class GreedySearch:
         return request
 
     def tell(self, result: Result) -> list[Fate]:
-        """Process a result. Return the fates that are now decided: of valid programs, at the end of their round."""
+        """Process a result. Return the new fates. Fates of valid programs are decided at the end of their round."""
         self._told += 1
         taken = self._tried.take(result)
         if isinstance(taken, Scored):

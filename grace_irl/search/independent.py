@@ -1,6 +1,6 @@
 """Random search: programs that a proposer writes independently of each other. It is the baseline of all other searches.
 
-A search that is better than this one learns from the scores; it is not only a large number of attempts.
+If a search is better than this one, it gains from learning from the scores, and not only from many attempts.
 """
 
 from __future__ import annotations

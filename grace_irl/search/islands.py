@@ -48,9 +48,9 @@ class IslandSearch:
     children of the same generation. Then the island is cut to the best `size` programs.
 
     These choices are ours: islands are drawn uniformly; a generation has as many requests as the first one; a migrant
-    is a copy of a program, drawn by the softmax, and goes to another island, both islands drawn uniformly. (REvolve's
-    code draws islands by their mean score. A migration there empties the weaker half of the islands but for their best
-    programs, and moves one program from a stronger island to each.) No program migrates after the first generation.
+    is a copy of a program that is drawn by the softmax; its old and new island are drawn uniformly. (REvolve's code
+    draws islands by their mean score. Its migration removes all but the best programs from the weaker half of the
+    islands, and moves one program from a stronger island to each.) No program migrates after the first generation.
 
     Within a generation, parents come from the islands as they are at its start. So `ask` returns `Wait` only at the end
     of a generation, and no request depends on the number of requests that wait for their results.

@@ -24,12 +24,11 @@ class PoolSettings:
     Attributes:
         first: number of new programs in the first pool.
         rounds: maximum number of rounds after the first pool.
-        pairs: number of pairs in a round, and so of children.
+        pairs: number of pairs in a round. Each pair gets one child.
         size: number of programs to which the pool is cut after each round.
-        patience: number of rounds in a row without a better best program after which the search ends. None: never.
-        deeper: number of levels of depth without a better program after which the search ends. It ends after a round if
-            the deepest program so far lies that far below the best one. None: never. FORGE ends searches whose deeper
-            programs bring nothing, and names no number.
+        patience: the search ends after this number of rounds in a row without a better best program. None: never.
+        deeper: the search ends after a round if the deepest program so far is at least this number of levels deeper
+            than the best one. None: never. FORGE ends a search if deeper programs are not better, but names no number.
         choice: "score" to draw pairs by their scores (`pair_chances`), "uniform" to draw all pairs alike.
         planner: whether new programs begin with a plan: requests have the operator "plan", else "initialise".
         wave: number of consecutive "plan" requests that show the same programs. After them, `ask` waits for results.
@@ -70,7 +69,7 @@ class PoolSearch:
     pool so far as ancestors, newest first, so that plans differ. Each round draws `settings.pairs` pairs of the pool,
     with replacement, and requests a child of each (operator "crossover", the better parent first). A pool of less than
     two programs has no pairs; then the round requests new programs. The pool changes when all results of a round have
-    arrived: it keeps the `settings.size` best of old and new programs. The first pool is cut alike.
+    arrived: it keeps the `settings.size` best of old and new programs. The first pool is cut in the same way.
 
     A program that fails, or comes a second time, uses up its request. `ask` returns `Wait` at the end of each round and
     of each wave of plans. No request depends on the number of requests that wait for their results.
@@ -162,7 +161,7 @@ class PoolSearch:
         return self._pool[first].program.id, self._pool[second].program.id
 
     def tell(self, result: Result) -> list[Fate]:
-        """Process a result. Return the fates that are now decided: of valid programs, at the end of their round."""
+        """Process a result. Return the new fates. Fates of valid programs are decided at the end of their round."""
         self._told += 1
         taken = self._tried.take(result)
         if isinstance(taken, Scored):

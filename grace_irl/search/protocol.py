@@ -55,7 +55,7 @@ class Draft:
 
 
 UNTOLD = "untold"
-"""Kind of the failure (`Result.failure`) of an answer which says that the states do not tell what the program needs."""
+"""Kind of a failure (`Result.failure`): the answer says that the states do not show what a better program needs."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,10 @@ class Result:
 
     @property
     def untold(self) -> bool:
-        """Whether the answer says that no better version can be told from the states. Then the line of search ends."""
+        """Whether the answer says that the states do not show what a better version needs.
+
+        `Evolution` then mutates the parents of the answer no more.
+        """
         return self.failure.startswith(f"{UNTOLD}:")
 
 

@@ -52,7 +52,7 @@ def winner(candidates: Iterable[Scored]) -> Scored | None:
     - if that program separates positive from negative states, also all other programs that separate them.
 
     Among them, the highest prior wins, then the smaller program, the higher merit and the earlier request. Held-out
-    data choose nothing.
+    data have no influence.
     """
     order = ranked(candidates)
     equals = [each for each in order if _train_equal(order[0], each)]
@@ -60,7 +60,7 @@ def winner(candidates: Iterable[Scored]) -> Scored | None:
 
 
 def rivals(order: Sequence[Scored]) -> list[Scored]:
-    """The first program of an order by `winners`, and those that only size or later ties tell from it, in order."""
+    """The first program of an order by `winners`, and those below it only by size or a later criterion, in order."""
     first = order[0]
     same = (each for each in order[1:] if _train_equal(first, each))
     return [first, *(each for each in same if abs(each.program.prior - first.program.prior) <= EQUAL)]

@@ -1,7 +1,7 @@
 """The Monte Carlo tree search of RF-Agent (section 4.2 and appendices C and G of its paper).
 
 Each node of the tree is a valid program. The search picks a leaf by an upper confidence bound and requests children of
-it, by several actions. Their scores change the values of the nodes above them.
+it, by several actions. The children's scores change the values of the nodes above them.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ class TreeSettings:
     """Settings of the tree search, with the defaults of RF-Agent's appendix C. The paper does not give `first`.
 
     Attributes:
-        programs: maximum number of requests, with those for initial nodes and those that bring no valid program.
+        programs: maximum number of requests, including those for initial nodes and those that bring no valid program.
         first: number of requests for initial nodes, the children of the virtual root.
         actions: operators of an expansion, in order, each with its number of requests. "crossover", "path" and
             "different" show further nodes beside the parent; all other operators show the parent only.
         exploration: weight of the exploration term at the start (lambda_0). The weight falls to 0 with the requests.
         eta: share of the best child's value in the new value of its parent.
-        fewest: minimum number of nodes that a crossover, path or different thought shows, the parent included.
+        fewest: minimum number of nodes that "crossover", "path" or "different" shows, including the parent.
         most: maximum number of these nodes. Each request draws its number uniformly.
         virtual_loss: whether the next expansion may begin before all results of the last one have arrived.
         rule: the choice of the leaf to expand. "uct" follows the paper; the others serve ablations (`TreeSearch`).
@@ -154,11 +154,11 @@ class TreeSearch:
     The virtual loss lets expansions overlap. A pending expansion then adds its number of requests to the visits of the
     nodes on its way, which leads the next walk elsewhere.
 
-    The other rules choose among all leaves. They prefer leaves with the fewest expansions, and among them:
+    The rules other than "uct" choose among all leaves. They prefer leaves with the fewest expansions, and among them:
 
-    - "depth-first": the deepest leaf;
-    - "breadth-first": the leaf nearest to the root;
-    - "greedy": the leaf of the highest score, which also decides between leaves of equal depth.
+    - "depth-first": the deepest leaf; of several, the one of the highest score;
+    - "breadth-first": the leaf nearest to the root; of several, the one of the highest score;
+    - "greedy": the leaf of the highest score.
 
     An expansion draws all its random numbers at its first request, and only `ask` draws any. So, without a virtual
     loss, the number of requests in flight changes nothing.
@@ -247,7 +247,7 @@ class TreeSearch:
         return min(leaves, key=lambda leaf: (leaf.seen, depth * leaf.depth, leaf.order))
 
     def _draw(self, index: int, operator: str, parent: _Vertex) -> Request:
-        """Draw a request for a child. If no other node exists, a crossover or different thought becomes "structure"."""
+        """Draw a request for a child. Without other nodes, "structure" replaces "crossover" and "different"."""
         if parent is self._root:
             return Request(index, operator, seed=self._seed())
         if operator in ("crossover", "different") and len(self._vertices) == 1:
@@ -277,7 +277,7 @@ class TreeSearch:
         return [ranks[place][1] for place in places]
 
     def _strangers(self, parent: _Vertex, number: int) -> list[_Vertex]:
-        """Draw different nodes uniformly from other branches of the root; from the parent's if there is only one."""
+        """Draw different nodes uniformly from all branches but the parent's; from the parent's if there is no other."""
         pool = [vertex for vertex in self._vertices if vertex.branch is not parent.branch]
         pool = pool or [vertex for vertex in self._vertices if vertex is not parent]
         return [pool[place] for place in self._rng.choice(len(pool), min(number, len(pool)), replace=False)]
@@ -351,7 +351,7 @@ def decayed(initial: float, asked: int, programs: int) -> float:
 def backed_up(q: float, children: Sequence[float], eta: float) -> float:
     """The value of a node after an expansion at it or below it (equation 3 of RF-Agent)."""
     best = max(children)
-    return q if best == q else (1 - eta) * q + eta * best  # rounding must not part equal values, which `uct` spreads
+    return q if best == q else (1 - eta) * q + eta * best  # `uct` would enlarge rounding errors of equal values
 
 
 def opinion(text: str) -> float:

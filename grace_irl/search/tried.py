@@ -55,6 +55,6 @@ class Tried:
 def ordered(candidates: Iterable[Scored]) -> list[Scored]:
     """Sort programs by score, best first. Ties go to the smaller program, then to the earlier request.
 
-    Unlike `ranks.ranked`, the order ignores the programs' priors: a score in units of a task does not add up with nats.
+    Unlike `ranks.ranked`, the order ignores the programs' priors: a score in a task's units cannot be added to nats.
     """
     return sorted(candidates, key=lambda each: (-round(each.evaluation.score, 9), each.program.size, each.index))

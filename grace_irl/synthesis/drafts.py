@@ -1,4 +1,4 @@
-"""The proposer of drafts: programs whose parts are drawn and varied without a look at labels, to compare searches."""
+"""The proposer of drafts, for comparisons of searches. A draft's parts are drawn and varied without the labels."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def _items(node: ast.expr | None) -> list[tuple[Any, ast.expr]]:
 
 
 def _slots(node: ast.expr | None) -> tuple[tuple[str, Feature], ...]:
-    """The words beside which an unknown word names a feature."""
+    """Pairs of a word and the feature that an unknown word beside it names."""
     return tuple((word, FEATURES[ast.literal_eval(value)]) for word, value in _items(node))
 
 

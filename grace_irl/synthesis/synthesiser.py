@@ -233,8 +233,8 @@ def _grids(problem: Problem, seed: int) -> Sketcher:
     """The sketcher for grids: it writes programs that wait for an event at the goal, such as a door that opens.
 
     If every expert state is positive, or if no event happens in goal states, the sketcher writes additive rewards
-    instead. The terms of such a reward are distances and numbers of cells with a code. A number of cells that is
-    constant within episodes has terms, because how a grid is laid out is what such rewards read.
+    instead. The terms of such a reward are distances and numbers of cells with a code. Numbers of cells that are
+    constant within episodes have terms, too, because such rewards read the layout of a grid.
     """
     if problem.rule != "all":
         happenings = GridSketcher(problem.train, seed)

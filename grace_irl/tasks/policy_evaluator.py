@@ -35,7 +35,7 @@ from grace_irl.work.executor import JobError, JobFuture
 Checkpoint = Literal["best", "last"]
 
 ONLINE_STEPS = 50
-"""Number of steps of a random episode on which a program also runs as it does in training, with its components."""
+"""Number of steps of a random episode in the second dry run: step by step and with components, as in training."""
 VALUES = 10
 """Number of values along a training that are kept of each component of a reward."""
 
@@ -246,8 +246,8 @@ def components(runs: Sequence[Sequence[Point]]) -> dict[str, dict[str, Any]]:
         runs: learning curves, one for each seed.
 
     Returns:
-        For each component: `VALUES` values along training (means over the seeds that have it; None without any), with
-        the maximum, mean and minimum.
+        For each component: `VALUES` values along training (means over the seeds in which it occurs; None if there are
+        none), with the maximum, mean and minimum.
     """
     names = dict.fromkeys(name for curve in runs for point in curve for name in point.terms)
     length = min(map(len, runs), default=0)

@@ -1,4 +1,4 @@
-"""Episodes of random actions, on which programs run first, and on which the writer without a model measures."""
+"""Episodes of random actions, for dry runs of programs and for the scales of the proposer without a model."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ STATES = 200
 FEWEST, MOST = 200, 1_000
 """Minimum and maximum number of whole episodes with scores."""
 ENOUGH = 50
-"""Number of episodes whose score differs from the most frequent one, after which no further one is played."""
+"""No further episode is played if this number of episodes have other scores than the most frequent one."""
 MOST_STEPS = 50_000
-"""Number of steps after which no further one is played, either."""
+"""Number of steps of all episodes after which no further episode is played."""
 SCORED_SEED = 1_000_000
 """Difference between the seed of the first episode with a score and that of the first one for dry runs."""
 
@@ -43,7 +43,7 @@ def random_episodes(task: Task, count: int = EPISODES, seed: int = 0) -> list[Tr
 
 
 def scored_episodes(task: Task, seed: int = 0) -> tuple[Sequence[Trajectory], Sequence[float]]:
-    """Whole episodes of random actions, and their scores. There are more of them the more rarely random actions score.
+    """Whole episodes of random actions, and their scores. The more rarely actions score, the more episodes there are.
 
     Raises:
         InputError: the environment cannot be made, or the score fails.

@@ -51,7 +51,7 @@ class RecordedTraining:
     curve: tuple[Point, ...]
 
     def require_sound(self) -> None:
-        """Check what types do not say.
+        """Check the values, beyond their types.
 
         Raises:
             ValueError: a name or number that no training has.
@@ -88,10 +88,10 @@ class RecordedFailure:
     message: str
 
     def require_sound(self) -> None:
-        """Check what types do not say.
+        """Check the values, beyond their types.
 
         Raises:
-            ValueError: no id of a program, no status of a failure, or a message without end.
+            ValueError: the program's id or the status of the failure is invalid, or the message is too long.
         """
         _require_program(self.program)
         if self.status == "ok" or self.status not in get_args(Status):
@@ -128,7 +128,7 @@ class Plan:
         task: name of the task.
         digests: digests of the parts of the task (`digests_of`).
         episodes: episodes of each evaluation.
-        trainings: the trainings by name. Whether the full ones follow a short one is decided by its score.
+        trainings: the trainings by name. The score of a short training decides whether the full ones follow.
     """
 
     task: str
@@ -138,7 +138,7 @@ class Plan:
 
 
 def digests_of(content: Mapping[str, Any]) -> dict[str, str]:
-    """A digest of each part of a task, from its content (`Task.content`). Folders of Python files do not enter."""
+    """A digest of each part of a task, from its content (`Task.content`). Folders of Python files do not count."""
     found = {}
     for key, value in content.items():
         if key in _CODE and isinstance(value, str) and ".py:" in value:
@@ -170,7 +170,7 @@ class RecordedTrainings:
         """Check that all trainings are those that a run would do itself.
 
         Raises:
-            InputError: there are none, or one differs. The message says in what.
+            InputError: there are none, or one differs. The message names the difference.
         """
         if not self.trainings and not self.failures:
             self._refuse(
@@ -225,7 +225,7 @@ class RecordedTrainings:
         return self._refuse(f"no training {name} of program {program} in it", "one for each program that runs here")
 
     def failure(self, program: str) -> Evaluation | None:
-        """The evaluation of a program that failed; None for another one."""
+        """The evaluation of a program that failed; None if it did not fail."""
         found = next((each for each in self.failures if each.program == program), None)
         return None if found is None else Evaluation(found.status, found.message)
 
@@ -243,7 +243,7 @@ class TakesRecorded(Protocol):
     """An evaluator that can take recorded trainings in place of its own."""
 
     def take(self, recorded: RecordedTrainings) -> None:
-        """Train no policy from now on, and take the curves from these trainings, which fit (`require`)."""
+        """Train no policy from now on. Take the curves from these trainings, which have passed `require`."""
         ...
 
 

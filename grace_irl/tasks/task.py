@@ -267,7 +267,7 @@ def read_task(name: str) -> Task:
 
 
 def _beside(path: Path, name: str) -> str:
-    """A name of code. A Python file in it is relative to the folder of the task's file."""
+    """Make the path in a name of code absolute. In a task, it is relative to the folder of the task's file."""
     where, _, function = name.rpartition(":")
     if not is_adapter(name) or not where.endswith(".py"):
         return name

@@ -18,7 +18,7 @@ from grace_irl.tasks.task import Task
 from grace_irl.work.executor import Job, Tell
 
 TRAININGS = "trainings"
-"""Folder of all trainings in the folder of a run: one for each program, in it one for each seed."""
+"""Folder of all trainings in the folder of a run. It has a folder for each program, with one for each training."""
 RESULT = "result.json"
 """File with the learning curve of a finished training, in its folder."""
 REWARD = "reward.py"

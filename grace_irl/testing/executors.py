@@ -89,7 +89,7 @@ def wait_for(tell: Tell, path: str) -> str:
 
 
 def burn(tell: Tell, seconds: float) -> float:  # noqa: ARG001
-    """Use the processor for some seconds of CPU time, and return them. A job's start is not among them."""
+    """Use the processor for some seconds, and return the CPU time used. The start of the job does not count."""
     begun = time.process_time()
     while (used := time.process_time() - begun) < seconds:
         pass

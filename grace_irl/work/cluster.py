@@ -1,7 +1,8 @@
 """The executor of a Ray cluster: each task is one task of the cluster, in a process of its own on one of its nodes.
 
 Ray's own worker process runs nothing but a `JobProcess`, so a task ends, and can be killed, as on one machine. If a
-worker or a node dies, Ray gives its tasks to others. They begin anew, and go on where their files say.
+worker or a node dies, Ray gives its tasks to others. There they start again, and continue from
+their files.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ class RayExecutor(LocalExecutor):
         self._ray = connected(address)
         super().__init__(workers or cores_of(self._ray), services, name=name, start=self._sent)
         self._mailbox = _mailbox(self._ray)
-        # A task is given to another worker when its own one dies, however often. It is not when the task itself fails.
+        # Whenever the worker of a task dies, the task goes to another one. A task that fails itself is not repeated.
         self._task = self._ray.remote(num_cpus=1, max_retries=-1, retry_exceptions=False)(_work)
 
     def close(self) -> None:

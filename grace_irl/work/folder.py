@@ -1,6 +1,7 @@
 """The executor of a shared folder: it writes jobs as folders, and workers on any machine take them.
 
-A worker is the command `grace-irl work FOLDER`. In a SLURM array, a Kubernetes job or a second terminal it is the same.
+A worker is the command `grace-irl work FOLDER`. The command is the same in a SLURM array, a Kubernetes job or a
+second terminal.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ CLOSE_S = 5.0
 class FolderExecutor(LocalExecutor):
     """An `Executor` that writes its jobs into a folder of its own in a shared one, and waits for workers.
 
-    The jobs that workers may take at the same time are at most as many as `workers`. On `close`, the executor removes
-    its folder. If its process dies, workers end its jobs after `stored.STALE_S` seconds.
+    Workers can take at most `workers` of its jobs at the same time. On `close`, the executor removes its
+    folder. If its process dies, workers end its jobs after `stored.STALE_S` seconds.
 
     Args:
         folder: the shared folder. It is made if missing.
@@ -82,7 +83,7 @@ class FolderExecutor(LocalExecutor):
 
 
 class _Offered:
-    """A job that waits in its folder for a worker, or that one works on. A `Running` job."""
+    """A job in its folder, which waits for a worker or has one. A `Running` job."""
 
     def __init__(self, job: StoredJob) -> None:
         self._job = job
@@ -108,7 +109,7 @@ class _Offered:
         self._ended = True
 
     def _tell(self, tell: Tell) -> None:
-        """Pass on the messages that are new. A second worker on the job begins its messages anew."""
+        """Pass on the messages that are new. If a second worker takes over the job, its messages begin anew."""
         try:
             text = (self._job.folder / TOLD).read_text(encoding="utf-8")
         except OSError:
@@ -122,7 +123,7 @@ class _Offered:
 
 
 def jobs_of(folder: Path) -> list[StoredJob]:
-    """The jobs of a folder in order: itself, or those in folders at most two levels below.
+    """The job of this folder, or else the jobs in folders at most two levels below, in order.
 
     Raises:
         InputError: the folder does not exist.

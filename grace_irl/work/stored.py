@@ -9,8 +9,8 @@ The folder of a job holds:
 - `done.json`: the result, or the error. A folder with this file is done, and is never worked on again.
 - `cancel`: if this file exists, nobody shall work on the job any more.
 
-Clocks of machines differ, and file systems keep times coarsely. So nobody compares times of files: who waits for a sign
-of life looks whether the content of a file changes while a clock of its own goes on.
+Clocks of machines differ, and file systems keep times coarsely. So no process compares times of files. A process that
+waits for a sign of life checks by its own clock whether the content of a file changes.
 """
 
 from __future__ import annotations
@@ -42,17 +42,18 @@ TASKS = "grace_irl."
 BEAT_S = 2.0
 """Seconds between two signs of life."""
 STALE_S = 30.0
-"""Seconds without a sign of life, after which a claim is nobody's any more, and a submitter counts as dead."""
+"""Seconds without a sign of life after which a claim expires, and a submitter counts as dead."""
 LOOK_S = 0.2
 """Seconds between two looks whether a running job is still wanted."""
 SOONEST_S, LATEST_S, PATIENCE = 0.02, 0.5, 0.02
-"""Least and most seconds between two looks for news in a folder, and the share of the wait so far that lies between."""
+"""Minimum and maximum seconds between two looks for news in a folder. Between these, the pause is the share `PATIENCE`
+of the wait so far."""
 
 
 def pause(waited_s: float) -> float:
     """Seconds until the next look of somebody who has waited for `waited_s` seconds.
 
-    So a wait is longer than needed by a fiftieth, and a long wait asks little of a file server.
+    So a wait of over a second is too long by a fiftieth at most, and long waits are a small load for a file server.
     """
     return min(LATEST_S, max(SOONEST_S, PATIENCE * waited_s))
 
@@ -112,7 +113,7 @@ class Beat:
                 return
             number += 1
             part = part_of(self._path)
-            with contextlib.suppress(OSError):  # a full disk or a file server at rest: the next beat may succeed
+            with contextlib.suppress(OSError):  # a full disk or a file server that is down: try again later
                 part.write_text(f"{self._name} {number}\n")
                 os.replace(part, self._path)
 
@@ -155,8 +156,8 @@ class StoredJob:
         Args:
             folder: the folder.
             job: the job, which must name a task.
-            submitter: file with signs of life of the process that waits for the job. The job ends if they do; None: it
-                needs nobody who waits.
+            submitter: file with signs of life of the process that waits for the job. The job ends if they stop;
+                None: the job runs without a submitter.
         """
         content = {
             "format": FORMAT,
@@ -193,7 +194,7 @@ class StoredJob:
 
     @property
     def claimed(self) -> bool:
-        """Whether somebody works on the job, or has died over it."""
+        """True if somebody works on the job, or died while working on it."""
         return (self.folder / CLAIM).exists()
 
     def cancel(self) -> None:
@@ -215,7 +216,7 @@ class StoredJob:
         """Work on the job, and write its result; nothing is written if the job is cancelled or this process ends.
 
         Args:
-            stop: event that ends the work; None for none. The job is free for others then.
+            stop: event that ends the work and frees the job for others; None for none.
 
         Raises:
             TakenError: somebody else works on the job.

@@ -19,7 +19,7 @@ from grace_irl.work.local import LocalExecutor
 
 Kind = Literal["local", "folder", "ray"]
 OFFERED = 64
-"""Jobs that wait at the same time in a shared folder, if nobody says how many workers it has."""
+"""Maximum number of jobs that a shared folder offers at the same time, if the number of workers is not given."""
 
 COUNTED_S = 2.0
 """Seconds between two counts of a cluster's nodes."""
@@ -103,7 +103,7 @@ class Workplace:
         return "" if self.jobs is None else f"jobs wait for workers: grace-irl work {shlex.quote(str(self.jobs))}"
 
     def watch(self, found: Busy) -> None:
-        """Count what an executor or a sandbox does in `at_work`, for as long as it exists."""
+        """Include the jobs of an executor or a sandbox in `at_work`, as long as the object exists."""
         self._watched.open.add(found)
 
     def at_work(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from grace_irl.audit.contrast import by_end
 from grace_irl.demos.labels import label
 from grace_irl.demos.split import split
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
@@ -555,3 +556,15 @@ def test_training_negatives_that_are_paid_though_no_held_out_one_is() -> None:
     found = warned(examined(data, f"return float(state[0] > 0.95 or tuple(map(float, state)) in {ends!r})"), "false")
     assert found.found == "the reward pays 9 of 45 training negative episodes"
     assert found.advice.startswith("look whether they do the task")
+
+
+def test_ends_of_another_task_are_not_put_behind_an_instruction() -> None:
+    def said(task: str, text: str) -> Demonstration:
+        return Demonstration(Trajectory(np.zeros((2, 1)), np.zeros(1), extra_info=text), "expert", task)
+
+    texts = {"one": ("key", "box", "box by day"), "two": ("key", "box", "box in the shed")}
+    items = [said(task, f"take the {thing}") for task, things in texts.items() for thing in things]
+    found = by_end(label(Demonstrations(Metadata("vector"), tuple(items)), "last").items)
+    assert found["one", "take the key"] == ["take the key by day"]
+    assert found["two", "take the key"] == ["take the key in the shed"]
+    assert found["two", "take the box in the shed"] == ["take the box"]

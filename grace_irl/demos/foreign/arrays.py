@@ -24,7 +24,7 @@ def open_npy(file: Path, memory: Memory) -> EpisodesSource:
     """
     memory.require(2 * file.stat().st_size, str(file))
     try:
-        # A map of the file has no more bytes than the file, whatever its header says.
+        # A memory map has no more bytes than the file, whatever the file's header says.
         array = np.array(np.load(file, mmap_mode="r", allow_pickle=False))
     except DAMAGED as error:
         if "allow_pickle" in str(error) or "Python objects" in str(error):

@@ -28,7 +28,7 @@ class Episode:
 
     Attributes:
         states: T+1 states in order: an array, or a mapping from the names of parts to arrays.
-        where: file or argument, and episode, for messages.
+        where: name of the file or argument and of the episode, for messages.
         actions: T actions, or None.
         rewards: T rewards of the environment, or None.
         terminated: whether the environment ended the episode.
@@ -88,7 +88,7 @@ class EpisodesSource:
         self._fields = tuple(fields)
         self._episodes = [_whole(each, self._fields_of(each) if vectors else None) for each in episodes]
         kinds = self._kinds()
-        if kinds[-1].annotated:  # texts; what is no screen is refused here, not by the first stage that parses it
+        if kinds[-1].annotated:  # texts: refuse all but screens here, before a later stage parses them
             for each in self._episodes:
                 for step, screen in enumerate(each.states):
                     markup.parse(screen, f"{each.where}, step {step}")
@@ -130,7 +130,7 @@ class EpisodesSource:
             )
 
     def in_order(self, fields: Sequence[str]) -> None:
-        """Put the components of vectors in the order of `fields`, if these are the same names."""
+        """Put the components of vectors in the order of `fields`, if both have the same names."""
         if self._fields == tuple(fields) or sorted(self._fields) != sorted(fields):
             return
         places = [self._fields.index(name) for name in fields]
@@ -187,7 +187,7 @@ def rows_of(value: Any, where: str) -> NDArray[Any]:
 
 
 def column_of(value: Any, where: str) -> NDArray[Any]:
-    """One number for each row, from an array of any shape with as many.
+    """One number for each row, from an array of any shape with one number in each row.
 
     Raises:
         InputError: values that are no numbers, or several in a row.
@@ -200,7 +200,7 @@ def column_of(value: Any, where: str) -> NDArray[Any]:
 
 
 def joined(rows: NDArray[Any], last: NDArray[Any], where: str) -> NDArray[Any]:
-    """Rows, and the last one from another array.
+    """The rows of an array, followed by the last row from another array.
 
     Raises:
         InputError: rows of another shape.
@@ -215,7 +215,7 @@ def parts_of(value: Mapping[Any, Any], where: str, prefix: str = "") -> dict[str
     """The arrays of a nested mapping by name. The part "joints" of "arm" has the name "arm/joints".
 
     Raises:
-        InputError: values that are neither numbers nor texts, or a mapping of nothing.
+        InputError: values that are neither numbers nor texts, or an empty mapping.
     """
     if not value:
         inside = f" in part {prefix[:-1]!r}" if prefix else ""

@@ -22,13 +22,13 @@ ACTIONS = ("actions", "action", "acts")
 REWARDS = ("rewards", "reward", "rews")
 TERMINALS = ("terminals", "terminal", "terminations", "terminated", "dones", "done")
 TIMEOUTS = ("timeouts", "timeout", "truncations", "truncated")
-"""Names of an array in other programs, by what it holds."""
+"""Names that other programs give to an array, by its content."""
 
 KNOWN = (*OBSERVATIONS, *NEXT, *ACTIONS, *REWARDS, *TERMINALS, *TIMEOUTS)
 
 
 def is_flat(arrays: Mapping[str, Any]) -> bool:
-    """Whether arrays of these names are flat: observations, and flags of the end of an episode."""
+    """Whether arrays with these names are flat: there are observations, and flags that mark the end of an episode."""
     return _found(OBSERVATIONS, arrays) is not None and any(name in arrays for name in (*TERMINALS, *TIMEOUTS))
 
 
@@ -40,7 +40,7 @@ def flat_source(arrays: Mapping[str, Any], path: str) -> EpisodesSource:
         path: file or argument, for messages.
 
     Raises:
-        InputError: arrays of different lengths, or flags that are no flags.
+        InputError: arrays of different lengths, or flags other than 0 and 1.
     """
     left = [name for name in arrays if name not in KNOWN]
     ends = [str(name) for name in (_found(TERMINALS, arrays), _found(TIMEOUTS, arrays)) if name]

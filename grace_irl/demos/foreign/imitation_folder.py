@@ -1,7 +1,7 @@
 """Reader of folders that `imitation.data.serialize.save` writes: a Hugging Face data set with a row per trajectory.
 
-The columns `obs`, `acts`, `rews` and `terminal` are read. `infos` are texts of jsonpickle, which creates any object
-when it is decoded. They are never decoded.
+The columns `obs`, `acts`, `rews` and `terminal` are read. `infos` holds jsonpickle texts. Decoding such a text
+can create any object, so `infos` is never decoded.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def is_dataset(folder: Path) -> bool:
 
 
 def open_dataset(folder: Path, memory: Memory) -> EpisodesSource:
-    """Open such a folder.
+    """Open a data set that `is_dataset` recognises.
 
     Raises:
         InputError: no data, damaged data, or trajectories that cannot be used.

@@ -2,7 +2,7 @@
 
 A row of the Parquet files in `data` is a step: `observation.*`, `action`, `episode_index`, `frame_index`. The names
 of the features are in `meta/info.json`. The text of an episode's task is its instruction. Videos and pictures are not
-read, and a line says so.
+read; a note to the user names them.
 """
 
 from __future__ import annotations

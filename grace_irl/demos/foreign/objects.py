@@ -1,6 +1,6 @@
 """Python objects that hold episodes: arrays, data frames, and the objects of other libraries.
 
-No other library is imported. An object is recognised by its attributes, so each of them may be missing.
+No other library is imported. Objects are recognised by their attributes, so these libraries need not be installed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def are_paths(value: Any) -> bool:
 
 
 def require_paths(value: Any, name: str) -> None:
-    """Check that texts which name files are no texts of tables.
+    """Check that the texts given as paths are not the content of tables.
 
     Raises:
         InputError: a text that cannot be a path.
@@ -118,7 +118,7 @@ def _episode(item: Any, where: str) -> Episode:
 
 
 def _of_record(record: Mapping[Any, Any], where: str) -> Episode:
-    """An episode from a mapping, whose keys are called like those of Gymnasium's and Minari's recordings.
+    """An episode from a mapping with the keys of Gymnasium's and Minari's recordings.
 
     A mapping without observations holds one array for each part of the states.
     """
@@ -134,7 +134,7 @@ def _of_record(record: Mapping[Any, Any], where: str) -> Episode:
     count = len(next(iter(states.values()))) if isinstance(states, Mapping) else len(states)
     actions = None if known[ACTIONS] is None else rows_of(known[ACTIONS], f"{where}, actions")
     rewards = None if known[REWARDS] is None else rows_of(known[REWARDS], f"{where}, rewards")
-    # With as many actions as states, what the last action led to is not known.
+    # If there are as many actions as states, the state after the last action is unknown.
     whole = actions is None or len(actions) != count
     ended = _ended(known[TERMINALS])
     return Episode(
@@ -288,7 +288,7 @@ def _of_buffer(buffer: Any, name: str) -> Iterator[Episode]:
     """The episodes of a buffer of Stable-Baselines3.
 
     A replay buffer knows the state after each step. A rollout buffer does not, so the last action of each of its
-    episodes is left out. The steps since the last end of an episode are an episode that a limit cut off.
+    episodes is left out. The steps after the last end of an episode form one more, neither terminated nor truncated.
     """
     replay = hasattr(buffer, "next_observations") or getattr(buffer, "optimize_memory_usage", False)
     count = buffer.buffer_size if buffer.full else buffer.pos

@@ -3,7 +3,7 @@
 `features.json` describes the features of an episode. A record is a `tf.train.Example` with one episode; each feature of
 its steps is one flat list, such as `steps/observation/joints`. The state after the last action is the last step's
 observation, so the action and the reward of the last step do not count. An instruction is a text of the first step, or
-of the whole episode. Encoded pictures are not read; a line names them, and whatever else is left out.
+of the whole episode. Encoded pictures, and actions that are not numbers, are left out; a note names them.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ TEXTS = ("language_instruction", "natural_language_instruction")
 """Names of the instruction's text, among the features of a step, of its observation, or of the whole episode."""
 ENDS = ("is_terminal", "is_last")
 SORTS = ("tensor", "text", "image", "video", "audio", "sequence", "classLabel", "boundingBox", "translation")
-"""Sorts of features in `features.json`: keys of a feature. Other keys, such as `description`, stand beside them."""
+"""Sorts of features. In `features.json`, a feature has its sort as a key, beside others such as `description`."""
 LEFT_OUT = ("image", "video")
-"""Sorts that a state does without. Any other sort that cannot be read is refused."""
+"""Sorts of observations that are left out of states. Any other sort that cannot be read is refused."""
 DEPTH = 8
-"""Number of nested groups in which features are looked for."""
+"""Maximum nesting depth of groups whose features are read."""
 FACTOR = 30
-"""Bytes of memory for each byte of a record, at most, while it becomes an episode: whole numbers may have one byte."""
+"""Maximum bytes of memory per byte of a record while it becomes an episode. A stored integer may have one byte."""
 
 _SHARD = re.compile(r"(.+)-([^-]+)\.tfrecord-(\d{5})-of-(\d{5})")
 TRAINING = "train"
@@ -71,7 +71,7 @@ class Layout:
         rewards: the reward, or None.
         ends: flags of the last step, by name.
         text: the instruction, or None.
-        left_out: names of what is left out.
+        left_out: names of the features that are left out.
     """
 
     states: Mapping[str, Feature]
@@ -223,7 +223,7 @@ def _episode(data: bytes, layout: Layout, where: str, side: str, memory: Memory)
 
 
 def _side_by_side(actions: Sequence[NDArray[Any]]) -> NDArray[Any] | None:
-    """One array of actions from its parts; the last one leads to no state."""
+    """One array of actions from its parts, without the last action, which leads to no state."""
     if len(actions) < 2:
         return actions[0][:-1] if actions else None
     return np.concatenate([part.reshape(len(part), -1) for part in actions], axis=1)[:-1]
@@ -275,7 +275,7 @@ def _require(found: Any, key: str, where: str) -> Any:
 
 
 def _stored(dtype: str) -> Any:
-    """The type in which numbers of a feature are kept: bytes as bytes, other whole ones as int64, others as float64."""
+    """The type that numbers of a feature get: uint8 for bytes and booleans, int64 for other integers, else float64."""
     return np.uint8 if dtype in ("uint8", "bool") else np.int64 if dtype.startswith(("int", "uint")) else np.float64
 
 

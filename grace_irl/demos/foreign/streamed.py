@@ -28,7 +28,7 @@ FACTOR = 4
 
 
 class StreamedTable:
-    """A wide Parquet file as an open set of demonstrations (see `Source`). Its rows are read in batches.
+    """An open Parquet file with one column per number (see `Source`). Its rows are read in batches.
 
     The header comes from the first episodes. The rows of an episode must stand together, and a column must number the
     episodes.
@@ -86,7 +86,7 @@ class StreamedTable:
             self.header = replace(self.header, metadata=replace(self.header.metadata, fields=self._fields))
 
     def _require_alike(self, source: EpisodesSource) -> None:
-        """Refuse episodes whose columns are taken for something else than those of the first ones."""
+        """Refuse episodes whose states have other columns than those of the first episodes."""
         if sorted(source.header.metadata.fields) != sorted(self.header.metadata.fields):
             raise InputError(
                 f"{self.path}: some episodes have other numbers in their states than the first ones; expected the "
@@ -94,7 +94,7 @@ class StreamedTable:
             )
 
     def _batch_bytes(self, opened: pq.ParquetFile, rows: int) -> int:
-        """Upper bound on the memory in bytes of a batch of rows, decoded. It may have rows of two row groups."""
+        """Upper bound on the memory in bytes of a decoded batch of rows. A batch may have rows of two row groups."""
         pages, schema = Pages(self.path, opened, self._memory), opened.schema_arrow
         if any(pa.types.is_nested(schema.field(name).type) for name in schema.names):
             return pages.batch_bytes(schema.names, rows)

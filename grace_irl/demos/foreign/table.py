@@ -1,6 +1,6 @@
 """Tables: one row per state and one column per number, or a row per number. The columns' names say what they hold.
 
-A column that is called like one of `ROLES_OF_COLUMNS` holds what that entry says. Other columns of numbers are the
+A column with a name that `ROLES_OF_COLUMNS` lists holds what that entry says. Other columns of numbers are the
 states, and their names become the names of a vector's components. The user's own choice (`Columns`) comes first. One
 line tells the user what each column was taken for (`Header.notes`).
 """
@@ -71,7 +71,7 @@ class Columns:
     """The user's choice of columns. What is not chosen follows from the names.
 
     Attributes:
-        state: columns of the states' numbers, in order; () for all that are called like nothing else.
+        state: columns of the states' numbers, in order; () for all columns of numbers without another role.
         episode: column with the number or name of each row's episode; "" for one of `EPISODE`.
     """
 
@@ -80,7 +80,7 @@ class Columns:
 
 
 def is_table(names: Sequence[str]) -> bool:
-    """Whether columns of these names are a table with a row per state, and not demonstrations of this project."""
+    """Return whether the names are those of a table with a row per state: one of them is a name of `EPISODE`."""
     return column_of_episodes(names) is not None
 
 
@@ -136,7 +136,7 @@ class _Layout:
             role: found for role, known in ROLES_OF_COLUMNS.items() if (found := _first_of(known, table)) is not None
         }
         beside = {role: name for role, name in beside.items() if name not in columns.state and name != by_episode}
-        if "goal" in beside and not _is_flag(table[beside["goal"]]):  # a place to reach, for example
+        if "goal" in beside and not _is_flag(table[beside["goal"]]):  # no flags, but places to reach, for example
             del beside["goal"]
         if by_episode is None and not {"terminated", "truncated"} & beside.keys():
             raise InputError(

@@ -91,7 +91,7 @@ def open_json_lines(file: Path, memory: Memory, columns: Columns = Columns()) ->
 
 
 def open_wide_parquet(file: Path, memory: Memory, columns: Columns = Columns()) -> Source:
-    """Open a Parquet file with a column for each number of a state. One that is larger than memory is read in parts.
+    """Open a Parquet file with a column for each number of a state. A file larger than memory is read in parts.
 
     Args:
         file: the file.
@@ -108,7 +108,7 @@ def open_wide_parquet(file: Path, memory: Memory, columns: Columns = Columns()) 
         if max(size, about.num_rows * about.num_columns * 8) * PARQUET_FACTOR > memory.left:
             return StreamedTable(file, memory, columns)
         table = columns_of(opened.read(use_threads=False), str(file))
-        pa.default_memory_pool().release_unused()  # else pyarrow keeps it for later files
+        pa.default_memory_pool().release_unused()  # else pyarrow keeps the freed memory for later files
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         said = (str(error).splitlines() or [type(error).__name__])[0].rstrip(". ")
         raise InputError(
@@ -168,6 +168,6 @@ def _size(file: Path) -> int:
     size = file.stat().st_size
     if not _is_packed(file):
         return size
-    # The last four bytes hold the size modulo 2**32, as long as there is one member; a damaged file may say anything.
+    # With one gzip member, the last four bytes hold the unpacked size modulo 2**32. A damaged file may hold any number.
     stated = int.from_bytes(file.read_bytes()[-4:], "little") if size < 1 << 30 else 0
     return min(max(stated, size), size * MOST_GZIP)

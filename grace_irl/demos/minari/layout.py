@@ -1,6 +1,6 @@
 """The parts of a Minari dataset's observations that form a state, and the kind of the states.
 
-This is derived from the JSON of the observation space, without creating the Gymnasium space.
+Both are derived from the JSON of the observation space. The Gymnasium space is never created.
 """
 
 from __future__ import annotations

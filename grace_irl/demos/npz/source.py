@@ -9,8 +9,8 @@ the last action is left out, so an episode of L rows has L states and L-1 action
 
 The layout of `imitation` has `obs (N+n, ...)`, `acts (N, ...)` and `indices (n-1,)`, and may have `terminal (n,)` and
 `rews (N,)`. In `obs`, each episode has one more row for its last state. `indices` holds the rows in `acts` at which the
-second and all later episodes begin. `infos` is a pickle and is not read. If another array that is read is a pickle, the
-file is refused.
+second and all later episodes begin. `infos` is a pickle and is not read. If any other array that the reader needs
+is a pickle, the file is refused.
 """
 
 from __future__ import annotations
@@ -271,7 +271,7 @@ class _Part:
     Args:
         path: path of the archive.
         observations: array with the rows of the part.
-        following: this part of the states that follow each row or each episode, as an array; or None.
+        following: array with this part of the state after each row, or after each episode; or None.
         kind: "final_observations" if `following` has one state per episode, "next_observations" for one per row, or "".
         whole: whether the rows of `observations` include the last state of each episode.
     """

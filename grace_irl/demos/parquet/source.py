@@ -421,12 +421,12 @@ def _is_wide(schema: pa.Schema) -> bool:
 
 
 def _is_labelled(schema: pa.Schema) -> bool:
-    """Whether a column `label` gives the roles of vectors. In a file of this project, `role` does."""
+    """Whether a column `label` gives the roles of vectors. In a file of this project, that column is `role`."""
     return {"state", "label"} <= set(schema.names) and not {"role", "height"} & set(schema.names)
 
 
 def _has_numbers(schema: pa.Schema) -> bool:
-    """Whether a column beside that of episodes holds numbers, or whole states."""
+    """Return whether a column holds whole states, or a column outside `COLUMNS` holds numbers."""
     if any(is_list(schema.field(name).type) for name in STATE if name in schema.names):
         return True
     numbers = [

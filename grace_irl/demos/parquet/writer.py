@@ -151,7 +151,7 @@ class ParquetWriter(SetWriter):
             )
         batches = [self._batch(piece, self._schema) for piece in self._pending]
         table = pa.Table.from_batches(batches).unify_dictionaries()
-        if _text_parts(self._schema):  # Arrow writes the texts of all chunks but the first one by one, so there is one
+        if _text_parts(self._schema):  # in chunks after the first, Arrow writes texts one by one: join all chunks
             table = table.combine_chunks()
         self._writer.write_table(table, row_group_size=2 * BATCH_ROWS)
         self._pending.clear()
@@ -292,7 +292,7 @@ def _texts(array: NDArray[Any], where: str) -> pa.Array:
 
 
 def _words(trajectory: Trajectory, name: str, where: str) -> pa.Array:
-    """The column `action_text` or `step_instruction`. Its last row is null; without such texts, all rows are."""
+    """The column `action_text` or `step_instruction`. Its last row is null; without such texts, all rows are null."""
     rows, words = len(trajectory.states), getattr(trajectory, f"{name}s")
     if words and len(words) != rows - 1:
         raise InputError(f"{where}: {len(words)} of {name} for {rows} states; expected {rows - 1}, or none")

@@ -1,11 +1,13 @@
 """Episodes of screens: `EpisodeSource`, for formats with one episode per file or folder, and a reader for a folder.
 
+The folder of an episode holds these files:
+
     episode/task.json               {"task": "Set an alarm …", "role": "expert", "success": true}; all optional
     episode/hierarchy/step_1.xml    or in the folder itself; sorted by the numbers in the names
     episode/screenshots/step_1.png  or beside the dump; png, jpg, jpeg or webp; optional
 
-These are the files in an episode's folder. A dump, such as `step_1.xml`, is uiautomator's XML of one screen. Without
-`task.json`, a folder is an episode if it holds dumps and no other files that could be demonstrations.
+A dump, such as `step_1.xml`, is uiautomator's XML of one screen. Without `task.json`, a folder is an episode if it
+holds dumps and no other files that could be demonstrations.
 """
 
 from __future__ import annotations
@@ -129,7 +131,7 @@ class EpisodeSource:
 
 
 def is_episode(folder: Path) -> bool:
-    """Whether a folder is an episode: it has dumps. It also has a task file, or no file with an ending of `_OTHERS`."""
+    """Return whether a folder is an episode: it has dumps, and a task file or no file with an ending of `_OTHERS`."""
     if not folder.is_dir() or not steps(folder):
         return False
     return (folder / TASK).is_file() or not any(file.name.endswith(_OTHERS) for file in folder.iterdir())

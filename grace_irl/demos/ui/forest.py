@@ -2,7 +2,7 @@
 
 A forest holds one tree of nodes per window of the screen. In the XML, the root nodes of all windows are children of
 `<hierarchy>`, in the forest's order. Every field of a node or window becomes an attribute (docs/demonstrations.md,
-AndroidControl). `residue.py` stores what the XML holds and a forest cannot represent.
+AndroidControl). `residue.py` stores the parts of the XML that a forest cannot represent.
 """
 
 from __future__ import annotations

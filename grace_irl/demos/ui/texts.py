@@ -56,7 +56,7 @@ def read_bytes(path: Path, memory: Memory, limit: int = MAX_BYTES) -> bytes:
         limit: maximum number of bytes after unpacking.
 
     Raises:
-        InputError: an unreadable or damaged file, more than `limit` bytes, or more than the memory can parse.
+        InputError: an unreadable or damaged file, more than `limit` bytes, or too little memory to parse it.
     """
     most = min(limit, memory.left // PARSED)
     if path.exists() and not path.is_file():  # opening a pipe would block until something writes

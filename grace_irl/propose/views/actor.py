@@ -21,10 +21,11 @@ ACTIVE = 0.5
 """Minimum share of the steps with a change in which the cell of the actor changes."""
 
 STEADY = 0.95
-"""Minimum share of an actor's moves with one code that go in the same direction, if prompts tell the direction."""
+"""Minimum share of the actor's moves with one code that go in the same direction. If the share of any code is lower,
+prompts tell no directions."""
 
 MOST_CODES = 8
-"""Maximum number of codes of an actor whose directions prompts tell."""
+"""Maximum number of the actor's codes. With more codes, prompts tell no directions."""
 
 MAX_STATES = 20_000
 """Maximum number of states in which the actor is looked for: the first ones of each trajectory."""
@@ -32,7 +33,7 @@ MAX_STATES = 20_000
 
 @dataclass(frozen=True)
 class Actor:
-    """A number that exactly one cell of every training state has, and that is in most of the cells that change.
+    """A number that exactly one cell of every training state has. In most steps with a change, this cell changes.
 
     Attributes:
         channel: index of the number in a cell's code.
@@ -53,7 +54,7 @@ class Actor:
         return found
 
     def events(self, states: NDArray[Any]) -> frozenset[int]:
-        """Find the steps of states `(n, h, w, 3)` that change another cell than the actor leaves or enters."""
+        """Find the steps of states `(n, h, w, 3)` that change a cell which the actor neither leaves nor enters."""
         differs = (states[1:] != states[:-1]).any(axis=3)
         acts = self.cells(states)
         return frozenset((np.flatnonzero((differs & ~acts[1:] & ~acts[:-1]).any(axis=(1, 2))) + 1).tolist())
@@ -94,7 +95,7 @@ def _single(stacks: Sequence[NDArray[Any]], channel: int) -> list[int]:
 
 
 def _activity(stacks: Sequence[NDArray[Any]], channel: int, number: int) -> float:
-    """The share of the steps with a change that change a cell with this number; 0 without such steps."""
+    """Among the steps that change anything, the share that changes a cell with this number; 0 if nothing changes."""
     changed = acted = 0
     for states in stacks:
         differs = (states[1:] != states[:-1]).any(axis=3)
@@ -105,7 +106,7 @@ def _activity(stacks: Sequence[NDArray[Any]], channel: int, number: int) -> floa
 
 
 def _steps(stacks: Sequence[NDArray[Any]], channel: int, number: int) -> dict[Code, Place]:
-    """The actor's step by its code before the step; {} if a code goes with several steps, or all with one."""
+    """Map from the actor's code to its next step; {} if one code has several steps, or all codes have the same step."""
     counted: dict[Code, Counter[Place]] = {}
     for states in stacks:
         places = np.argwhere(states[..., channel] == number)[:, 1:].tolist()

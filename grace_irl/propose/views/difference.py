@@ -15,8 +15,8 @@ MOST = 400
 """Maximum number of differing nodes in both screens together. With more, `difference` returns None."""
 
 MANY = 8
-"""A number of distinct lines. If a screen has at least this many, and fewer than a quarter of them stand on the screen
-before, `difference` returns None."""
+"""Minimum number of distinct lines of the second screen for this rule: if fewer than a quarter of them are on the first
+screen, `difference` returns None."""
 NEAR = 40  # maximum characters of a label that describes the position of a node
 
 
@@ -130,7 +130,7 @@ def _change(one: Item, two: Item) -> str:
     told = [name for name in ("text", "desc", "hint") if getattr(one, name) != getattr(two, name)]
     parts = []
     for name in told:
-        # A description that copied the text and still does is written as `desc=text`, not as a change of its own.
+        # A description that equals the text on both screens is written as `desc=text`, not as a change of its own.
         if name == "desc" and old.get(name) == new.get(name) == "desc=text":
             parts.append("desc=text")
             continue

@@ -241,7 +241,7 @@ class GridView:
     def _actor_at(
         self, before: NDArray[Any], after: NDArray[Any], cells: Sequence[Place]
     ) -> tuple[Place | None, list[Place]]:
-        """Find the actor's new cell, if both that cell and the actor's old one are background without the actor.
+        """Find the actor's new cell, if this cell was background before, and the actor's old cell is background now.
 
         Return the cell, or None, and the changed cells other than these two.
         """

@@ -25,7 +25,7 @@ grows with the square of this number."""
 
 MOST_PLACES = 8  # maximum number of places (see `Sharing`) in the first table
 LEAST_GAP = 0.25
-"""Minimum of own / n - other for a place in the first table. `Sharing` has both; n is the number of trajectories."""
+"""Minimum of `Sharing.own` / n - `Sharing.other` for a place in the first table; n is the number of trajectories."""
 EXAMPLE = 60  # maximum characters of a place's text, and of its instruction, in an example
 
 

@@ -114,9 +114,10 @@ def least(view: View, shown: Shown) -> int:
 
 
 def telling(view: View, shown: Shown) -> int:
-    """Tokens of a trajectory that loses pure moves alone, or of its shortest form if the view knows no actor.
+    """Tokens of a trajectory if only pure moves are left out: steps in which nothing but the actor changes.
 
-    It is never more than the larger one of `Shown.limit` and the shortest form.
+    If the view knows no actor, the result is the tokens of the shortest form. The result is at most the larger of
+    `Shown.limit` and the tokens of the shortest form.
     """
     shortest = least(view, shown)
     events = view.events(shown.item.trajectory.states)
@@ -146,8 +147,8 @@ def _order(shown: Shown, events: Set[int] | None) -> list[int]:
     """Order the steps by importance.
 
     The steps of `foremost` come first, then those in which something besides the actor changes (`events`), then the
-    others in the order of `halves`. The others are absent with `Shown.only_focus` and a focus, and from negative
-    trajectories with known events: their pure moves say little.
+    others in the order of `halves`. With `Shown.only_focus` and a focus, the result has only the steps of `foremost`.
+    For a negative trajectory with known events, it lacks the others, because they are pure moves, which say little.
     """
     first = foremost(shown)
     if shown.only_focus and shown.focus:
@@ -190,7 +191,7 @@ def _lines(view: View, shown: Shown, steps: Sequence[int], events: Set[int] | No
     before = -1  # the last step that was handled
     seen: list[int] = []  # steps that are written so far
     same: list[int] = []  # consecutive steps with equal notes, whose states do not differ from the state before
-    alike = ""  # their note
+    alike = ""  # the note of the steps in `same`
     said = ""  # the last debug text
 
     def close(stop: int) -> None:

@@ -135,7 +135,7 @@ class VectorView:
         del states
 
     def change(self, before: NDArray[Any], after: NDArray[Any], *, apart: bool = False) -> str:
-        """See `View`. An example is `[2]=0.31 [5]=1`. If over a third of the fields changed, it is the whole row."""
+        """See `View`. An example is `[2]=0.31 [5]=1`. If over a third of the fields changed, return the whole row."""
         del apart
         pairs = [(i, self._number(i, float(before[i])), self._number(i, float(after[i]))) for i in self._shown]
         changed = [f"{self._labels[i]}={new}" for i, old, new in pairs if old != new]

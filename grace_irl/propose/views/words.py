@@ -18,11 +18,11 @@ from grace_irl.propose.tokens import estimate
 from grace_irl.propose.views.actor import Actor, Code
 
 CHANCE = 0.2
-"""Maximum probability that all first states with a word have a code by chance. Codes with a higher probability are left
+"""Maximum probability that all trajectories with a word have a code by chance. Codes with a higher probability are left
 out."""
 
 LEAST = 2
-"""Minimum number of trajectories with a word. One alone has many codes beside those that the word names."""
+"""Minimum number of trajectories with a word. A single trajectory has many codes beside those that the word names."""
 
 PER_WORD = 3  # maximum number of things (see `Going`) for each word
 
@@ -54,7 +54,7 @@ class Without:
     background: tuple[Code, ...] = ()
 
     def others(self, state: NDArray[Any]) -> NDArray[np.bool_]:
-        """The cells `(h, w)` of a state that count."""
+        """A mask `(h, w)` of the cells of a state that the table does not leave out."""
         found = np.ones(state.shape[:2], dtype=np.bool_) if self.actor is None else ~self.actor.cells(state)
         for code in self.background:
             found &= (state != np.array(code)).any(axis=2)
@@ -62,12 +62,12 @@ class Without:
 
 
 def associations(items: Sequence[Labelled], without: Without = Without()) -> Going[tuple[int, int]]:
-    """Find, for each word that only some instructions have, the codes of all first states whose instructions have it.
+    """Find, for each word that only some instructions have, the codes in every first state whose instruction has it.
 
-    What an instruction names is there at the start, in the first states of experts and of others. So negative
+    The first state contains the things that the instruction names, for experts and for negatives. So negative
     trajectories count, too. Trajectories with equal first states and instructions count once, because they say the
-    same. The actor's cell and cells of the background are left out, and so are instructions that another trajectory
-    brought (`Demonstration.swapped`).
+    same. The actor's cell and cells of the background are left out, and so are instructions that come from another
+    trajectory (`Demonstration.swapped`).
 
     Let q be the share of all trajectories whose first state has the code. Let n be the number of trajectories whose
     instruction has the word. By chance, all n of them have the code with probability q^n. The codes with the lowest
@@ -82,8 +82,8 @@ def near_goals(items: Sequence[Labelled], without: Without = Without()) -> Going
 
     "Near the goal" means in or right beside a cell that the step to the first positive state changed. In a crowded
     grid, first states have nearly all codes, while the object that the instruction names is most likely there. Codes
-    count as in `associations`, of expert trajectories alone. A code that some first state with the word lacks is left
-    out.
+    count as in `associations`, but in expert trajectories alone. Only codes in every first state whose instruction has
+    the word are kept.
     """
     told = _told(items)
     first = _shared(told, without)
@@ -100,7 +100,7 @@ def _often(items: Sequence[Labelled], present: Sequence[frozenset[tuple[int, int
 
 
 def _shared(items: Sequence[Labelled], without: Without) -> dict[str, frozenset[tuple[int, int]]]:
-    """The codes of all first states whose instructions have a word, by word."""
+    """Map from each word to the codes in every first state whose instruction has the word."""
     found: dict[str, frozenset[tuple[int, int]]] = {}
     for item in items:
         present = _at_first(item, without)
@@ -185,9 +185,9 @@ def _likely(entry: tuple[str, tuple[int, list[tuple[tuple[int, int], int, float]
 
 
 def _told(items: Sequence[Labelled]) -> list[Labelled]:
-    """The trajectories with an instruction of their own, one of each first state and instruction."""
+    """The trajectories with an instruction of their own, one for each pair of first state and instruction."""
     found: dict[tuple[str, bytes], Labelled] = {}
-    for item in sorted(items, key=lambda item: not item.positive.any()):  # of equal ones, an expert's
+    for item in sorted(items, key=lambda item: not item.positive.any()):  # of equal ones, an expert's is kept
         if item.trajectory.extra_info and not item.demonstration.swapped:
             found.setdefault((item.trajectory.extra_info, item.trajectory.states[0].tobytes()), item)
     return list(found.values())

@@ -146,9 +146,9 @@ class Expanding:
             this = replace(this, shaped="")
         elif self._rule != "all" and stalls(learnt.paid, this.alike, this.rollouts):
             this = replace(this, stalled=True, shaped=this.shaped or self._reshape(this, run))
-        # `taught`: the reshaped version on which this round's policy was trained is the reward after the round. For
-        # this, the round did not search. In addition, the version was the reward already, or a larger share of the
-        # rollouts looks like an expert's than in the previous round.
+        # `taught`: after the round, the reward is the reshaped version on which this round's policy was trained. This
+        # requires that the round did not search. It also requires that the version was the reward before, or that a
+        # larger share of the rollouts looks like an expert's than in the previous round.
         taught = shaped and not this.changed and (before.reward == this.trained_on or share(this) > share(before))
         return run, self._of_run(replace(this, reward=this.trained_on if taught else ""), run)
 
@@ -252,7 +252,10 @@ class Expanding:
         return fits.start(config, folder, parts)
 
     def _vouched(self, number: int) -> Config:
-        """The configuration of a round's run, from the expansion's own settings. A resumed run may act only by it."""
+        """The configuration of a round's run, from the expansion's own settings.
+
+        It authorises the acting settings of the run when the run is resumed.
+        """
         if not number:
             return self._config
         return self._config.model_copy(update={"data": self._data(number), "proposer": self._proposer(())})

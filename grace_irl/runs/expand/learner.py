@@ -1,4 +1,4 @@
-"""Learners: objects that train a policy on a recovered reward, and play episodes with it. The only one uses PPO.
+"""Learners: objects that train a policy on a recovered reward, and play episodes with it. `PpoLearner` is the only one.
 
 In an expansion, rewards and policies alternate. The episodes of each policy are further negatives for the next reward.
 """

@@ -1,7 +1,7 @@
 """The proposer of drafts over grids: readings of the instructions that are drawn and varied, not learnt.
 
-It speaks the language of `sketcher`, but does not look at labels. So a search finds the reading, by the scores of
-programs alone, and searches can be compared.
+Drafts are programs of the same form as those of `sketcher`, but the proposer does not read labels. So a search must
+find the reading by the scores of programs alone, and searches can be compared.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PATIENCE = 20
 
 @dataclass(frozen=True)
 class Draft:
-    """A reading of the instructions, as a proposer of drafts varies it.
+    """A reading of the instructions, in the form that the proposer varies.
 
     Attributes:
         plan: the words at which instructions are split.
@@ -54,7 +54,7 @@ class Draft:
 
     @classmethod
     def of(cls, text: str) -> Draft:
-        """Read what `text` wrote.
+        """Read a draft from the JSON that `text` returns.
 
         Raises:
             InputError: the text is no draft.
@@ -77,8 +77,8 @@ class GridDrafter:
     - "plan": a draft without meanings of words, unlike those of the ancestors.
     - "structure": another plan, event or constant; the words keep their meanings.
     - "weights": another value of one filter; all filters keep their features.
-    - "mutate", "reflect": one of these two, or one word gets, loses or changes its meaning.
-    - "crossover": plan, constants and meanings, each of a parent.
+    - "mutate", "reflect": as "structure" or as "weights", or one word gets, loses or changes its meaning.
+    - "crossover": plan, constants and meanings, each taken from one of the parents.
     - "path": like "mutate", but what the parent shares with all ancestors stays.
     - "different": a new draft with another event and no meaning that the parents and ancestors have.
 
@@ -184,7 +184,7 @@ class GridDrafter:
         return Draft(found.plan, {**found.constants, "event": event}, words)
 
     def _structure(self, rng: np.random.Generator, draft: Draft) -> Draft:
-        """Another plan or event, or a constant more or less."""
+        """Another plan or event, or one constant added, changed or removed."""
         step = int(rng.integers(3))
         if step == 0 and self._splits:
             return self._tidy(Draft(self._plan(rng), draft.constants, draft.words))
@@ -220,7 +220,7 @@ class GridDrafter:
         return Draft(draft.plan, draft.constants, rest if lost else {**rest, word: self._filter(rng)})
 
     def _crossover(self, rng: np.random.Generator, drafts: Sequence[Draft]) -> Draft:
-        """Plan, constants and meanings, each of a parent drawn for it."""
+        """Combine plan, constants and meanings, each from a parent that is drawn at random."""
 
         def one() -> Draft:
             return drafts[int(rng.integers(len(drafts)))]
@@ -260,7 +260,7 @@ class GridDrafter:
 
 
 def _with_shared(found: Draft, shown: Sequence[Draft]) -> Draft:
-    """The draft with what all shown drafts share. The first of them is the parent, the others are its ancestors."""
+    """Give a draft the plan, constants and meanings that the parent (the first shown draft) shares with all others."""
     parent, *above = shown
     if not above:
         return found

@@ -6,7 +6,7 @@ is a condition on one feature of a thing, such as its colour code. There are thr
 * Outcomes: the event that the instruction describes should complete in the positive states and in no others.
 * Reference: an instruction describes things that are present at the start, so each description must match something in
   the first state. A reading whose descriptions match few things explains the instruction better (the size principle of
-  concept learning). The instruction of a swap belongs to another episode, so it is no such evidence.
+  concept learning). Swaps (expert episodes with another episode's instruction) give no such evidence.
 * Parsimony: a reading has a price for each of its assumptions (`reading.ReadingPrices`).
 """
 
@@ -198,7 +198,7 @@ class GridEvidence:
         return (down & above) | (up & below) | (right & before) | (left & after)
 
     def _lines(self, scene: int, columns: Columns) -> list[int]:
-        """For each direction, the set of events that have a thing there, near or far, which passes the filters."""
+        """For each direction, the set of events for which a thing there, near or far, passes the filters."""
         found = self._seen[scene].get(columns)
         if found is None:
             found = self._seen[scene][columns] = [0] * len(OFFSETS)
@@ -249,10 +249,10 @@ def _filters(scenes: Sequence[Scene], positives: Sequence[NDArray[np.bool_]]) ->
 
 
 def _of_experts(goals: Sequence[tuple[Scene, NDArray[np.bool_]]]) -> set[Filter]:
-    """Filters on halves and on what things share (`SHARED`) that each expert passes. They are few, for a fast search.
+    """Filters on halves and on shared codes (`SHARED`) that fit every expert. Such filters are few, for a fast search.
 
-    For a half, one kind of event in `MOVED` must happen there in every expert's trajectory. For what things share, an
-    event at a goal of every expert must happen to a thing that passes the filter.
+    A filter on a half fits if one kind of event in `MOVED` happens in this half in every expert's trajectory. A filter
+    on a shared code fits if every expert has an event in a goal state that happens to a thing with this shared code.
 
     Args:
         goals: the trajectories with goal states, each with the mask of these states.

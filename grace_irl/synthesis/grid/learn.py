@@ -86,7 +86,7 @@ class Seeker:
         self._keep(walk.cost, walk.reading)
 
     def _walked(self, rng: np.random.Generator) -> Walk:
-        """A walk at the best reading of an annealed walk."""
+        """A new walk that starts at the best reading of an annealed walk."""
         steps = STEPS_PER_CHOICE * max(20, len(self.lexicon.words)) * len(self.lexicon.features)
         start = GridReading({"event": self._events[len(self._ends) % len(self._events)]})
         return Walk(self.lexicon, Walk(self.lexicon, start).run(steps, HOT, COLD, rng))

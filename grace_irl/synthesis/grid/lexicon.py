@@ -50,7 +50,7 @@ class Lexicon:
         words: all words of the instructions, sorted.
         features: the feature of each filter.
         prices: the prices of readings.
-        units: for each filter, the key of a part in which one word stands for it; 0 at the end, for no meaning.
+        units: for each filter, the key of a part in which one word stands for this filter; 0 at the end: no meaning.
         shares: for each word, pairs of an instruction's index and a factor: the word adds the unit of its meaning,
             times the factor, to the instruction's key.
         count: number of different instructions.
@@ -157,7 +157,7 @@ class Lexicon:
 
 WORD = r"[^\W_]+"
 MIN_COUNT = 3
-"""Minimum number of occurrences of a phrase: that two words occur together once or twice could be chance."""
+"""Minimum number of occurrences of a phrase, because two words may occur together once or twice by chance."""
 
 
 def split_words(text: str, phrases: Sequence[str] = ()) -> tuple[str, ...]:

@@ -17,8 +17,9 @@ from grace_irl.synthesis.grid.scene import EVENTS, HALVES, SIDES, Perception
 Feature = Literal["event", "channel 0", "channel 1", "channel 2", "side", "half", "shared 0", "shared 1", "count"]
 CHANNELS: tuple[Feature, ...] = ("channel 0", "channel 1", "channel 2")
 SHARED: dict[Feature, tuple[int, int]] = {"shared 0": (0, 1), "shared 1": (1, 0)}
-"""For each feature about what a thing shares with others at the start: the channel that both share, and the channel
-that tells them apart. A door whose colour (channel 1) is that of a key (channel 0 = 5) has "shared 1" = 5."""
+"""For each feature about codes shared with another thing of the first state: the channel in which both things have the
+same code, and the channel in which their codes differ. A door whose colour (channel 1) is that of a key (channel 0 = 5)
+has "shared 1" = 5."""
 STATIC: tuple[Feature, ...] = ("channel 0", "channel 1", "side", "shared 0", "shared 1")
 """Features of a thing that seldom change after the first state, so that an instruction can refer to them."""
 
@@ -126,7 +127,7 @@ Meanings = tuple[tuple[str, tuple[Filter, ...]], ...]
 
 @dataclass(frozen=True)
 class WordSlots:
-    """Words beside which an unknown word names one feature, because known words there name no other.
+    """Words next to which known words name only one feature, so that an unknown word there names this feature, too.
 
     For example, if "red", "blue" and "the" stand before "ball", then an unknown word before "ball" names a colour.
 
@@ -143,9 +144,9 @@ class WordSlots:
 
     @classmethod
     def of(cls, instructions: Iterable[Words], named: Mapping[str, Feature]) -> WordSlots:
-        """Find the words on one side of which several words name the same feature, and no word names another one.
+        """Find each word before (or after) which several words name one feature, and no word names another feature.
 
-        Only channels 0 and 1 are such features.
+        This feature must be channel 0 or channel 1.
 
         Args:
             instructions: the words of each instruction.
@@ -190,10 +191,10 @@ class Hypothesis:
         novel: treatment of an instruction with a word that no training instruction has. With "ignore" the word has no
             effect. With "guess" and "require" the program assumes that the word names a value that no known word names,
             such as channel 1 = 3 for "purple". Events on things without such a value earn half the reward ("guess") or
-            none ("require"). If no slot says which feature the word names, this holds only if a thing at the start has
-            such a value.
+            none ("require"). If no slot says which feature the word names, the program assumes this only if a thing at
+            the start has such a value.
         between: whether a training instruction describes a thing between two others.
-        slots: where unknown words name one feature.
+        slots: words next to which an unknown word names one feature.
     """
 
     plan: Plan
@@ -222,7 +223,7 @@ class Outline:
         phrases: groups of words with one common meaning, such as "pick up".
         plain: known words without a meaning, except those in `slots.unnamed`; and separators.
         between: whether an instruction may describe a thing between two others.
-        slots: where unknown words name one feature; none if `novel` is "ignore".
+        slots: as in `Hypothesis`; none if `novel` is "ignore".
     """
 
     perception: Perception

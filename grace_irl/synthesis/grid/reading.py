@@ -19,7 +19,7 @@ CONSTANT = 0.5
 CONSTANT_PLACE = 3.0
 """Prices of a constant, which is a filter that applies under every instruction. `CONSTANT_PLACE` is the price if the
 feature is one of `PLACES`: where a thing lies, or what it shares with others; `CONSTANT` is the price of all others.
-The things at all goals are often of one kind. That they all lie on one side is mostly a coincidence."""
+The things at all goals are often of one kind. If they all lie on one side, this is mostly a coincidence."""
 PLACES: frozenset[Feature] = frozenset(["side", *SHARED])
 SPOKEN: frozenset[Feature] = frozenset(["half", "count"])
 """Features that only words name, never constants. A constant for "one of several" would exclude no thing. A constant

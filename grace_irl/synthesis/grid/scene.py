@@ -213,7 +213,7 @@ SIDES = ("ahead", "behind", "left", "right")
 """Sides on which a thing lies, seen from the agent's first cell and heading. Left and right are correct for grids
 indexed [x, y] with y downwards, as in MiniGrid. In a mirrored or transposed grid, they are exchanged."""
 HALVES = ("low rows", "high rows", "low columns", "high columns")
-"""Halves of the grid, by the index of the row or column. The middle row or column of an odd number is in neither."""
+"""Halves of the grid, by the index of the row or column. If there is a middle row or column, it is in neither half."""
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ class ThingRows:
     Attributes:
         state: (N,) index of the state.
         event: (N,) index into EVENTS of the event that happens to the thing; -1 if the row is about no event.
-        codes: (N, 3) codes of the thing in this state; for "taken" in the state before, for "entered" in the first.
+        codes: (N, 3) codes of the thing in this state, in the state before ("taken") or in the first state ("entered").
         sides: (N, 4) whether the thing lies on each of SIDES.
         halves: (N, 4) whether the thing lies in each of HALVES.
         cells: (N, 2) row and column of the thing.

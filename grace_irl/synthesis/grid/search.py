@@ -30,7 +30,7 @@ SCREENING = 8
 """Number of rounds that the remaining plans share at each halving, while the finalists are chosen. Each plan gets at
 least one round."""
 REACH = 8.0
-"""In nats. A finalist whose cost is above the lowest cost so far by more than this gets no full search."""
+"""In nats. A finalist gets a full search only if its cost is at most this much above the lowest cost so far."""
 MAX_PEERS = 2
 """Maximum number of substitutes of a separator: words that occur between the same two words, for example "and" instead
 of "then". A noun has many more substitutes."""
@@ -131,7 +131,7 @@ class LearntPlan:
     def unexplained(self) -> float:
         """Cost of the best reading in nats, without the reading's price.
 
-        The rest is the cost of mistakes and of descriptions that fit many things.
+        This is the cost of mistakes, and of descriptions that fit many things or none.
         """
         return self.posterior.cost - self.lexicon.price(self.posterior.best)
 
@@ -189,7 +189,7 @@ def search(seen: PerceivedStates, seed: int, effort: float = 1.0) -> list[Learnt
 def _screened(seekers: Sequence[Seeker], effort: float) -> list[Seeker]:
     """Choose `FINALISTS` of these searches by successive halving: all do rounds, then the better half, and so on.
 
-    If there are many searches, glances take the place of the first rounds.
+    As long as more than `SCREENING` searches are left, each does a glance (`Seeker.glance`) instead of rounds.
     """
     left = list(seekers)
     while len(left) > FINALISTS:

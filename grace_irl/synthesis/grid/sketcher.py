@@ -110,9 +110,9 @@ def shared_constants(lexicon: Lexicon, reading: GridReading) -> list[int]:
 
     For example, the event "changed" includes doors that open and doors that close. If doors open at all goals, the
     filter on the code of an open door excludes doors that close, even if no demonstration shows a closing door. The
-    codes of things to which other events happen do not follow from the event, so the event must be "changed". A filter
-    applies to every step of an instruction. So a filter is left out if the thing of an earlier step fails it,
-    because the program would then miss a goal. Plans with neighbours ("beside") have no such filters.
+    event must be "changed", because other events do not determine the codes of their things. A filter applies to every
+    step of an instruction. So a filter is left out if the thing of an earlier step fails it, because the program would
+    then miss a goal. Plans with neighbours ("beside") have no such filters.
     """
     evidence = lexicon.evidence
     spoken = {evidence.filters[column].feature for column in (*reading.constants.values(), *reading.meanings.values())}
@@ -150,8 +150,8 @@ def _goals_stay(lexicon: Lexicon, reading: GridReading, constants: Sequence[int]
 def negative_pressure(lexicon: Lexicon, reading: GridReading) -> float:
     """Share of negative states that a program would reward if it ignored all words about things.
 
-    Swaps are expert episodes with another instruction. Their share is that of episodes in which the program would
-    reward a state. The result is the larger of the two shares: of swaps, and of the negative states of other episodes.
+    The result is the larger of two shares. One is the share of swaps (expert episodes with another instruction) in
+    which the program would reward a state. The other is the share of rewarded states among all other negative states.
     """
     filters = lexicon.evidence.filters
     verbs = {word: column for word, column in reading.meanings.items() if filters[column].feature == "event"}
@@ -227,8 +227,8 @@ def _slots(lexicon: Lexicon, reading: GridReading, meanings: Meanings) -> WordSl
     """The slots in which an unknown word names one feature, by the meanings of the words of training instructions.
 
     A known word without a meaning that stands in slots of one feature is treated like an unknown word, because it may
-    name a new value. There is one exception: at a goal of an instruction with this word, the thing has a value of the
-    feature that another word names.
+    name a new value. It is not treated so if the thing at a goal of an instruction with this word has a value of
+    this feature that another word names.
     """
     evidence = lexicon.evidence
     slots = WordSlots.of([scene.words for scene in evidence.scenes], {word: fs[0].feature for word, fs in meanings})

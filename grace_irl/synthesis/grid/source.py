@@ -36,7 +36,7 @@ class Shaping:
         near: maximum reward for progress.
         form: formula of the nearness, for n steps to the thing on a grid of h rows and w columns. "steps" is
             1 - n / (h + w). "half steps" has this formula, too, but n is counted from halfway to the cell ahead of the
-            agent, so a turn changes it. "inverse" is 1 / (1 + n), which decreases quickly.
+            agent, so n changes if the agent turns. "inverse" is 1 / (1 + n), which decreases quickly.
     """
 
     near: float
@@ -85,15 +85,15 @@ BRANCHES = {
     "changed": ("is_thing(old) and is_thing(new)", "new"),
     "placed": ("is_thing(new) and not is_thing(old)", "new"),
 }
-"""Events that show in the change of a cell: Python for the condition, and the variable with the thing's code."""
+"""For each event that changes a cell: Python for its condition, and the variable that holds the thing's code."""
 STEPS = {
     (False, False): "[words]",
     (False, True): "[cut(words, BESIDE)]",
     (True, False): "cut(words, BOTH)",
     (True, True): "[cut(step, BESIDE) for step in cut(words, BOTH)]",
 }
-"""Python that splits the words of a stage into its steps, which may be done in any order. A key says whether the plan
-has words in BOTH, and in BESIDE."""
+"""Python that splits the words of a stage into its steps, which may be done in any order. The first value of a
+key says whether the plan has words in BOTH, the second whether it has words in BESIDE."""
 VERBS = {"faced": "face", "taken": "take", "changed": "change", "placed": "put down", "entered": "enter"}
 
 

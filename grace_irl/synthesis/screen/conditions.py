@@ -31,8 +31,8 @@ MAX_ANCHORS = 16
 MAX_NEAR = 400
 """Maximum number of rows in a sample from which shares are estimated."""
 TELLING = 0.6
-"""Minimum share of a task's goals in which a telling pattern holds (see `telling`). The maximum share of other states
-is 1 - `TELLING`."""
+"""Minimum share of a task's goals in which a telling pattern holds (see `telling`). In other states, the pattern
+holds in a share of at most 1 - `TELLING`."""
 PER_ANCHOR = 8
 """`PER_ANCHOR` times `MAX_ANCHORS` is the maximum number of conjunctions that become conditions on a screen."""
 
@@ -82,7 +82,7 @@ class ConditionSpace:
         self._vocabulary = vocabulary
         self._goals = np.flatnonzero(evidence.missed > 0)
         self._hits: dict[Condition, NDArray[np.bool_]] = {}
-        # `_absent` numbers patterns, and all patterns must have numbers before the first table.
+        # `_absent` gives numbers to patterns. All patterns must have numbers before the first table is made.
         self._absentees = self._absent()
         self._items = [self._around(anchor) for anchor in self._anchors()]
         self.screens = self._whole()

@@ -62,7 +62,7 @@ class ScreenReading:
     clauses: tuple[Clause, ...]
 
     def text(self) -> str:
-        """The reading as JSON, without the attributes of patterns that are no conditions."""
+        """The reading as JSON. Attributes of patterns with their default values, which test nothing, are left out."""
         return json.dumps([[_packed(condition) for condition in clause] for clause in self.clauses])
 
     @classmethod
@@ -120,7 +120,7 @@ OR = 0.5
 """Price of each further word in a condition on words."""
 ABSENT = 1.0
 SEVERAL = 1.5
-"""Additional prices of a condition that no node fits a pattern, and that several nodes do."""
+"""Additional prices: of a condition that no node fits a pattern, and of a condition that several nodes fit it."""
 
 NAME = 0.25
 KIND = 1.0

@@ -21,7 +21,7 @@ BEAM = 16
 MAX_LENGTH = 5
 """Maximum number of conditions in a conjunction."""
 GROWN = 24
-"""Number of extensions of a conjunction by one condition that the beam search considers: those of lowest cost."""
+"""Number of extensions by one condition that the beam search considers for each conjunction: those of lowest cost."""
 
 
 class Vocabulary:

@@ -1,6 +1,6 @@
 """Components of rewards that pay for steps: what they measure, in which shape, and in which units.
 
-The units come from rollouts, which are episodes of random actions. No number here belongs to a task.
+The units come from rollouts, which are episodes of random actions. No constant of this module is specific to a task.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ Shape = Literal["level", "lower", "near", "within", "fall", "effort"]
 EFFORT = "effort"
 """The name of the action's squared length, beside the names of quantities."""
 QUANTILES = (0.02, 0.05, 0.1, 0.2, 0.5)
-"""Parts of the rollouts' states in which the size of a quantity is at most the scale of "near" and "within"."""
+"""Quantiles of a quantity's absolute value in the rollouts' states that become scales of "near" and "within"."""
 LIMIT = 1e5
 """Maximum size of a component without its weight, so that rewards are finite wherever a policy goes."""
 LEAST = 0.01
-"""Minimum standard deviation of a component over the rollouts. One that varies less says nothing about a step."""
+"""Minimum standard deviation of a component over the rollouts. Components that vary less are left out."""
 MOST_STEPS = 4_000
 """Maximum number of steps of the rollouts from which units are computed."""
 FEW_STEPS = 1_000
-"""The same for the list of quantities."""
+"""Maximum number of these steps in which quantities are searched."""
 ALIKE = 1.0
 """Two numbers are alike if their means and standard deviations differ by at most this part of the larger deviation."""
 COUNTED = re.compile(r"\d\]?$")
-"""The end of the name of a number that only has a place in a list, such as "x3" or "joints[3]"."""
+"""The end of a number's name that is only an index in a list, such as "x3" or "joints[3]"."""
 PRECISION = 1e-9
-"""A quantity varies if its standard deviation is above this part of its size."""
+"""A quantity varies if its standard deviation is above this part of its largest absolute value."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class Component:
 
     Attributes:
         quantity: name of the quantity.
-        shape: how it is paid.
-        scale: unit.
+        shape: the formula, one of those above.
+        scale: the scale s.
         quantile: the part of the rollouts' states in which |v| <= s, for "near" and "within"; else 0.
         spread: standard deviation over the rollouts.
     """
@@ -97,7 +97,7 @@ class Component:
         return self.quantity, self.shape
 
     def of(self, before: Floats, after: Floats) -> Floats:
-        """The values `(N,)` from those of the quantity before and after each step. Effort has one value: `after`."""
+        """The values `(N,)`, from the values of the quantity before and after each step. Effort uses only `after`."""
         with np.errstate(over="ignore", invalid="ignore"):
             match self.shape:
                 case "level":
@@ -113,7 +113,7 @@ class Component:
         return np.where(np.isnan(found), 0.0, np.clip(found, -LIMIT, LIMIT))
 
     def python(self, before: str, after: str, *, positive: bool) -> str:
-        """A Python expression for the value, from those for the quantity, which may be `positive` by its form."""
+        """A Python expression for the value. If `positive`, the form of the quantity excludes negative values."""
         scale = repr(self.scale)
         size = after if positive else f"abs({after})"
         match self.shape:
@@ -209,8 +209,8 @@ class Components:
         numbers: the numbers of states.
         quantities: quantities by name.
         listed: components by name.
-        families: the names of the quantities of each family that have components. A family has one form. Lengths of
-            one number are a family of their own, because they would outnumber the lengths of vectors.
+        families: for each family, the names of its quantities that have components. The quantities of a family have the
+            same form. Lengths of one number have their own family, as they would outnumber the lengths of vectors.
         shapes: the components of each quantity by shape.
 
     Raises:
@@ -253,7 +253,7 @@ class Components:
         return component.of(*self._values(component.quantity, steps))
 
     def _values(self, name: str, steps: Steps) -> tuple[Floats, Floats]:
-        """The values of a quantity before and after each step. A change has one value: that of the step."""
+        """The values of a quantity before and after each step. For a change, both are the value of the step."""
         if name not in self.quantities:
             return steps.effort, steps.effort
         quantity = self.quantities[name]
@@ -281,7 +281,7 @@ class Components:
             return
         yield from _varied(Component(name, "level", spread), before, after)
         yield from _varied(Component(name, "lower", spread), before, after)
-        # A number is near 0 where its length is.
+        # A number is near 0 where its length is near 0, so lengths of one number need no "near" and "within".
         scaled: tuple[Shape, ...] = () if self._family(name) == "size" else ("near", "within")
         for shape in scaled:
             scales: set[float] = set()
@@ -304,10 +304,10 @@ def measured(numbers: PlainNumbers, rows: Floats) -> list[Quantity]:
 
 
 def _between(numbers: PlainNumbers, rows: Floats) -> list[Quantity]:
-    """Differences between numbers that are alike, and distances between neighbouring ones that are.
+    """Differences between numbers that are alike (`ALIKE`), and distances between runs of neighbouring alike numbers.
 
-    They stand for places that have no names. Of places that have, only the same axes are compared, and a number with a
-    name of its own is no axis.
+    In this way places without names are found. Of places with names, only the same axes are compared. A number with a
+    name of its own is no axis, and is not compared.
     """
     means, spreads = rows.mean(axis=0), rows.std(axis=0)
     varied = spreads > PRECISION * np.abs(rows).max(axis=0)
@@ -352,7 +352,7 @@ def _flat(actions: NDArray[Any]) -> Floats:
 
 
 def _choices(actions: Sequence[NDArray[Any]]) -> bool:
-    """Whether actions are names of choices, which have no length: whole numbers."""
+    """True if all actions are whole numbers. Such actions are names of choices and have no length."""
     return all(bool((_flat(each) == np.round(_flat(each))).all()) for each in actions)
 
 

@@ -1,6 +1,6 @@
 """The proposer without a model and without demonstrations: it draws rewards that pay for steps, and varies them.
 
-It answers the operators of searches whose programs are judged by policies that are trained on them.
+It supports the operators of searches that judge each program by a policy trained on its rewards.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ FIRST_TERMS = 4
 WEIGHTS = (0.1, 3.0)
 """Range of new weights, as standard deviations of the weighted term over the rollouts."""
 EXTREMES = (0.01, 10.0)
-"""Range of weights that have moved."""
+"""Range to which weights are clipped, also after changes."""
 SIGMA = 0.7
-"""Standard deviation of the logarithm of the factors of a weights step."""
+"""Standard deviation of the logarithms of the factors by which a change of weights multiplies the weights."""
 PAID = 0.75
 """Chance that a term pays for being near 0, rather than for being far from it."""
 STILL = 0.05
-"""The values of a term hardly move along training if their range is at most this part of the largest size."""
+"""The values of a term hardly move along training if their range is at most this part of the largest absolute one."""
 GUIDED = 0.5
 """Chance that a new term is drawn by its relevance, if the relevance of components is known."""
 PATIENCE = 20
@@ -46,7 +46,7 @@ PATIENCE = 20
 NOTHING = "nothing that a reward may read varies in the rollouts"
 
 Design = dict[str, float]
-"""Weights by the names of components. A weight counts standard deviations of the component over the rollouts."""
+"""Weights by the names of components. A weight's size is the weighted term's standard deviation over the rollouts."""
 Kind = tuple[str, Shape]
 T = TypeVar("T")
 
@@ -64,9 +64,9 @@ class Designer:
     - "plan": a single term whose quantity and shape no ancestor has, or a failure if there is none.
     - "structure": one term more, one less, or one replaced.
     - "weights": the same terms with other weights of the same signs.
-    - "mutate": one of these two. "reflect": the same, after a term is dropped that hardly moved along training.
+    - "mutate": one of these two. "reflect": the same, without a term that hardly moved along training.
     - "crossover": terms of the parents.
-    - "path": one step on from the ancestors over the parent.
+    - "path": a further step of the kind that led from the nearest ancestor to the parent.
     - "different": a new design that reads no quantity of the parents and ancestors.
 
     Equal requests with equal parents have equal answers.
@@ -191,7 +191,7 @@ class Designer:
 
     @staticmethod
     def _weighted(rng: np.random.Generator, component: Component) -> Design:
-        """The component with a new weight. Only shapes without an opposite draw its sign."""
+        """The component with a new weight. Its sign is random only for "near", "within" and "fall"."""
         size = _size(rng)
         paid = {"near": PAID, "within": PAID, "fall": 0.5}.get(component.shape, 1.0)
         return {component.name: _three(size if rng.random() < paid else -size)}
@@ -237,7 +237,7 @@ class Designer:
         return self._structure(rng, design) if rng.random() < 0.5 else self._weights(rng, design)
 
     def _reflect(self, rng: np.random.Generator, parents: Sequence[Parent], designs: Sequence[Design]) -> Design:
-        """A mutation, after the term is dropped that moved least along training, if it hardly did."""
+        """A mutation of the design without the term that moved least along training, if this term hardly moved."""
         design = designs[0]
         moved = _moves(parents[0].evaluation.evidence.get("components"))
         labels = self.labels(design)
@@ -252,7 +252,7 @@ class Designer:
 
     @staticmethod
     def _crossover(rng: np.random.Generator, designs: Sequence[Design]) -> Design:
-        """Terms of the designs, at least one of each: one that only it has, if there is one."""
+        """Random terms of the designs, at least one of each design: one that no other design has, if there is one."""
         found: Design = {}
         for place in rng.permutation(len(designs)):
             design = designs[place]
@@ -269,7 +269,7 @@ class Designer:
         return found
 
     def _path(self, rng: np.random.Generator, designs: Sequence[Design]) -> Design:
-        """One step on. `designs` are the parent and then its ancestors, the nearest first."""
+        """A further step of the kind that led to the parent. `designs`: the parent and its ancestors, nearest first."""
         design, *above = designs
         if not above:
             return self._structure(rng, design)
@@ -313,7 +313,7 @@ class Designer:
         )
 
     def labels(self, design: Design) -> dict[str, str]:
-        """For the name of each term, its name in the program. It is unique, and has at most `TERM_NAME` characters."""
+        """For each term, its label in the program. Labels are unique, and have at most `TERM_NAME` characters."""
         labels = [self.components.listed[name].label for name in design]
         room = TERM_NAME - len(" (6)")
         cut = [label if len(label) <= room else label[: room - 1] + "…" for label in labels]
@@ -435,7 +435,7 @@ def _is_weight(value: object) -> bool:
 
 
 def _moves(components: object) -> dict[str, float]:
-    """For each component that an evaluator logged along training, the range of its values by their largest size."""
+    """For each logged component, the range of its values along training, divided by their largest absolute value."""
     moved: dict[str, float] = {}
     for label, about in components.items() if isinstance(components, Mapping) else ():
         try:

@@ -1,7 +1,7 @@
 """Nested folds. For each fold, the search is repeated without the fold's episodes, which then judge its programs.
 
 A search that saw all episodes fits each of them, so none of them can judge its programs. So folds repeat the whole
-search, and choose a size, not a program. The answer is the best program of this size, searched on all training
+search, and choose a size, not a program. The final program is the best one of this size from a search on all training
 episodes.
 """
 
@@ -20,7 +20,7 @@ MOST_FOLDS = 5
 
 
 def assign(expert: Sequence[bool]) -> list[int] | None:
-    """The fold of each episode; None if there are fewer than `FEWEST` episodes of a side.
+    """The fold of each episode; None if there are fewer than `FEWEST` experts or negatives.
 
     The experts are dealt to the folds one after the other, and so are the negatives.
     """

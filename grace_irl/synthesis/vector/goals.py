@@ -27,11 +27,11 @@ Mask = NDArray[np.bool_]
 LISTED = 24
 """Number of the best predicates that are proposed."""
 MOST_STATES = 10_000
-"""Maximum number of states that are searched, beside goals. Of more, each episode gives evenly spaced ones."""
+"""Approximate maximum number of states in the search. Of more, all goals and evenly spaced others are used."""
 FOLDED = 6
 """Number of the best predicates that a fold keeps."""
 ENOUGH = 0.99
-"""Mean AUC in folds with which a predicate is kept, whatever a sum of terms has."""
+"""Mean AUC in folds that suffices for a predicate. Then sums of terms are not tried."""
 SURELY = 2.0
 """A predicate is given up for a sum if it is worse by more than this number of standard errors."""
 
@@ -102,7 +102,7 @@ class Found:
 
 
 def _kept(goals: Mask, total: int) -> NDArray[np.int64]:
-    """The states of an episode that are searched: goals, and evenly spaced ones of episodes with `total` states."""
+    """Indices of the states that are searched: goals and evenly spaced others. All episodes have `total` states."""
     stride = -(-total // MOST_STATES)
     return np.flatnonzero(goals | (np.arange(len(goals)) % stride == 0))
 
@@ -160,7 +160,7 @@ class GoalSketcher:
     def suffices(self) -> bool:
         """Whether the best predicate is good enough by folds, or else not surely worse than the best sum of terms.
 
-        With too few episodes for folds it is, unless another state of some episode fulfils it.
+        Without results of folds, it is good enough if its cost is less than half of `WRONG` per episode.
         """
         if not self._found.predicates:
             return False
@@ -186,7 +186,7 @@ class GoalSketcher:
         return predicates if self.suffices else [*self._sums.initial(), *predicates]
 
     def mutate(self, sketch: str, seed: int) -> str:
-        """Another one of the best predicates; or see `AdditiveSketcher`."""
+        """Another one of the best predicates. For a sum, see `AdditiveSketcher`."""
         if _is_sum(sketch):
             return self._sums.mutate(sketch, seed)
         place = int(np.random.default_rng(seed).exponential(LISTED / 4))
@@ -198,7 +198,7 @@ class GoalSketcher:
         return write_predicate(*self._read(sketch), self._numbers)
 
     def prior(self, sketch: str) -> float:
-        """The costs of predicates are their priors. The family that folds do not choose is barred."""
+        """For a predicate, the lowest cost minus its own. Folds choose predicates or sums, and bar the others."""
         if _is_sum(sketch):
             return barred(self._goals) if self.suffices else self._sums.prior(sketch)
         if not self.suffices:
@@ -266,7 +266,7 @@ def _is_sum(sketch: str) -> bool:
 
 
 IN_SUMS = ("number", "difference", "distance", "norm", "angle", "turn")
-"""Forms of quantities that terms of sums read. What changes between states would need a memory."""
+"""Forms of quantities that terms of sums read. "change" is missing, because it needs a memory of the state before."""
 
 
 def measures(
@@ -274,8 +274,8 @@ def measures(
 ) -> Measures:
     """The quantities that terms of sums read. `episodes` are plain numbers `(T+1, n)`.
 
-    If all states of experts are positive, the last of each episode is taken for a goal. With too few episodes for folds
-    nothing shows that more words pay. Then terms read plain numbers, and distances between named places.
+    If all states of an episode are positive, only its last state counts as a goal. With too few episodes for folds,
+    nothing shows whether further quantities help. Then terms read plain numbers, and distances between named places.
     """
     ends = [each[mask][-1:] if mask.all() else each[mask] for each, mask in zip(episodes, positive, strict=True)]
     chosen = quantities(numbers, episodes, np.concatenate(ends), source_fields(episodes, expert))

@@ -94,7 +94,7 @@ class PlainNumbers(Protocol):
         ...
 
     def groups(self) -> list[tuple[int, ...]]:
-        """Numbers that the names or the parts of the state put together, such as the axes of a place."""
+        """Groups of numbers that have similar names or are in one part of the state, such as the axes of a place."""
         ...
 
     def group_name(self, indices: tuple[int, ...]) -> str:
@@ -110,14 +110,14 @@ AXIS = re.compile(
     r"(?i)^(?P<stem>.*[a-z].*?)[ _./\[(-]*(?P<axis>[xyzw]|\d{1,2})[\])]*$"
     r"|^(?P<before>.*[ _.-])?(?P<inner>[xyz])(?P<after>[ _.-]+.+)?$"
 )
-"""A name that ends with an axis, such as "hand_x" or "goal[1]", or has one before its rest, as "x of hand" or
+"""A name with an axis: at its end, as in "hand_x" or "goal[1]", or before other words, as in "x of hand" or
 "berth_x_m"."""
 MOST_AXES = 8
 """Maximum number of axes of a group of fields."""
 
 
 def stems(names: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """The groups of names that differ only in their axis, by what they share."""
+    """Indices of names that differ only in their axis, by the common part of these names."""
     found: dict[str, dict[str, int]] = {}
     for i, name in enumerate(names):
         if match := AXIS.match(name):

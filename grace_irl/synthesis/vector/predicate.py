@@ -1,8 +1,8 @@
 """Predicates: conjunctions of limits on quantities that hold in goal states and nowhere else, and the search for them.
 
-Goal states are few, so one goal among hundreds of other states says little, and any of a thousand quantities may be
-extreme in all of them by chance. What counts is whole episodes: a predicate of which some other state of an episode
-fulfils everything is wrong about that episode, whether it is an expert's or a negative one.
+Goal states are few, so some of a thousand quantities may be extreme in all of them by chance. Therefore mistakes are
+counted in whole episodes: a predicate is wrong about an episode, of an expert or a negative one, if a state of the
+episode that is no goal fulfils it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Limit:
         quantity: index of the quantity.
         side: "<=" or ">=".
         limit: the limit, in the quantity's unit.
-        scale: how much the quantity typically lacks where the condition does not hold, in its unit.
+        scale: typical distance from the limit where the condition does not hold, in the quantity's unit.
     """
 
     quantity: int
@@ -57,11 +57,11 @@ class Predicate:
     held: int = 1
 
     def lacking(self, values: Floats) -> Floats:
-        """The sum of what the limits lack in each state of an episode."""
+        """The sum of the distances from all limits in each state of an episode, in scales (`Limit.lacking`)."""
         return np.asarray(sum((limit.lacking(values) for limit in self.limits), np.zeros(len(values))))
 
     def rewards(self, values: Floats) -> Floats:
-        """1 in goal states. In others, minus what they lack; states not held for long enough lack up to 1 more."""
+        """1 in goal states. In others, minus `lacking`; if limits must hold for several states, up to 1 less."""
         return self.rewards_of_episodes(values, np.zeros(1, dtype=np.int64))
 
     def rewards_of_episodes(self, values: Floats, starts: NDArray[np.int64]) -> Floats:
@@ -74,7 +74,7 @@ class Predicate:
 
 
 def run_lengths(holds: Mask, starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The number of states in a row up to each one in which something holds.
+    """For each state, the number of successive states up to this one in which a condition holds.
 
     Args:
         holds: `(N, ...)` whether each of several conditions holds in the states of episodes, one after the other.
@@ -117,18 +117,18 @@ class Evidence:
 
 
 WRONG = 5.0
-"""Nats of an episode in which a state that is no goal fulfils the predicate."""
+"""Cost in nats of an episode in which a state that is no goal fulfils the predicate."""
 RISING = 3.0
-"""Nats of an expert episode along which what is lacking does not fall at all: 0 if each state lacks less than those
-before it, half of this if the order is random."""
+"""Cost in nats of an expert episode along which `lacking` always rises. The cost is 0 if each state lacks less than
+those before it, and half of this if the order is random."""
 NUMBER = 3.0
-"""Nats of the number in a limit."""
+"""Cost in nats of the number in a limit."""
 HELD = 8.0
-"""Nats of a condition that must hold for several states."""
+"""Cost in nats of a condition that must hold for several states."""
 SAME = 1e-4
 """Range of goals, in scales, below which they count as equal."""
 ENOUGH = 8
-"""Number of goals of which the range says how far new goals may lie beyond. Of more, it says a smaller part."""
+"""A limit may lie beyond the goals by up to twice their range; with more goals than this, by less (`rounded`)."""
 BEAM = 30
 """Number of predicates that each step of the search extends."""
 MOST_LIMITS = 4
@@ -142,15 +142,16 @@ MOST_HELD_LIMITS = 2
 class PredicateSearch:
     """A beam search for the predicates of lowest cost.
 
-    The cost is in nats: `WRONG` for each episode in which another state fulfils the predicate, `RISING` for what does
-    not fall along experts, and the description of the limits. All goals fulfil a predicate by construction: a limit is
-    the extreme value in goals, until `rounded` moves it into the gap to the nearest other state.
+    The cost is in nats: `WRONG` for each episode in which a state that is no goal fulfils the predicate, up to
+    `RISING` for each expert along which `lacking` rises, and the description of the limits. All goals fulfil a
+    predicate by construction: a limit is the extreme value in goals, until `rounded` moves it into the gap to the
+    nearest other state.
 
     Args:
         quantities: the quantities.
         evidence: their values along labelled episodes.
-        nats: `(q,)` description length of each quantity, beside the nats of choosing it and its limit; infinite if it
-            may have no limit.
+        nats: `(q,)` description length of each quantity, beside the nats of choosing it and its limit; infinite for
+            a quantity that must not be limited.
         held: number of states in a row in which predicates must hold. The last of them is the goal.
     """
 
@@ -177,7 +178,7 @@ class PredicateSearch:
         self._holds = np.stack(columns, axis=1) if columns else np.zeros((len(rows), 0), dtype=bool)
         self._goals = np.add.reduceat(positive, self._starts, dtype=np.int64)
         self._costs: dict[Predicate, float] = {}
-        # Some states of each expert up to its goal, and where those of all experts but the first begin among them.
+        # Rows of some states of each expert up to its first goal, and the indices at which further experts begin.
         experts = [i for i, goals in enumerate(evidence.goals) if goals.any() and len(goals) > 1]
         sampled = [self._starts[i] + _until(evidence.goals[i]) for i in experts]
         self._places = np.concatenate([np.zeros(0, dtype=np.int64), *sampled])
@@ -187,7 +188,7 @@ class PredicateSearch:
         self._lacking = np.stack(lacking, axis=1) if lacking else every
 
     def _allowed(self, index: int, side: Side) -> bool:
-        """Whether a limit on this side means something: lengths are small where two places meet."""
+        """True if the search uses limits on this side. Distances and turns are small at goals: only upper limits."""
         return side == "<=" or self._quantities[index].form not in ("distance", "turn")
 
     def description(self, predicate: Predicate) -> float:
@@ -236,12 +237,12 @@ class PredicateSearch:
         return float(sum(self._nats[self.candidates[i].quantity] for i in chosen))
 
     def _rising(self, shortlist: Sequence[tuple[int, ...]]) -> Floats:
-        """For each of these conjunctions, the sum over experts of the share of pairs of states that do not fall."""
+        """For each conjunction, the sum over experts of the share of state pairs whose later state lacks more."""
         lacking = np.stack([self._lacking[:, list(each)].sum(axis=1) for each in shortlist], axis=1)
         return np.asarray(sum((_rises(each) for each in np.split(lacking, self._ends)), np.zeros(len(shortlist))))
 
     def _wrong(self, chosen: tuple[int, ...]) -> NDArray[np.int64]:
-        """For each candidate, the number of episodes of which another state fulfils it and the chosen ones."""
+        """For each candidate, the number of episodes in which a state that is no goal fulfils it and all chosen."""
         holds = np.asarray(self._holds[:, list(chosen)].all(axis=1))
         if self._held > 1:
             return self._wrong_held(holds)
@@ -261,7 +262,7 @@ class PredicateSearch:
     def best(self, kept: int) -> dict[Predicate, float]:
         """The best predicates with round limits, with their costs, in the order of their costs.
 
-        Beside the `kept` best there is the best of each number of limits.
+        The result has the `kept` best, and the best of each number of limits.
         """
         found = self.search()
         order = sorted(found, key=lambda each: (found[each], len(each.limits)))
@@ -303,8 +304,8 @@ class PredicateSearch:
 def found_in(quantities: Sequence[Quantity], evidence: Evidence, nats: Floats, kept: int) -> dict[Predicate, float]:
     """The `kept` best predicates with round limits, and the best of each number of limits, with their costs in nats.
 
-    If every predicate is wrong about an episode, some that must hold for several states are tried, too, unless states
-    are missing.
+    If there is none, or the best one has mistakes that cost `WRONG` or more, predicates that must hold for several
+    states are tried, too. This needs all states of the episodes (`Evidence.whole`).
     """
     search = PredicateSearch(quantities, evidence, nats)
     rounded = search.best(kept)
@@ -330,7 +331,7 @@ def _before(goals: Sequence[Mask], held: int) -> Mask:
 
 
 SAMPLED = 30
-"""Maximum number of states of an expert of which it is asked whether what is lacking falls."""
+"""Maximum number of states of an expert that are compared to see whether `lacking` falls."""
 
 
 def _until(goals: Mask) -> NDArray[np.int64]:
@@ -339,7 +340,7 @@ def _until(goals: Mask) -> NDArray[np.int64]:
 
 
 def _rises(lacking: Floats) -> Floats:
-    """For each column, the share of pairs of rows of which the later one lacks more; one half for equal ones."""
+    """For each column, the share of pairs of rows whose later row lacks more. Equal rows count as one half."""
     if len(lacking) < 2:
         return np.zeros(lacking.shape[1])
     first, second = _pairs(len(lacking))
@@ -353,7 +354,7 @@ def _pairs(length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def roundest(low: float, high: float) -> float:
-    """The number in [low, high] with the fewest digits: a multiple of 5, or else the one nearest to the middle."""
+    """The number in [low, high] with the fewest digits, near the middle. A last digit of 5 is preferred."""
     if low <= 0 <= high:
         return 0.0
     middle = (low + high) / 2

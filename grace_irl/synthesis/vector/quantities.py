@@ -56,9 +56,9 @@ NATS: dict[Form, float] = {
     "angle": 0.5,
     "change": 2.0,
 }
-"""Description length of each form: how much rarer it is in goals than a distance."""
+"""Description length of each form in nats. Forms that are rarer in goals than a distance have more."""
 FEW_AXES = {1: 2.0, 2: 1.0}
-"""More of it for a distance along one or two axes without a name of their own: a place mostly has more."""
+"""Additional nats of a distance along one or two axes that are no named group. Most places have more axes."""
 
 
 @dataclass(frozen=True)
@@ -181,14 +181,14 @@ class Measures:
         return fields_table(rows, f"{head}\n" if head else "", packed(entries, WIDTH))
 
     def _places(self, used: Iterable[int]) -> dict[int, int]:
-        """The places of those numbers that are numbers of a vector."""
+        """For each used quantity that is a single number of a vector, the index of this number."""
         if self.numbers.lookup((0,)) != "state[0]":
             return {}
         return {i: self.quantities[i].first[0] for i in used if self.quantities[i].form == "number"}
 
 
 def unique(names: Sequence[str]) -> list[str]:
-    """The names, with a number behind each that is there before."""
+    """The names. A name that occurred before gets a number, as in "x (2)"."""
     found: list[str] = []
     for name in names:
         count = 1
@@ -211,13 +211,13 @@ MOST_PAIRS = 60
 MOST_NAMED = 10
 """Maximum number of groups of one size between which all distances are quantities."""
 NEARER = 0.4
-"""A difference converges if its root mean square in goal states is at most this part of that in all other states."""
+"""A difference converges if its root mean square in goal states is at most this part of that in all states."""
 FEWEST_GOALS = 4
-"""Minimum number of goal states of which it is asked whether differences converge. In one state any may be near 0."""
+"""With fewer goal states no difference counts as converging, because in one state any may be near 0."""
 CLOSER = 0.75
-"""The same part for the other axes of a place whose first axis converges."""
+"""The part in place of `NEARER` for the other axes of a place of which one axis converges."""
 GLANCE = 256
-"""Number of states that are looked at first. They rule out almost all pairs, and a set may have a million states."""
+"""Number of states in which pairs (cosine, sine) are tested first. Only the few that pass are tested in all states."""
 UNIT = 0.02
 """Maximum deviation of cosine² + sine² from 1."""
 
@@ -233,7 +233,7 @@ def quantities(
     Args:
         numbers: the plain numbers of states.
         episodes: the numbers `(T+1, n)` of each episode.
-        goals: the numbers `(G, n)` of the goal states. For experts whose states all count alike, their last states.
+        goals: the numbers `(G, n)` of the goal states. If all states of an episode are positive, its last state.
         left_out: `(n,)` whether each number is left out of all quantities.
     """
     rows = np.concatenate(episodes)
@@ -267,7 +267,7 @@ def quantities(
 def distinct(listed: Iterable[Quantity], rows: Floats) -> list[Quantity]:
     """The quantities without those that are equal to an earlier one in these rows `(N, n)`, up to sign and a constant.
 
-    Observations often repeat a place. Changes are kept, as rows of several episodes do not say them.
+    Observations often repeat a place. Changes are all kept, as rows of several episodes do not determine them.
     """
     seen: set[bytes] = set()
     kept = []
@@ -334,7 +334,7 @@ def _root_mean_square(values: Floats) -> Floats:
 def _windows(numbers: PlainNumbers, ratios: Floats) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Pairs of equally long runs of neighbouring numbers whose differences converge.
 
-    A run beside itself stands for its own length: its numbers are near 0 in goal states.
+    A pair of a run with itself stands for the length of the run, whose numbers are near 0 in goal states.
     """
     found = []
     for i, j in _closest(ratios):

@@ -139,7 +139,7 @@ class AdditiveSketcher:
         return "Expert states differ from the others in " + ", ".join(names) + "."
 
     def sizes(self) -> list[tuple[str, str, Rung, bool]] | None:
-        """The number of terms in words, the sketch, the figures of folds, and whether it is chosen, for each number.
+        """For each number of terms: the number in words, the sketch, the figures of folds, and whether it is chosen.
 
         None if folds have nothing to judge; [] with too few episodes for folds.
         """

@@ -28,8 +28,9 @@ EXCHANGED = 6
 def description(terms: Sequence[Term], forms: Sequence[str]) -> NDArray[np.float64]:
     """The description length of each term in nats: log of the number of terms of its class.
 
-    A class has one shape, or the shapes with a threshold, over numbers of the same forms. A distance has few companions
-    in its class, and so costs less than a pair of numbers. The term "outside" costs nothing, as all programs have it.
+    A class has all terms of one number, or those of one shape of two numbers, whose numbers have the same forms. A
+    distance has few companions in its class, and so costs less than a pair of numbers. The term "outside" costs
+    nothing, as all programs have it.
     """
     classes = [
         (one.shape if one.shape in PAIRS else "one", *sorted(forms[field] for field in one.fields[:2])) for one in terms
@@ -50,7 +51,7 @@ class SumSearch:
         conditions: see `AdditiveSketcher` (`sketcher`).
         forms: what each number is (`Numbers.forms`).
         most: maximum number of states of each class; of more, an evenly spaced sample is used.
-        clustered: whether prices count how alike the states of an episode are. Few episodes do not say.
+        clustered: whether prices include how similar the states of an episode are. Few episodes cannot show it.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class SumSearch:
         values, fixed = _rows(episodes, kept), None
         if conditions:
             fixed = fixed_fields(episodes, expert)
-            # A number with one constant per side tells the two sides apart in pairs, too. Set to 0, it has no terms.
+            # A number with one constant for experts and another for negatives separates them. As 0, it has no terms.
             values[:, source_fields(episodes, expert)] = 0.0
         plain = np.array([form == "number" for form in forms], dtype=bool)
         terms = vocabulary(values[labels[kept]], values, MAX_PAIRED, MAX_WATCHED, fixed, plain)

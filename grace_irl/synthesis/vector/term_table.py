@@ -137,13 +137,13 @@ class TermTable:
         return [*chosen, -max(scored)[1]]
 
     def posterior(self, chosen: Sequence[int]) -> float:
-        """The log-likelihood of a fit, without the prices of its terms, in nats."""
+        """The log-likelihood of a fit, minus the prices of its terms, in nats."""
         return self.fit(chosen)[1] - float(self.price[list(chosen)].sum())
 
     def reward(self, chosen: Sequence[int]) -> Additive:
         """Fit the reward over the terms with indices `chosen`. Its weights are for terms before standardisation.
 
-        Weights have as few significant digits as cost the likelihood next to nothing (`ROUNDED`).
+        Weights have the fewest significant digits that lower the likelihood by at most `ROUNDED` per state.
         """
         beta, best = self.fit(chosen)
         exact = beta[1:] / self.deviation[list(chosen)]
@@ -164,7 +164,7 @@ class TermTable:
 
 
 BLOCK = 100
-"""Maximum number of states of an episode that count as one piece of evidence, at least if they are all alike."""
+"""Maximum length of blocks of states of an episode. A block of equal states counts as one piece of evidence."""
 
 
 def design_effect(
@@ -173,8 +173,8 @@ def design_effect(
     """The number of states that are worth one independent state, for each column of `values`: at least 1.
 
     It is the design effect of cluster samples (Kish 1965): the variance of sums over blocks of states of one episode,
-    over what it were if states were independent. Both are taken around the mean of each class. What is constant within
-    episodes has the length of a block, and what changes fast has 1.
+    over their variance if states were independent. Both are taken around the mean of each class. A column that is
+    constant within episodes has the length of a block, and one that changes fast has 1.
     """
     blocks = np.cumsum(np.diff(episodes, prepend=episodes[:1]) != 0)
     starts = np.flatnonzero(np.diff(blocks, prepend=-1))

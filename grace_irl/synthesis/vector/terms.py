@@ -144,7 +144,7 @@ def vocabulary(
     """Build the candidate terms for states that are given by their n numbers.
 
     Some numbers and terms vary so little that rounding to float32 would move the reward. They are left out, and so are
-    thresholds as close together as that.
+    thresholds at such a small distance from the one before.
 
     Args:
         experts: (N, n) numbers of the positive states, which this module calls the experts'.
