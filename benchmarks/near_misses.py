@@ -11,6 +11,7 @@ and words renamed. Fresh episodes judge the reward at the threshold of its train
 
     python benchmarks/near_misses.py                                             # 20 levels, hours on one core
     python benchmarks/near_misses.py --levels GoToLocalS8N7 --draws 1 --renamings 1
+    python benchmarks/near_misses.py --levels PickupLoc --train 64                # in place of 8 + 8 episodes
 
 Random episodes in which a box is opened judge nothing: the box goes from its cell, as if it were taken, and the states
 do not tell one from the other.
@@ -88,13 +89,14 @@ class Row:
         return right and all(each is None or each <= 0.02 for each in wrong)
 
 
-def episodes(level: str, draw: int, folder: Path) -> tuple[Data, Data]:
-    """Training and fresh episodes of a draw, collected once. Swaps are made of them each time."""
+def episodes(level: str, draw: int, folder: Path, train: int) -> tuple[Data, Data]:
+    """`train` training episodes and fresh ones of a draw, collected once. Swaps are made of them each time."""
     found: list[dict[str, Demonstrations]] = []
-    for part, count in (("train", TRAIN), ("fresh", FRESH)):
+    for part, count in (("train", train), ("fresh", FRESH)):
         kinds = {}
         for place, kind in enumerate(("expert", "random", "near")):
-            path = folder / f"{level}-{draw}" / f"{part}-{kind}.parquet"
+            size = "" if count in (TRAIN, FRESH) else f"-{count}"
+            path = folder / f"{level}-{draw}" / f"{part}-{kind}{size}.parquet"
             start = 10_000_000 * (draw + 1) + 5_000_000 * (part == "fresh") + 1_000_000 * place
             made = collected(level, kind, count, start, path)
             if made is not None:
@@ -139,9 +141,10 @@ def without_opened_boxes(episodes: Demonstrations) -> Demonstrations:
 
 def training(data: Data, negatives: str) -> Demonstrations:
     """The experts and the negatives of a fit."""
-    near = list(data["near"])[: TRAIN // 2] if "near" in data and negatives != "random" else []
+    count = len(data["expert"])
+    near = list(data["near"])[: count // 2] if "near" in data and negatives != "random" else []
     swaps = list(data["swap"]) if "swap" in data and negatives == "swaps" else []
-    chosen = (*data["expert"], *list(data["random"])[: TRAIN - len(near)], *near, *swaps)
+    chosen = (*data["expert"], *list(data["random"])[: count - len(near)], *near, *swaps)
     return replace(data["expert"], items=chosen)
 
 
@@ -151,13 +154,14 @@ def renamed(items: Sequence[Demonstration], table: ScrambleMap | None) -> list[D
 
 def judged(level: str, draw: int, negatives: str, renaming: int, options: argparse.Namespace) -> Row:
     """Fits and judges; or reads what an earlier run found."""
-    folder = options.out / f"{level}-{draw}" / f"{negatives}-{renaming}-{options.max_calls}"
+    size = "" if options.train == TRAIN else f"-{options.train}"
+    folder = options.out / f"{level}-{draw}{size}" / f"{negatives}-{renaming}-{options.max_calls}"
     kept = folder / "row.json"
     if kept.exists():
         fields = json.loads(kept.read_text(encoding="utf-8"))
         return Row(**fields | {"warned": tuple(fields["warned"])})
     shutil.rmtree(folder, ignore_errors=True)
-    train, fresh = episodes(level, draw, options.data)
+    train, fresh = episodes(level, draw, options.data, options.train)
     table = ScrambleMap.draw(renaming, train["expert"][0].trajectory) if renaming else None
     data = training(train, negatives)
     data = replace(data, items=tuple(renamed(list(data), table)))
@@ -207,6 +211,7 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0, help="the first draw (default 0)")
     parser.add_argument("--renamings", type=int, default=5, help="of each draw; the first is none (default 5)")
     parser.add_argument("--max-calls", type=int, default=20, help="programs per fit (default 20)")
+    parser.add_argument("--train", type=int, default=TRAIN, help=f"experts, and as many negatives (default {TRAIN})")
     parser.add_argument("--data", type=Path, default=Path("out/near-misses/data"), help="where episodes are kept")
     parser.add_argument("--out", type=Path, default=Path("out/near-misses/runs"), help="where runs are kept")
     options = parser.parse_args()

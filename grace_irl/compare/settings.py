@@ -1,8 +1,8 @@
 """Settings of a comparison of methods, and their files in its folder.
 
 `compare.toml` holds the settings of the comparison itself. `fit.toml` holds those of the demonstrations and of `grace`.
-The searches of other methods use those settings of `fit.toml` that they also have, such as the model. Settings that
-only other searches have are texts in `compare.toml`.
+The searches of other methods also use these settings, such as the model, if they have a setting of that name. A setting
+that `grace` does not have, such as `eureka.rounds`, is a text in `compare.toml`.
 """
 
 from __future__ import annotations
@@ -277,7 +277,7 @@ def told_apart(
     Args:
         methods: names of the compared methods.
         sets: the settings, as texts.
-        fit: name of the method with which `grace` searches.
+        fit: name of the method whose settings `fit.toml` holds.
 
     Raises:
         InputError: a setting belongs only to methods that are not compared.
@@ -450,7 +450,7 @@ def _function(name: str) -> str:
 
 
 def require_task_alone(settings: Settings) -> None:
-    """Refuse settings that contradict the task: it names the environment, and scores episodes as they end there.
+    """Refuse settings that contradict the task. It names the environment, and scores episodes of unchanged length.
 
     Raises:
         InputError: such a setting is given.

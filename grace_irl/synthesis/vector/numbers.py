@@ -62,8 +62,8 @@ class Numbers(Protocol):
     def reader(self, used: Mapping[int, str]) -> str:
         """A Python expression for one of the values, such as `float(state[number])`.
 
-        Its variable `number` is the first part of an entry in the program's table FIELDS, and says how to find the
-        value: an index, or a function of the state.
+        The program has a table FIELDS with one entry for each number that it uses (see `table`). The variable `number`
+        of the expression is the first part of an entry: an index of the state, or a function that computes the value.
         """
         ...
 
@@ -71,8 +71,8 @@ class Numbers(Protocol):
         """Python that defines FIELDS, a dictionary with an entry for the name of each number that the program uses.
 
         Args:
-            used: the numbers that the program uses. A key is the index of a number. The value is the second part of its
-                entry: text with the experts' mean, spread and range.
+            used: for the index of each number that the program uses, a text with the experts' mean, spread and range.
+                This text is the second part of the number's entry.
         """
         ...
 
