@@ -36,7 +36,7 @@ def from_text(text: str, version: int = FORMAT) -> Evaluation:
 
 @dataclass(frozen=True)
 class _Format2:
-    """An evaluation in formats 1 and 2 of the database. All methods had the discriminator's fields, such as `scale`."""
+    """An evaluation in formats 1 and 2 of the database. Those had fields of the discriminator, such as `scale`."""
 
     status: str
     message: str

@@ -130,8 +130,8 @@ def telling(view: View, shown: Shown) -> int:
 
 
 def _shortest(view: View, shown: Shown, order: Sequence[int], events: Set[int] | None) -> int:
-    # Each gap takes a line, so a trajectory with few or short states may be shorter without gaps. States of screens,
-    # the views with `recalls` above 1, are long, so that only few of them can be shorter.
+    # Each gap takes a line, so the text of few or short states may be shorter without gaps. Screens are long (views of
+    # screens have `recalls` above 1). So gaps shorten every text of more than a few screens.
     whole = len(order) if view.recalls == 1 or len(order) <= 2 * _LEAST else _LEAST
     return min(estimate(_lines(view, shown, order[:count], events)) for count in {_LEAST, whole})
 
@@ -147,8 +147,8 @@ def _order(shown: Shown, events: Set[int] | None) -> list[int]:
     """Order the steps by importance.
 
     The steps of `foremost` come first, then those in which something besides the actor changes (`events`), then the
-    rest in the order of `halves`. With `Shown.only_focus` and a focus, the result has only the steps of `foremost`. The
-    rest is missing for a negative trajectory with known events: it has only moves of the actor, which say little.
+    moves of the actor in the order of `halves`. A negative trajectory with known events is listed without these moves,
+    which say little. With `Shown.only_focus` and a focus, the result has only the steps of `foremost`.
     """
     first = foremost(shown)
     if shown.only_focus and shown.focus:

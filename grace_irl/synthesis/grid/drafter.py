@@ -28,7 +28,7 @@ SPLIT = 0.5
 MEANT = 0.3
 """Chance that a word of a new draft has a meaning."""
 NARROWED = 0.3
-"""Chance that a new draft requires something of every instruction besides its event (a second constant of `Draft`)."""
+"""Chance that a new draft has a second constant (`Draft.constants`), besides the event."""
 PATIENCE = 20
 """Number of attempts to find a draft that differs from the parents."""
 
@@ -74,7 +74,7 @@ class GridDrafter:
     The answer depends on the operator of the request:
 
     - "initialise": a new draft.
-    - "plan": a draft without meanings of words that differs from the ancestors.
+    - "plan": a draft in which no word has a meaning. It differs from all ancestors.
     - "structure": another plan, event or constant; the words keep their meanings.
     - "weights": another value of one filter; all filters keep their features.
     - "mutate", "reflect": as "structure" or as "weights", or one word gets, loses or changes its meaning.

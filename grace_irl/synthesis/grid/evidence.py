@@ -40,8 +40,8 @@ Columns = tuple[int, ...]
 """Indices of filters that one thing must pass."""
 Stages = tuple[tuple[tuple[Columns, ...], ...], ...]
 """The stages of an instruction, in order. A stage is a tuple of steps, which may happen in any order. A step is a tuple
-of `Columns`. Its first entry describes an event and its thing, to which the event happens. A second entry describes
-another thing in a cell next to the first. The step "put the ball next to the box" has two entries: one for the event
+of `Columns`. The first entry of a step describes an event and the thing to which it happens. A second entry describes
+another thing in a cell next to that thing. The step "put the ball next to the box" has two entries: one for the event
 "placed" and the ball, one for the box. If there are three entries, the last two describe things on opposite sides of
 the first, at any distance in its row or column, as in "put the ball between the box and the key"."""
 MOVED = tuple(EVENTS.index(event) for event in ("taken", "changed", "placed"))
@@ -54,9 +54,9 @@ class GridEvidence:
 
     A scene is a trajectory with two tables. A row of the first table is one event of one thing in one state. A row of
     the second table is one thing in the first state. A set of rows or states is stored as an integer with one bit for
-    each element. Walks through readings use these sets millions of times, so the sets must be fast. The first event in
-    state t has bit t; further events in state t have bit t plus multiples of the number of states. So a few shifts turn
-    a set of events into the set of their states.
+    each element. Walks through readings use these sets millions of times, so the sets must be fast. With N states,
+    the k-th event in state t (from k = 0) has bit t + k N. So a few shifts turn a set of events into the set of their
+    states.
 
     Args:
         scenes: the trajectories.
@@ -253,7 +253,7 @@ def _of_experts(goals: Sequence[tuple[Scene, NDArray[np.bool_]]]) -> set[Filter]
     """Filters on halves and on shared codes (`SHARED`) that fit every expert. Others are left out for a fast search.
 
     A filter on a half fits if one kind of event in `MOVED` happens in this half in every expert's trajectory. A filter
-    on a shared code fits if every expert has an event in a goal state that happens to a thing with this shared code.
+    on a code that several things share fits if, in a goal state of every expert, an event happens to such a thing.
 
     Args:
         goals: the trajectories with goal states, each with the mask of these states.

@@ -25,7 +25,7 @@ FIRST = 8
 STARTS = 12
 """Maximum number of clauses that are found for each group of goals, such as the goals of one task."""
 CLEAN = (0.01, 0.03, 0.1)
-"""Limits on the cost of a clause's mistakes, as a fraction of the cost that its goals would have without the clause. For
+"""Limits on the cost of a clause's mistakes, as a fraction of the cost of leaving the goals that it covers unpaid. For
 each limit, the clauses that do not exceed it are combined to cover all goals."""
 PER_GROUP = 4
 """Number of clauses from each group of goals that may be combined."""
@@ -92,7 +92,7 @@ class SearchSpace:
     def _covering(self, pool: Sequence[Clause], wrong: float) -> tuple[Clause, ...]:
         """Choose clauses that together cover the goals, one at a time.
 
-        Each choice is the clause with the lowest price minus the cost of missing the goals that it newly covers.
+        Each choice minimises the clause's price, minus the weight of the goals that it newly covers.
 
         Args:
             pool: the clauses.

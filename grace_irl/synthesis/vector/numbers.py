@@ -63,7 +63,7 @@ class Numbers(Protocol):
         """A Python expression for one of the values, such as `float(state[number])`.
 
         The program has a table FIELDS with one entry for each number that it uses (see `table`). The variable `number`
-        of the expression is the first part of an entry: an index of the state, or a function that computes the value.
+        of the expression is the first part of an entry. It is an index of the state, or a function for the value.
         """
         ...
 
@@ -140,7 +140,7 @@ class VectorNumbers:
         """Name the components of vectors of length `width`.
 
         In each name of `fields`, line breaks and runs of spaces become one space, and the name is cut to `LONGEST`
-        characters. Component i is called xi if its name is then empty, not unique, or one of x0, x1, … itself.
+        characters. A component is called x0, x1, … by its index if its name is empty, used twice, or of this form.
         """
         given = [" ".join(seen(name).split())[:LONGEST].strip() for name in fields[:width]]
         given += [""] * (width - len(given))
@@ -255,7 +255,7 @@ class RecordNumbers:
 
     Attributes:
         sources: for each number, the name of its part and its index there.
-        places: for each one-dimensional part of real numbers, its name and the indices of its numbers.
+        places: for each one-dimensional part of real numbers, its name and the indices of its numbers in `sources`.
         whole: names of the parts that programs get as whole numbers, whose differences and squares may overflow.
     """
 
@@ -357,7 +357,7 @@ def fields_table(entries: Sequence[tuple[str, str, str]], helper: str, first: Se
     Args:
         entries: name, Python for the value, and text with mean, spread and range of each number.
         helper: definitions before FIELDS that the functions use.
-        first: lines of other entries, with places in a vector instead of functions.
+        first: lines of other entries, which hold an index of a vector instead of a function.
     """
     rows = []
     for name, value, measure in entries:
