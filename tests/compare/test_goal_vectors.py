@@ -72,6 +72,8 @@ def test_a_comparison_learns_a_predicate(demos: Path, tmp_path: Path) -> None:
     pytest.importorskip("imitation", reason="not installed: pip install --no-deps imitation==1.0.1")
     folder = tmp_path / "c"
     asked = ["--env", MAKE, "--demos", str(demos), "--methods", "grace,bc", "--seeds", "1", "--steps", "512"]
+    asked += ["--episodes", "3", "--looks", "1", "--look-episodes", "2", "--choice-episodes", "1"]
+    asked += ["--tune", "bc.updates=20"]
     fit = [word for key, value in SMALL.items() for word in ("--set", f"{key}={value}")]
     assert main(["compare", *asked, *fit, "--trust-reward", "--out", str(folder)]) == 0
     found = read_result(folder / "jobs" / "grace-0" / "result.json")

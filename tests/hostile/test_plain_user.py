@@ -10,8 +10,9 @@ from tests.frame.tree import ROOT
 from tests.hostile.plain_user import plain_user
 
 FOLDERS = [name for name in ("tests/hostile", "tests/hostile_files") if (ROOT / name).is_dir()]
-NOT_AGAIN = ("-m", "not slow", "--ignore-glob", "*/test_huge_*.py")
-"""What a file of gigabytes takes is the same for every user."""
+SAME = ("huge_*", "fuzzing", "databases", "nearly_right", "claims")
+"""Files of tests that have the same result for every user: they read data of gigabytes, at random, or nearly right."""
+NOT_AGAIN = ("-m", "not slow", *(word for name in SAME for word in ("--ignore-glob", f"*/test_{name}.py")))
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="this is a plain user's run already")
 

@@ -204,6 +204,8 @@ def test_a_comparison_searches_with_swaps(demos: Path, tmp_path: Path) -> None:
     folder = tmp_path / "c"
     small = ["--set", "search.population=4", "--set", "search.generations=1", "--swaps"]
     asked = ["--demos", str(demos), "--methods", "grace,bc", "--seeds", "1", "--steps", "512", "--trust-reward"]
+    asked += ["--episodes", "3", "--looks", "1", "--look-episodes", "2", "--choice-episodes", "1"]
+    asked += ["--tune", "bc.updates=20"]
     assert main(["compare", *asked, *small, "--out", str(folder)]) == 0
     for name in ("grace-0", "bc-0"):
         found = read_result(folder / "jobs" / name / "result.json")
