@@ -182,14 +182,14 @@ def writer(problem: Problem, config: Config) -> Proposer:
             f"task {task.name}: sees = {task.sees!r}, and without a model only rewards of transitions are written; "
             "expected sees = 'transition', or a model: --llm-url URL or --proposer manual"
         )
-    played, scores = scored_episodes(task, config.seed)
     try:
         designer = Designer(_steps(random_episodes(task, seed=config.seed)), task.metadata.fields, config.seed)
-        return InThread(designer.guided(_steps(played), scores))
     except InputError as error:
         raise InputError(
             f"task {task.name}: {error}. A model or a person can write the programs: --llm-url URL or --proposer manual"
         ) from None
+    played, scores = scored_episodes(task, config.seed)
+    return InThread(designer.guided(_steps(played), scores))
 
 
 def _steps(episodes: Sequence[Trajectory]) -> list[tuple[Any, NDArray[Any]]]:
