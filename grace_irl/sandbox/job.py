@@ -132,6 +132,8 @@ def stripped(text: str) -> str:
 
     Line ends and tabs stay.
     """
+    if text.replace("\n", "").replace("\t", "").isprintable():
+        return text
     text = _TERMINAL.sub("", text)
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c)[0] != "C")
 
