@@ -79,14 +79,14 @@ def fit(
         config: a TOML file of settings. Settings that run code, name a server or grant trust are refused
             (docs/security.md).
         sets: settings of the form `section.key=value`. They override `config`.
-        replay: folder or exported recording of a run to repeat on the same demonstrations. Its recorded answers replace
+        replay: folder or exported recording of a run to repeat on the same demonstrations. The recorded answers replace
             the model.
         listener: function that is called with the state of the run, after each answer of the proposer and after the
             result of each program.
         note: function that is called with each line for the user, such as "no report could be written".
         max_memory: maximum memory for demonstrations and policies, in bytes or as `4G`; None: a share of the available
             memory.
-        executor: place of the heavy work: "local", "folder" or "ray"; None: follows from `jobs` or `ray_address`.
+        executor: place of the heavy work: "local", "folder" or "ray". If None, `jobs` and `ray_address` decide.
         jobs: folder of jobs that all machines share, for workers (`grace-irl work`).
         ray_address: address of a Ray cluster: "auto", or HOST:PORT of its head.
         **settings: see `FitSettings`; they override `config` and `sets`.
@@ -95,7 +95,7 @@ def fit(
         The run. `run.best.source` is the program, and `run.reward_path` its file.
 
     Raises:
-        InputError: data, settings or a folder that cannot be used. The message names keywords instead of flags.
+        InputError: the data, a setting or a folder cannot be used. The message names keywords instead of flags.
         GraceError: no valid program was found.
         Interrupted: Ctrl-C (a subclass of KeyboardInterrupt). The run is saved and can be resumed.
     """
@@ -183,8 +183,8 @@ def score(
         max_memory: maximum memory for demonstrations in bytes or as `4G`; None: a share of the available memory.
 
     Raises:
-        InputError: a file or demonstrations that cannot be used.
-        GraceError: the program fails, or returns something other than a finite number.
+        InputError: a file or the demonstrations cannot be used.
+        GraceError: the program fails or returns a value that is not a finite number.
     """
     with limited(max_memory):
         held: Demonstrations | OpenSet | None = in_memory(demos, experts, negatives, kind=kind)
@@ -208,7 +208,7 @@ def comparison(folder: str | Path) -> DataFrame:
         folder: results folder of `grace-irl compare`. The command may still be running.
 
     Raises:
-        InputError: no results in the folder, or pandas is not installed.
+        InputError: the folder has no results, or pandas is not installed.
     """
     place = ComparisonFolder(Path(folder)).csv
     try:
@@ -220,7 +220,7 @@ def comparison(folder: str | Path) -> DataFrame:
 
 
 def _value(cell: str) -> str | float | None:
-    """A cell of a table: a number if it is one, None if it is empty."""
+    """Convert a cell of a table: to a number if possible, and to None if the cell is empty."""
     try:
         return float(cell) if cell else None
     except ValueError:

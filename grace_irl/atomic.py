@@ -12,8 +12,8 @@ from grace_irl.errors import InputError
 def part_of(path: Path) -> Path:
     """A path for the temporary file of `path`. Readers of the folder ignore temporary files.
 
-    It is in the same folder, so that renaming is atomic. Its name is random, so that two writers never use the same
-    file, and nobody can create it beforehand.
+    The temporary file is in the same folder, so that renaming is atomic. Its name is random, so that two writers never
+    use the same file, and nobody can create the file beforehand.
     """
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
 

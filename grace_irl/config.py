@@ -90,7 +90,7 @@ class DataConfig(Section):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The names of demonstrations that are not all negative."""
+        """All entries of `experts` and `demos`."""
         return (*self.experts, *self.demos)
 
 
@@ -333,7 +333,7 @@ class SandboxConfig(Section):
 
 
 class Config(Section):
-    """The configuration of a run. A method adds sections of its own, or settings to one of these (`config_of`)."""
+    """The configuration of a run. A method adds sections, or adds settings to the section `search` (`config_of`)."""
 
     method: str = setting(METHOD, "Method.", flag="method", panel="Search")
     seed: int = setting(

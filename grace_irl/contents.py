@@ -1,8 +1,8 @@
 """Protection against links in folders that come from somebody else.
 
-A symbolic or hard link in the folder of a run could make this program write to a file outside it. Archives can contain
-both kinds. A link in a folder of demonstrations could make this program read any file of the user. Only a link that
-the user names directly is followed.
+A symbolic or hard link in the folder of a run could make this program write to a file outside the folder. Archives can
+contain both kinds of links. A link in a folder of demonstrations could make this program read any file of the user. So
+the program follows only links that the user names directly.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ def require_no_links(folder: Path) -> None:
 def require_plain_database(path: Path) -> None:
     """Refuse a database if it or one of SQLite's extra files is a link or not a regular file.
 
-    A rollback journal is refused, too. Runs write none, and SQLite would delete a file that the journal names.
+    This function also refuses a rollback journal. Runs have no such journal, and SQLite would delete a file that the
+    journal names.
 
     Raises:
         InputError: one of the files is a link or not a regular file, or there is a rollback journal.
@@ -52,9 +53,9 @@ def require_plain_database(path: Path) -> None:
 
 
 def require_own_file(path: Path) -> None:
-    """Refuse a path that is a link, a pipe or anything else than a regular file.
+    """Refuse a path to a link, or to anything other than a regular file, such as a pipe. Accept a missing file.
 
-    Opening a pipe would block this process. A missing file is accepted.
+    Opening a pipe would block this process.
 
     Raises:
         InputError: the path is a link, or not a regular file.
@@ -87,7 +88,7 @@ def require_inside(file: Path, folder: Path) -> None:
 
     Args:
         file: path of the file, below the folder.
-        folder: the folder that the user named, which may itself be a link.
+        folder: the folder that the user named. The folder itself may be a link.
 
     Raises:
         InputError: the file is outside the folder.

@@ -19,9 +19,9 @@ class GraceError(Exception):
     says_how_to_go_on = False
 
     def saved(self, again: str) -> GraceError:
-        """A copy of the error whose message ends with the arguments that resume the saved run.
+        """A copy of the error, with the arguments that resume the saved run at the end of the message.
 
-        An error whose message already has them is returned unchanged.
+        If the message already has them, return the error itself.
         """
         if self.says_how_to_go_on:
             return self
@@ -40,4 +40,4 @@ class InputError(GraceError):
 
 
 class SandboxError(GraceError):
-    """The sandbox itself failed, or is too weak on this machine. A failing program in the sandbox is no such error."""
+    """The sandbox itself fails, or is too weak on this machine. Failing programs do not raise this error."""

@@ -1,4 +1,4 @@
-"""Error messages of the command line, in the words of a caller in Python: keywords in place of flags."""
+"""Translation of error messages for callers in Python: keywords of functions replace flags of the command line."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ R = TypeVar("R")
 
 FLAG = re.compile(r"(?<![\w-])--([a-z][a-z-]*)(?: ([^\s,;:()]+))?")
 VALUE = re.compile(r"[A-Z]+…?|[\d.]+|\S*/\S*")
-"""A word after a flag that is its value: a placeholder, a number or a path."""
+"""Pattern of the value of a flag: a placeholder, a number or a path."""
 
 COMMAND = re.compile(r"grace-irl [^;,]*")
-"""A whole command in a message, which stays as it is."""
+"""Pattern of a whole command in a message. Commands stay unchanged."""
 
 
 def keyworded(message: str, keywords: Mapping[str, Sequence[str]]) -> str:
-    """A message with keywords in place of flags: `--negatives` becomes `negatives=`, `--label last` `label='last'`.
+    """Replace the flags in a message by keywords.
+
+    For example, `--negatives` becomes `negatives=`, and `--label last` becomes `label='last'`.
 
     Args:
         message: the message.
@@ -48,10 +50,10 @@ def keyworded(message: str, keywords: Mapping[str, Sequence[str]]) -> str:
 
 
 def in_keywords(keywords: Callable[[], Mapping[str, Sequence[str]]]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorate a function so that its errors name its keywords.
+    """Decorate a function so that its error messages name keywords instead of flags.
 
     Args:
-        keywords: function that returns the argument of `keyworded`. It is called after an error only.
+        keywords: function that returns the argument `keywords` of `keyworded`. It is called only after an error.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:

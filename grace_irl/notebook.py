@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def shown(title: str, lines: Sequence[str], source: str) -> str:
-    """HTML with a title, some lines and a program, all escaped. It holds no script and no style sheet.
+    """HTML with a title, some lines and a program, all escaped. The HTML has no script and no style sheet.
 
     Args:
         title: the title.
@@ -36,7 +36,7 @@ def frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> DataFram
 
     Args:
         rows: one mapping per row. A value that a row lacks is missing in the table, too.
-        columns: names of the first columns, which are there even without rows.
+        columns: names of the first columns. The table has these columns even without rows.
 
     Raises:
         InputError: pandas is not installed.

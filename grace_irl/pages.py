@@ -1,4 +1,4 @@
-"""Addresses of the documentation, for messages and help. They lead somewhere without a clone of the project, too."""
+"""Web addresses of the documentation, for messages and help. A user needs no clone of the project to open them."""
 
 from __future__ import annotations
 

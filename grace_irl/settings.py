@@ -4,7 +4,7 @@ One declaration defines a setting's flag, environment variable, Python keyword, 
 A section is a class of settings, and each of its fields is declared by `setting`:
 
     class ToySettings(Section):
-        \"\"\"How the toy searches.\"\"\"
+        \"\"\"Settings of the toy search.\"\"\"
 
         panel: ClassVar[str] = "Search"
 
@@ -22,8 +22,9 @@ Without the argument `flag`, the flag, variable and keyword would be `--toy-trie
 
 A search method (`grace_irl.methods.method.Method`) defines its own settings in such classes; `Method.sections` maps
 section names to the classes. Only runs with this method have these settings; `config.own(ToySettings)` returns their
-values. Not every method reads all settings of `grace_irl.config`. `Method.reads` lists the optional settings that the
-method reads, for example all of section `expand`. Runs with this method refuse values for other optional settings.
+values. Some settings of `grace_irl.config` are optional: not every method reads them. `Method.reads` lists the optional
+settings that a method reads, for example all of section `expand`. Runs with the method refuse values for other optional
+settings.
 
 `python docs/settings_page.py` generates two files from the declarations: docs/settings.md, and `grace_irl/keywords.py`
 with the types of the keywords. A test checks that both are up to date.
@@ -85,8 +86,8 @@ def setting(
         unit: unit of a number, such as "seconds", or the kind of a text, such as "file".
         panel: heading of the flag in `--help`; "": the section's heading.
         common: whether `fit --help` shows the flag. `--help-all` shows every flag.
-        needs: name of a condition in `grace_irl.runs.effects.NEEDS`, such as "goals". The setting has no effect
-            unless the condition holds. "": no condition; None: as in the section.
+        needs: name of a condition in `grace_irl.runs.effects.NEEDS`, such as "goals". The setting has an effect only
+            if the condition holds. "": no condition; None: as in the section.
         details: further text for docs/settings.md.
         **limits: limits of the value, as for `pydantic.Field`.
     """
@@ -102,7 +103,7 @@ class Setting:
         key: `section.field`, as in TOML.
         kind: type of the value (or of each item, if `many`): bool, int, float or str.
         many: whether the value is a list.
-        mirrored: whether the setting may have an environment variable. A list never has one.
+        mirrored: whether the setting may have an environment variable. A list never has a variable.
         choices: allowed values of a text; () if any text is allowed.
         default, help, flag, panel, shown, unit, common, needs, details: as declared, see `setting`.
     """
@@ -194,7 +195,7 @@ def by_keyword(known: Mapping[str, Setting], values: Mapping[str, object]) -> di
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The second half of a message about an unknown name. It suggests the most similar known name, if there is one."""
+    """The end of a message about an unknown name. The message suggests a similar known name, if there is one."""
     candidates = list(known)
     candidates += dict.fromkeys(each.partition(".")[0] for each in candidates)
     last = {each.rpartition(".")[2]: each for each in reversed(candidates)}

@@ -11,7 +11,7 @@ import numpy as np
 from grace_irl.text import line
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-"""The palette of Okabe and Ito, whose colours colour-blind readers can distinguish."""
+"""The palette of Okabe and Ito. Colour-blind readers can distinguish its colours."""
 
 Place = tuple[float, float]
 """Position (x, y) in a drawing."""

@@ -1,6 +1,6 @@
 """Escaping of untrusted text for a terminal, a page or a program.
 
-Characters that control a terminal, are invisible, or reorder other text are replaced by escape sequences as in Python.
+Python's escape sequences replace characters that control a terminal, are invisible, or reorder other text.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ def packed(entries: Sequence[str], width: int, indent: str = "    ") -> list[str
 class HarmlessStream:
     """A text stream that escapes invisible characters in all output, also of warnings, logs and libraries.
 
-    The Rich console (`grace_irl.cli.console`) bypasses it and writes to the inner stream. It escapes text by itself,
+    The Rich console (`grace_irl.cli.console`) writes directly to the inner stream. The console escapes text by itself,
     and its colour codes must not be escaped.
 
     Args:
-        stream: the inner stream. It receives the escaped text, and all calls except `write` and `writelines`.
+        stream: the inner stream. It receives the escaped text, and also all calls of other methods.
     """
 
     def __init__(self, stream: TextIO) -> None:

@@ -75,7 +75,7 @@ def from_json(kind: type[T], text: str | bytes) -> T:
         text: JSON in the form of `json.dumps(dataclasses.asdict(record))`.
 
     Raises:
-        ValueError: invalid JSON, or a field of the wrong type, which the one-line message names.
+        ValueError: the JSON is invalid, or a field has the wrong type. The message is one line and names the field.
     """
     from pydantic import ValidationError
 

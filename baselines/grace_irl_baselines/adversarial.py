@@ -36,19 +36,19 @@ class Adversarial(ABC):
     - "centred": the method's own reward, shifted to a running mean of 0 and scaled to a standard deviation of 1.
     - "positive": -log(1 - D), where D is the discriminator. It is positive everywhere, and is GAIL's own reward.
     - "auto": "centred" for the label rules "last" and "goal", else "positive". A label rule says which expert states
-      are positive examples. Under "last" and "goal" an episode can end with success, so a positive reward would be an
+      are positive examples. Under "last" and "goal", an episode can end with success, so a positive reward would be an
       incentive not to finish. Under "all", experts do not end episodes early, so a positive reward is harmless.
 
-    All forms are then scaled like the rewards of the other methods (`PolicyProblem.norm_reward`).
+    Rewards of all these forms are then scaled like those of other methods (`PolicyProblem.norm_reward`).
 
     Attributes:
-        steps_per_disc_update: environment steps for each gradient step of the discriminator. All gradient steps for a
-            rollout follow after the rollout.
-        demo_batch_size: number of experts' transitions in each gradient step, and also of the learner's transitions.
+        steps_per_disc_update: environment steps per gradient step of the discriminator. All gradient steps for a
+            rollout take place after the rollout.
+        demo_batch_size: number of experts' transitions in each gradient step, and number of the learner's transitions.
         disc_learning_rate: learning rate of Adam for the discriminator.
         disc_weight_decay: weight decay of Adam for the discriminator.
-        buffer_steps: number of the learner's latest steps from which the discriminator's batches are drawn. If a
-            rollout is longer, the batches are drawn from the whole rollout.
+        buffer_steps: number of the learner's latest steps in the buffer from which the discriminator's batches are
+            drawn. The buffer holds at least one whole rollout.
         hidden: units of each hidden layer of the discriminator.
         pays: form of the learner's reward.
     """
@@ -92,7 +92,7 @@ class Adversarial(ABC):
                 reward_net=self.net(learner.policy, learner.gamma),
                 disc_opt_kwargs={"lr": self.disc_learning_rate, "weight_decay": self.disc_weight_decay},
                 custom_logger=log,
-                allow_variable_horizon=True,  # else different episode lengths are an error; `reads_length` warns
+                allow_variable_horizon=True,  # otherwise, different lengths are an error; `reads_length` is the warning
             )
             pays = self._pays(problem)
             if pays != "reward":
@@ -120,8 +120,8 @@ class Adversarial(ABC):
 class Rounds(BaseCallback):
     """A callback that trains the discriminator on each rollout, after the learner's own update on the rollout.
 
-    A round is one rollout with both updates. The trainers of `imitation` instead call `learn` again in every round.
-    A schedule of the learner, such as a falling learning rate, would then run from start to end in every round.
+    A round is one rollout with both updates. The trainers of `imitation` instead call `learn` in every round. Then a
+    schedule of the learner, such as a falling learning rate, would run from start to end in every round.
 
     Args:
         trainer: the trainer of the discriminator.
@@ -138,7 +138,7 @@ class Rounds(BaseCallback):
         return True
 
     def _on_rollout_start(self) -> None:
-        """Train the discriminator on the previous rollout, if there is one. The learner's update on it is complete."""
+        """Train the discriminator on the previous rollout, if any. The learner has already been updated on it."""
         found, _ = self._trainer.venv_buffering.pop_trajectories()
         if found:
             self._buffer.store(flatten_trajectories_with_rew(found))

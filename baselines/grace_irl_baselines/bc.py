@@ -21,7 +21,7 @@ from grace_irl_baselines.plumbing import as_transitions, logger
 class Bc:
     """Behaviour cloning of `imitation`, with the policy network of the problem's learner.
 
-    It uses no environment steps. Its learning curve has one point, for the policy after all updates.
+    The method uses no environment steps. The learning curve has one point, for the policy after all updates.
 
     Attributes:
         updates: number of gradient steps.
@@ -76,6 +76,6 @@ def _acquaint(policy: ActorCriticPolicy, observations: Any) -> None:
     """
     seen, _ = policy.obs_to_tensor(observations)
     with torch.no_grad():
-        for _ in range(2):  # the first call collects the observations, the second adds them to the statistics
+        for _ in range(2):  # first collects the observations, then adds them to the statistics
             policy.set_training_mode(True)
             policy(seen)

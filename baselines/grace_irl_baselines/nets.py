@@ -28,7 +28,7 @@ class Reader(nn.Module):
     """Features of observations, by a new feature extractor of the same kind as the policy's.
 
     Vectors, and the numbers of a record, are normalised by running statistics of the discriminator's own inputs. The
-    policy's `NormalisedVector` cannot serve here, because only the policy updates its statistics.
+    policy's `NormalisedVector` cannot be used, because only the policy updates a `NormalisedVector`.
 
     Args:
         policy: the policy. Its feature extractor is built again, with separate weights.
@@ -97,7 +97,7 @@ def reward_of(trainer: AdversarialTrainer, pays: Literal["centred", "positive"])
     """A trainer's reward of transitions, in one of two forms (`Adversarial.pays`)."""
     if pays == "positive":
         return Positive(trainer)
-    # The normalisation wraps the complete reward. Imitation's GAIL would bypass a normalisation inside its reward net.
+    # The normalisation wraps the complete reward. GAIL of `imitation` bypasses a normalisation inside its reward net.
     centred = NormalizedRewardNet(trainer.reward_train, RunningNorm).to(trainer.gen_algo.device)
     return centred.predict_processed
 

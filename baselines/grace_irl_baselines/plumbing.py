@@ -1,4 +1,4 @@
-"""Conversion of experts' episodes to the types of `imitation`, and a logger for it."""
+"""Conversion of experts' episodes to the types of `imitation`, and a logger for the trainers of `imitation`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from grace_irl.rl.method import PolicyProblem
 def as_trajectories(episodes: Sequence[ExpertEpisode]) -> list[Trajectory]:
     """One trajectory of `imitation` per episode.
 
-    Its field `terminal` is also true if the episode ended by a time limit. A vector environment returns `done` for both
-    kinds of end, and a discriminator must get the same `done` from experts and learner.
+    The field `terminal` of a trajectory is also true for an episode that ended by a time limit. A vector environment
+    returns `done` for both kinds of end, and a discriminator must get the same `done` from experts and learner.
     """
     return [Trajectory(each.observations, each.actions, None, each.ended) for each in episodes]
 
 
 def as_transitions(episodes: Sequence[ExpertEpisode], at_least: int = 1) -> Transitions:
-    """All transitions in order, with the whole sequence repeated until there are `at_least` of them.
+    """All transitions in order. The whole sequence is repeated until there are at least `at_least` transitions.
 
     `imitation` draws batches without replacement, and refuses fewer transitions than the batch size.
     """

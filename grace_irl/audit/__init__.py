@@ -1,1 +1,1 @@
-"""Examines a recovered reward: experiments on changed demonstrations, and warnings with advice."""
+"""The examination of a recovered reward: experiments on changed demonstrations, and warnings with advice."""

@@ -1,15 +1,15 @@
-"""Reasons why a reward may ignore the text of instructions, read from the states if no simulator can judge.
+"""Reasons why a reward may ignore the text of instructions, found in the states if no simulator can judge.
 
 The audit warns about rewards that ignore the text. Such a reward is not always wrong. Each of three observations
 prevents the warning:
 
 - The goals of experts look alike under all instructions. Either the instructions are wordings of one task, or the
-  states give places relative to the thing that the instruction names.
-- Negatives end like goals of instructions that are not their own, and the reward pays at most a tenth of them. So the
-  negatives are near misses, and the reward tells them from goals without the text. They must end like goals of their
-  own instruction significantly less often than after random permutations of the instructions.
-- Fields of the first states show what the instruction says, such as the place or the colour of the goal. If these
-  fields are shuffled, the reward pays at most half of the goals. So the reward reads these fields instead of the text.
+  states describe places relative to the thing in the instruction.
+- Negatives are near misses: they end like goals of other instructions. They end like goals of their own instruction
+  significantly less often than after random permutations of the instructions. The reward pays at most a tenth of the
+  near misses, so it tells near misses from goals without the text.
+- Fields of the first state contain the information of the instruction, such as the place or the colour of the goal. If
+  these fields are shuffled, the reward pays at most half of the goals. So the reward reads the fields, not the text.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ Floats = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 
 LEAST = 16
-"""Minimum number of different expert episodes. With fewer, nothing excuses a reward."""
+"""Minimum number of different expert episodes. With fewer, no observation prevents the warning."""
 MOST = 500
-"""Maximum number of experts, and of negatives. Further episodes are not read."""
+"""Maximum number of experts, and of negatives. Further episodes are ignored."""
 OCCURRENCES = 3
-"""Minimum number of experts whose instructions have a word, and of those whose instructions lack it. Other words are
-not examined."""
+"""A word is examined if the instructions of at least this many experts contain the word, and the instructions of at
+least this many experts lack the word."""
 PAIRED = 40
-"""Maximum number of numbers in a state for which differences of two numbers are features, too."""
+"""If a state has at most this many numbers, absolute differences of two numbers are also features."""
 DRAWS = 400
-"""Number of random permutations of the instructions, by which results of chance are estimated."""
+"""Number of random permutations of the instructions, for estimates of results by chance."""
 CHANCE = 0.01
 """Significance level: share of the permutations that may give a result as extreme as the observed one."""
 USED = 12
-"""Maximum number of features by which goals of different instructions are told apart."""
+"""Maximum number of features that distinguish goals of different instructions."""
 TOLD = 0.75
-"""A field shows what the instruction says if the words explain at least this share of its variance.
+"""A field contains the information of the instruction if words explain at least this share of the field's variance.
 
-Goals tell instructions apart if at least this share of the goals has a nearest neighbour of the same instruction."""
+Goals distinguish instructions if at least this share of the goals has a nearest neighbour with the same instruction."""
 EXACT = 1e-6
-"""Other fields explain a field exactly if they leave at most this share of its variance."""
+"""Other fields explain a field exactly if at most this share of the field's variance remains."""
 WRONG = 0.1
-"""Maximum share of near misses that the reward pays. With a larger share, they prevent no warning."""
+"""If the reward pays more than this share of the near misses, they do not prevent the warning."""
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -64,7 +64,7 @@ def words_of(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, eq=False)
 class StatedGoals:
-    """The states of demonstrations, compared with the instructions.
+    """A comparison of the states of demonstrations with the instructions.
 
     Attributes:
         subject: the program under audit, with its data.
@@ -77,7 +77,7 @@ class StatedGoals:
 
     @classmethod
     def of(cls, subject: Subject) -> StatedGoals:
-        """The episodes of a problem, each once, and at most `MOST` of a side."""
+        """Compare the episodes of a problem, without repetition, and at most `MOST` of each side."""
         items = list({item.trajectory.digest: item for item in subject.problem.items}.values())
         sides = (tuple(item for item in items if item.positive.any() == side)[:MOST] for side in (True, False))
         return cls(subject, *sides)
@@ -87,14 +87,14 @@ class StatedGoals:
         """Whether the states can be compared with the instructions.
 
         States must be vectors or records with a feature that varies. There must be `LEAST` experts, and a word that
-        some of their instructions have and others lack.
+        only some of their instructions contain (`OCCURRENCES`).
         """
         kind = self.subject.problem.metadata.kind
         return kind in NAMES and len(self.experts) >= LEAST and bool(self._words) and bool(self._features[1])
 
     @cached_property
     def telling(self) -> frozenset[str]:
-        """The words with which features of the experts' goals correlate more than by chance; needs `known`."""
+        """The words that correlate with features of the experts' goals more than by chance. Requires `known`."""
         return frozenset(self._words[n] for n in np.flatnonzero((self._links > self._by_chance).any(axis=1)))
 
     def excused(self) -> bool:
@@ -107,9 +107,9 @@ class StatedGoals:
 
     @cached_property
     def _words(self) -> list[str]:
-        """Words that some instructions of experts have and others lack.
+        """Words that only some instructions of experts contain (`OCCURRENCES`).
 
-        If two words always occur together, the list holds the first one by the alphabet.
+        Of words that always occur together, the list holds the first by the alphabet.
         """
         texts = [words_of(item.trajectory.extra_info) for item in self.experts]
         columns: dict[tuple[bool, ...], str] = {}
@@ -121,11 +121,11 @@ class StatedGoals:
 
     @cached_property
     def _features(self) -> tuple[Floats, list[tuple[int, ...]]]:
-        """Features of the goals of experts and of the ends of negatives, with the columns that each feature comes from.
+        """Features of the goals of experts and of the ends of negatives, with the columns of each feature.
 
         A feature is a column of `_numbers`, or the absolute difference of two columns. Features that are constant over
-        the experts are left out. The features have one row for each expert, then one for each negative: an expert's
-        last goal state, a negative's last state. With label rule "all", a row is the mean over an episode's states.
+        the experts are left out. The first rows are the last goal states of the experts, one row per expert. The other
+        rows are the last states of the negatives. With label rule "all", a row is the mean over an episode's states.
         """
         rows = [_numbers(item, self._texts) for item in (*self.experts, *self.negatives)]
         if self.subject.problem.rule == "all":
@@ -154,7 +154,7 @@ class StatedGoals:
 
     @cached_property
     def _marks(self) -> Floats:
-        """For each word, whether the instruction of each expert has the word, standardised; `(words, experts)`."""
+        """Whether the instruction of an expert contains a word, standardised; `(words, experts)`."""
         texts = [words_of(item.trajectory.extra_info) for item in self.experts]
         marks = np.array([[word in text for text in texts] for word in self._words], dtype=np.float64)
         return _standard(marks.T).T
@@ -181,10 +181,10 @@ class StatedGoals:
 
     @property
     def _shown(self) -> list[int]:
-        """The features by which goals of different instructions are told apart, at most `USED`.
+        """At most `USED` features that distinguish goals of different instructions.
 
-        They are single columns if any single column qualifies, and otherwise differences of two columns. A column does
-        not qualify if the first state already shows in it what the instruction says.
+        A feature qualifies if a word correlates with it more than by chance, and if none of its columns is in
+        `_saying`. If a single column qualifies, differences of two columns are left out.
         """
         links, owners = self._links.max(axis=0), self._features[1]
         strongest = np.argsort(-links, kind="stable")
@@ -193,7 +193,7 @@ class StatedGoals:
 
     @cached_property
     def _saying(self) -> set[int]:
-        """Columns that show in the first state what the instruction says."""
+        """Columns that contain the information of the instruction in the first state."""
         items = (*self.experts, *self.negatives)
         rows = np.stack([_numbers(item, self._texts)[0] for item in items])
         texts = [words_of(item.trajectory.extra_info) for item in items]
@@ -203,8 +203,8 @@ class StatedGoals:
     def _tested(self) -> bool:
         """Whether there are near misses that the reward hardly ever pays.
 
-        Near misses are negatives that end like goals of other instructions. They must fulfil their own instruction
-        significantly less often than they would fulfil a random one.
+        Near misses are negatives that end close to an expert's goal. The goal must belong to the negative's own
+        instruction significantly less often than after random permutations of the negatives' instructions.
         """
         groups = [self._group(item) for item in self.experts]
         negatives = [n for n, item in enumerate(self.negatives) if self._group(item) in groups]
@@ -235,7 +235,7 @@ class StatedGoals:
         return bool(paid.mean() > 0.5) if self.subject.problem.rule == "all" else bool(paid.any())
 
     def _told(self) -> bool:
-        """Whether fields show in the first state what the instruction says, and the reward needs these fields."""
+        """Whether fields contain the information of the instruction in the first state, and the reward needs them."""
         told = self._saying
         if not told:
             return False
@@ -252,7 +252,7 @@ class StatedGoals:
 
 
 def _numbers(item: Labelled, texts: dict[str, list[bytes]]) -> Floats:
-    """A row for each state: its numbers, then for each known text 1 if the state has the text, else 0."""
+    """One row per state: its numbers, then one column per known text, with 1 if the state has the text, else 0."""
     kind, states = item.trajectory.state_kind, item.trajectory.states
     numbers = kind.numbers(states)
     columns = [np.zeros((len(states), 0)) if numbers is None else numbers]
@@ -272,7 +272,7 @@ def _agreement(one: Sequence[object], other: Sequence[object]) -> int:
 def _explained(rows: Floats, marks: Floats) -> set[int]:
     """Columns that the words explain, alone or together with the other columns.
 
-    A column that the other columns explain exactly without the words does not count.
+    A column does not count if the other columns explain it exactly without the words.
 
     Args:
         rows: `(m, n)` columns of m first states.
@@ -295,7 +295,7 @@ def _explained(rows: Floats, marks: Floats) -> set[int]:
 
 
 def _error(columns: Floats, wanted: Floats) -> float:
-    """Leave-one-out mean square error of a linear prediction: all other rows predict each row."""
+    """Leave-one-out mean square error of a linear prediction of each row from all other rows."""
     design = np.column_stack([np.ones(len(wanted)), columns])
     inverse = np.linalg.pinv(design)
     leverage = np.minimum(np.einsum("rc,cr->r", design, inverse), 1 - 1e-6)

@@ -1,4 +1,4 @@
-"""The audit of a reward: warnings that say where the reward may be wrong, with advice.
+"""The audit of a reward: warnings about its possible faults, with advice.
 
 The audit reads the demonstrations, the metrics of the reward and the source of the program. The audit also runs the
 program on changed copies of the demonstrations: with other instructions (`grace_irl.audit.contrast`) and with shuffled
@@ -14,7 +14,10 @@ from grace_irl.audit.warning import Audit
 
 
 def audit(subject: Subject) -> Audit:
-    """Examine a reward. A warning about the data alone is left out if one about the reward has the same code."""
+    """Examine a reward.
+
+    A warning of `sides` or `nearness` is left out if a warning about cues or instructions has the same code.
+    """
     found, of_instructions = instructions.examine(subject)
     used = list(cues.of_cues(subject))
     said = {each.code for each in (*used, *of_instructions)}

@@ -1,8 +1,8 @@
 """Contrast: whether a reward follows the instruction, measured by exchanging the instructions of expert episodes.
 
 A *swap* is an expert episode with another instruction. Under the other instruction, the reward should no longer pay the
-episode's goal, unless the episode fulfils the other instruction as well. A simulator can decide whether the episode
-does. Without a simulator, the swap is doubtful.
+episode's goal, unless the episode fulfils the other instruction as well. A simulator can decide this. If no
+simulator can decide, the swap is doubtful.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_INSTRUCTIONS = 12
 MOST_STATES = 10_000
 """Maximum number of states on which a program runs in one call of `swaps`.
 
-Episodes beyond the maximum are left out, but never the first one."""
+Episodes beyond the maximum are left out. The first episode always runs."""
 EXCHANGED = 5
 """Maximum number of other words that replace a word."""
 
@@ -44,7 +44,7 @@ class Swap:
     Attributes:
         item: the episode, with its own instruction.
         instruction: the other instruction.
-        fulfilled: whether the episode fulfils the other instruction as well; None if nothing can decide.
+        fulfilled: whether the episode fulfils the other instruction as well; None if no simulator can decide.
         paid: whether the reward pays a goal of the episode under the other instruction.
     """
 
@@ -55,7 +55,7 @@ class Swap:
 
     @property
     def word(self) -> str:
-        """The first word of the episode's own instruction that differs from the other one's word there; "" if none."""
+        """The first word at which the own instruction differs from the other instruction; "" if there is none."""
         pairs = zip(self.item.trajectory.extra_info.split(), self.instruction.split(), strict=False)
         return next((own for own, other in pairs if own != other), "")
 
@@ -65,14 +65,14 @@ class Contrast:
     """The result of giving expert episodes the instructions of other experts.
 
     Attributes:
-        unpaid: share of an expert's swaps in which the goal is no longer paid, as the mean over experts; None if no
-            swap counts. A swap counts if a simulator decides that the episode does not fulfil the other instruction.
+        unpaid: share of an expert's swaps in which the goal is no longer paid, averaged over experts; None if no swap
+            counts. A swap counts if a simulator decides that the episode does not fulfil the other instruction.
         experts: number of expert episodes with a swap that counts.
         swaps: number of swaps that count.
-        doubtful: number of swaps for which no simulator can decide whether they count.
+        doubtful: number of swaps that no simulator can judge.
         doubtful_paid: number of doubtful swaps in which the goal is still paid.
-        ignored: words without effect. At least three experts have a swap that replaces the word, and in all these swaps
-            the goal is still paid. Swaps do not count if the episode fulfils the new instruction.
+        ignored: words without effect on the reward: at least three experts have a swap of the word, and the goal is
+            still paid in all swaps of the word. Swaps do not count if the episode fulfils the new instruction.
     """
 
     unpaid: Measurement | None
@@ -98,7 +98,7 @@ class Contrast:
 
 
 def by_instruction(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]]:
-    """For each task and instruction of an expert, other instructions of the task's experts.
+    """Map from a task and an expert's instruction to other instructions of the task's experts.
 
     At most `MOST_INSTRUCTIONS` are taken, at equal steps through the sorted instructions.
     """
@@ -110,7 +110,7 @@ def by_instruction(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]
     for task, texts in by_task.items():
         ordered = sorted(texts)
         for place, own in enumerate(ordered):
-            rest = ordered[place + 1 :] + ordered[:place]  # starts after the own text, so no text is preferred
+            rest = ordered[place + 1 :] + ordered[:place]  # start after the own text, so that no text is preferred
             found[task, own] = sampled(rest)
     return found
 
@@ -121,9 +121,9 @@ def sampled(texts: list[str]) -> list[str]:
 
 
 def by_word(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]]:
-    """For each task and instruction, copies of the instruction with one word replaced.
+    """Map from a task and an instruction to copies of the instruction with one word replaced.
 
-    Another word may replace a word if it is a peer (`_peers`). At most `EXCHANGED` other words replace a word.
+    At most `EXCHANGED` peers (`_peers`) replace each word.
     """
     found = {}
     for task, texts in _texts(items).items():
@@ -138,12 +138,13 @@ def by_word(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]]:
 
 
 def by_end(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]]:
-    """For each task and instruction, copies of the instruction with another optional end.
+    """Map from a task and an instruction to copies of the instruction with another end.
 
-    An end is optional if another instruction stops before it: "on your left" in "pick up the key on your left", since
-    there is "pick up the box". The end may follow each peer of "key" (`_peers`), and replaces the words behind the
-    peer: "pick up a ball" becomes "pick up a ball on your left". So all experts test a phrase of few instructions. At
-    most `MOST_INSTRUCTIONS` copies are taken, at equal steps through the sorted ones.
+    An end consists of all words behind a word, perhaps none. A word gets the ends of its peers (`_peers`) instead of
+    its own end, if one of these ends is empty. Example: the instructions are "pick up a ball", "pick up a key" and
+    "pick up a key on your left". "ball" and "key" are peers, so one copy is "pick up a ball on your left". In this way,
+    all experts test a phrase of few instructions. At most `MOST_INSTRUCTIONS` copies are made, at equal steps through
+    the sorted copies.
     """
     found = {}
     for task, texts in _texts(items).items():
@@ -163,12 +164,12 @@ def by_end(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]]:
 
 
 def _ends(words: tuple[str, ...], end: tuple[str, ...]) -> bool:
-    """Whether words already end so."""
+    """Whether the words end with `end`."""
     return words[-len(end) :] == end
 
 
 def _texts(items: Sequence[Labelled]) -> dict[str, set[tuple[str, ...]]]:
-    """The instructions of each task, as words."""
+    """The instructions of each task, as tuples of words."""
     by_task: dict[str, set[tuple[str, ...]]] = {}
     for item in items:
         by_task.setdefault(item.task, set()).add(tuple(item.trajectory.extra_info.split()))
@@ -176,7 +177,10 @@ def _texts(items: Sequence[Labelled]) -> dict[str, set[tuple[str, ...]]]:
 
 
 def _peers(texts: Iterable[tuple[str, ...]]) -> Callable[[tuple[str, str, str]], set[str]]:
-    """The peers of a word in its window: words that occur behind the same word, and also before the same word."""
+    """A function from a window (`_windows`) to the peers of its middle word.
+
+    Peers occur behind the same word and, perhaps in another instruction, before the same word.
+    """
     behind: dict[str, set[str]] = {}
     ahead: dict[str, set[str]] = {}
     for words in texts:
@@ -187,7 +191,7 @@ def _peers(texts: Iterable[tuple[str, ...]]) -> Callable[[tuple[str, str, str]],
 
 
 def _windows(words: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
-    """Triples of the preceding word, the word and the following word; "" stands for a word beyond an end."""
+    """Triples of a preceding word, a word and a following word; "" replaces a word that does not exist."""
     return zip(("", *words[:-1]), words, (*words[1:], ""), strict=True)
 
 
@@ -258,5 +262,5 @@ def contrast(exchanged: Sequence[Swap], words: Sequence[Swap]) -> Contrast:
 
 
 def _without_effect(made: Sequence[Swap]) -> bool:
-    """Whether at least three experts have one of these swaps of a word, and each swap's goal is still paid."""
+    """Whether these swaps of one word come from at least three experts, and the goal is still paid in all swaps."""
     return len({swap.item for swap in made}) > 2 and all(swap.paid for swap in made)

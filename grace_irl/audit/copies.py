@@ -1,4 +1,4 @@
-"""Copies: episodes of one recording, which are equal or differ only by noise."""
+"""Copies: episodes of one recording. They are equal or differ only by noise."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Floats = NDArray[np.float64]
 NEAR = 0.05
 """Maximum difference between states of copies, as a share of each field's standard deviation."""
 MOST = 1_000
-"""Maximum number of episodes in a set that is searched for copies with noise."""
+"""Maximum number of episodes for a search for copies with noise."""
 
 
 def recordings(items: Sequence[Labelled]) -> list[int]:
-    """The recording that each episode comes from, as a number.
+    """The number of each episode's recording.
 
     Two episodes come from one recording if their states, actions and instructions are equal. Vectors and records may
-    also differ by noise: then the episodes have the same length, instruction and texts, and no number of a state
-    differs by more than `NEAR`. Their actions may differ. More than `MOST` episodes are compared for equality only.
+    also differ by noise: if length, instruction and texts are equal, and no number of a state differs by more than
+    `NEAR`, the actions may differ. More than `MOST` episodes are compared for equality only.
     """
     found: dict[str, int] = {}
     for item in items:

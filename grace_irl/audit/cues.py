@@ -17,12 +17,12 @@ NAMED = 8
 
 
 def of_cues(subject: Subject) -> Iterator[RewardWarning]:
-    """A warning about the first cue that explains the reward, if there is one."""
+    """A warning about the first cue that explains the reward, if any."""
     items = _sample(subject.problem)
     real = balanced([subject.values(item) for item in items], items, subject.threshold)
     found = suspects(items, subject.problem.metadata.fields)
-    # A clock that starts at another hour on each side also hardly changes within an episode. Clocks come first, so that
-    # the warning calls it a clock.
+    # If the sides are recorded at different hours, a clock is also a field that hardly changes within an episode. The
+    # order of the tests makes sure that the warning calls this field a clock.
     asked = (("time", ()), ("clock", found.clocks), ("constants", found.constants), ("constant-field", found.fixed))
     for seed, (code, kept) in enumerate(asked):
         if code != "time" and not kept:
@@ -65,7 +65,7 @@ def _sample(problem: Problem) -> list[Labelled]:
     """Training episodes, alternately one with positive states and one without.
 
     An episode is left out if it brings the number of states above `MOST_STATES`. The first episode of each side always
-    stays. Without negative trajectories, all episodes have positive states.
+    stays.
     """
     sides = [[item for item in problem.train if item.positive.any() == positive] for positive in (True, False)]
     chosen: list[Labelled] = []

@@ -15,15 +15,15 @@ from grace_irl.demos.labels import Labelled
 FEW = 5
 """Minimum number of held-out episodes of a side. With fewer, there is a warning."""
 PIXELS = 256
-"""Minimum number of numbers in a picture of any shape."""
+"""Minimum number of values in a picture of any shape."""
 SHADES = 64
 """Minimum number of different values in pictures. The codes of grids have fewer."""
 SMALL = 64
-"""Minimum number of numbers in a small picture, which must be a square with lines."""
+"""Minimum number of values in a small picture. A small picture must be a square with lines."""
 LINES = 0.2
-"""Minimum correlation of numbers one line apart, in a picture with lines."""
+"""Minimum correlation of values one line apart, in a picture with lines."""
 SMOOTH = 0.8
-"""Minimum correlation of neighbouring numbers in a scan."""
+"""Minimum correlation of neighbouring values in a scan, such as a lidar's."""
 LOOKED_AT = 32
 """Maximum number of episodes whose middle state is searched for pixels."""
 
@@ -95,11 +95,11 @@ def _pictured(items: Sequence[Labelled]) -> bool:
 
 
 def _shows(values: NDArray[np.float64]) -> bool:
-    """Whether each row holds a picture: a run of columns with many different values.
+    """Whether the rows hold pictures: the longest run of possible pixel columns has many different values.
 
-    All values of the run are whole numbers from 0 to 255, or numbers from 0 to 1. A run of fewer than `PIXELS` columns
-    must form a square in which neighbouring lines are alike. A longer run is no picture if it looks like a scan, such
-    as a lidar's: neighbouring numbers are alike, and there are no lines.
+    A possible pixel column holds whole numbers from 0 to 255, or numbers from 0 to 1. A run of fewer than `PIXELS`
+    columns must form a square with lines (`_lines`). A longer run is not a picture if it looks like a scan:
+    neighbouring values are alike, and there are no lines.
     """
     whole = (values == np.round(values)).all(axis=0)
     inside = (values.min(axis=0) >= 0) & ((values.max(axis=0) <= 1) | ((values.max(axis=0) <= 255) & whole))
@@ -117,12 +117,12 @@ def _shows(values: NDArray[np.float64]) -> bool:
 
 
 def _lines(run: NDArray[np.float64], width: int) -> bool:
-    """Whether numbers `width` places apart correlate, and more than those at distances `width` - 2 and `width` + 2."""
+    """Whether values correlate at distance `width`, and correlate less at distances `width` - 2 and `width` + 2."""
     here = _alike(run, width)
     return here >= LINES and here >= max(_alike(run, width - 2), _alike(run, width + 2)) + LINES / 4
 
 
 def _alike(run: NDArray[np.float64], lag: int) -> float:
-    """Correlation of numbers `lag` places apart, after each place's mean over the states is subtracted."""
+    """Correlation of values at distance `lag`, after the mean of each column is subtracted."""
     shifted = run - run.mean(axis=0)
     return float((shifted[:, lag:] * shifted[:, :-lag]).mean() / max(float((shifted**2).mean()), 1e-12))

@@ -1,4 +1,4 @@
-"""Warnings about rewards that do not follow instructions, and about demonstrations that cannot show whether they do."""
+"""Warnings about rewards that do not follow instructions, and about demonstrations that do not test this."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ WRONG = 0.1
 DOUBTFUL = 0.5
 """Maximum share of doubtful swaps in which the goal is still paid. With a larger share, there is a warning.
 
-With two tasks in many wordings, episodes fulfil the other instruction in up to half of the swaps."""
+If the instructions are wordings of two tasks, episodes fulfil the other instruction in up to half of the swaps."""
 SHOWN = 0.8
-"""If the contrast's interval starts at this value or above, there is no warning about negatives that are far."""
+"""If the lower end of the contrast's interval is at least this value, there is no warning about far negatives."""
 FAR = 0.1
-"""Maximum share of negatives that come near what is paid. With a larger share, no warning says that they are far."""
+"""If at most this share of the negatives comes near a paid state, there is a warning about far negatives."""
 MOST = 0.5
 """With label rule "all", an expert counts as paid if the reward pays more than this share of its states."""
 NAMED = 8
@@ -37,8 +37,8 @@ NEAR_MISSES = f"add swaps of instructions (--swaps, for BabyAI), {WRONG_GOALS}"
 def examine(subject: Subject) -> tuple[Contrast | None, list[RewardWarning]]:
     """Measure the contrast of a reward, and find warnings about instructions.
 
-    The contrast is None if the experts have no instruction or only one, if the program fails, or with label rule "all":
-    there, an episode has no goal that a simulator could judge.
+    The contrast is None if the experts have no instruction or only one, if the program fails, or with label rule "all".
+    With rule "all", an episode has no goal that a simulator could judge.
     """
     experts = [item for item in subject.problem.items if item.positive.any()]
     texts = {item.trajectory.extra_info for item in experts}
@@ -104,7 +104,10 @@ def _ignored(found: Contrast, asked: StatedGoals) -> Iterator[RewardWarning]:
 
 
 def _unshown(subject: Subject, paid: Sequence[Labelled]) -> Iterator[RewardWarning]:
-    """Warn if goals are paid under instructions of negatives with words that no expert's instruction has.
+    """Warn if the reward pays goals under instructions of negatives that contain new words.
+
+    A word is new if no expert's instruction contains the word. A simulator must decide that the episode does not fulfil
+    the instruction.
 
     Args:
         subject: the program under audit, with its data.
@@ -136,7 +139,7 @@ def _unshown(subject: Subject, paid: Sequence[Labelled]) -> Iterator[RewardWarni
 
 
 def _ends(subject: Subject, paid: Sequence[Labelled]) -> Iterator[RewardWarning]:
-    """Warn if goals are paid under instructions with another end, although a simulator judges them unfulfilled.
+    """Warn if goals are paid under instructions with another end that a simulator judges unfulfilled.
 
     Args:
         subject: the program under audit, with its data.
@@ -160,12 +163,13 @@ def _ends(subject: Subject, paid: Sequence[Labelled]) -> Iterator[RewardWarning]
 
 
 def _far(subject: Subject, found: Contrast) -> Iterator[RewardWarning]:
-    """Warn if hardly any negative episode comes near what is paid, and no contrast shows that the text decides the pay.
+    """Warn if hardly any negative comes near a paid state, unless the contrast shows that the reward follows the text.
 
-    An episode comes near in one of two ways. The reward pays a state of the episode under its own instruction or under
-    one of at most `MOST_INSTRUCTIONS` instructions of experts. Or the simulator decides that the episode does
-    what one of these instructions asks for, perhaps with another thing. The lower end of the contrast's interval
-    decides, not its value, because swaps of few experts show little. Swaps among the negatives rule the warning out.
+    A negative is tested with its own instruction and with at most `MOST_INSTRUCTIONS` instructions of experts. The
+    negative comes near if the reward pays one of its states under a tested instruction, or if a simulator decides that
+    the episode does the task of an expert's instruction, perhaps with another thing. The lower end of the contrast's
+    interval must reach `SHOWN`, because swaps of few experts show little. If the data contain swaps, there is no
+    warning.
     """
     if found.unpaid is not None and found.unpaid.low >= SHOWN:
         return

@@ -1,4 +1,4 @@
-"""A warning about negatives that are far from all goals in one number, so that they test no other condition."""
+"""A warning about negatives that are far from all goals in one number, and so test no other condition."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from grace_irl.demos.labels import Problem
 LEAST = 8
 """Minimum number of different episodes on each side."""
 AWAY = 0.3
-"""Minimum distance between a negative and all goals in a number, as a share of the number's range over all episodes."""
+"""A negative is far in a number if its distance from all goals exceeds this share of the number's range."""
 NEAR = 0.1
-"""Maximum share of negatives that come nearer than `AWAY`."""
+"""Maximum share of negatives that are not far (`AWAY`)."""
 TRAVELLED = 0.5
-"""Minimum share of experts with a state between far negatives and goals. If fewer have one, the number is a switch."""
+"""Minimum share of experts with a state between far negatives and goals. With fewer, the number is a switch."""
 PASSED = 0.5
 """Maximum share of experts with a non-goal state whose number is in the goals' range. Such states test
 other conditions."""
@@ -28,11 +28,11 @@ WRONG_GOALS = "bring episodes that nearly reach a goal or reach a wrong one, or 
 
 
 def of_nearness(problem: Problem) -> Iterator[RewardWarning]:
-    """A warning if, in one number of the states, hardly any negative episode comes near a goal.
+    """A warning if hardly any negative episode comes near a goal in one number of the states.
 
-    A threshold on this number separates the sides, whatever else a goal needs. Experts' states before the goal test
-    more only if the number already has a value as at goals. If only one number varies, there is nothing else to test.
-    Sets with several instructions have a rule of their own (`grace_irl.audit.instructions`).
+    A threshold on this number separates the sides, so other conditions of a goal are not tested. A state of an expert
+    before the goal tests other conditions only if the number already has a value as at goals. If only one number
+    varies, there are no other conditions. `grace_irl.audit.instructions` examines sets with several instructions.
     """
     items = list({item.trajectory.digest: item for item in problem.items}.values())
     kind = items[0].trajectory.kind if items else ""
@@ -76,6 +76,6 @@ def of_nearness(problem: Problem) -> Iterator[RewardWarning]:
 
 
 def _nearest(columns: Sequence[NDArray[np.float64]], low: float, high: float) -> float:
-    """Of some values, the one that is nearest to a range."""
+    """The value that is nearest to the range from `low` to `high`."""
     values = np.concatenate(columns)
     return float(values[int(np.argmin(np.maximum(low - values, values - high)))])

@@ -15,7 +15,7 @@ from grace_irl.programs.parsing import parse
 WRONG = 0.1
 """Maximum share of wrong episodes. With a larger share, there is a warning."""
 SINGLE = 1
-"""Maximum number of wrong episodes that never brings a warning: a single one may be an accident."""
+"""Maximum number of wrong episodes without a warning: a single wrong episode may be an accident."""
 CHANCE = 0.6
 """Minimum balanced accuracy of a reward that tells the sides apart."""
 RANKS = 0.7
@@ -25,7 +25,7 @@ FALL = 0.05
 RANKED = 0.95
 """Minimum probability of outranking of a reward that tells whole held-out episodes apart."""
 FALL_RANKED = 0.1
-"""Maximum fall of the accuracy of a reward that tells whole held-out episodes apart. It replaces `FALL`."""
+"""Maximum fall of the accuracy, instead of `FALL`, for a reward that tells whole held-out episodes apart."""
 FALL_BY_EPISODE = 0.25
 """Maximum fall, from training to held-out data, of the share of experts that are paid at their goal."""
 CONSTANTS = 250
@@ -35,8 +35,8 @@ ROLES = (
     "check which files are experts and which are negatives (demos inspect), and that experts do what negatives do not"
 )
 FAILING = 2 / 3
-"""Maximum probability that the rewards of a negative episode add up to more than those of an expert's. For equal
-sides, the probability is about 1/2."""
+"""Maximum probability that a negative episode has a larger sum of rewards than an expert episode. If both sides have
+similar sums, the probability is about 1/2."""
 
 CLOSER = "search longer, or bring negative episodes that come close to a goal (collect --near-miss)"
 
@@ -70,7 +70,7 @@ def of_figures(subject: Subject) -> Iterator[RewardWarning]:
 def of_source(subject: Subject) -> Iterator[RewardWarning]:
     """A warning if a program may list the states that it pays.
 
-    Such a program has at least as many constants as there are positive training states. There is no warning if the
+    Such a program has more than `CONSTANTS` constants plus one per positive training state. There is no warning if the
     reward is about as good on held-out data as on training data.
     """
     train, held_out = subject.separation.train, subject.separation.held_out
@@ -89,7 +89,7 @@ def of_source(subject: Subject) -> Iterator[RewardWarning]:
 
 
 def _as_often(episodes: EpisodeMetrics) -> str:
-    """A clause with the share of paid episodes of each side, if the shares are nearly equal; else ""."""
+    """A clause with the shares of paid episodes, if negatives are paid nearly as often as experts; else ""."""
     if episodes.hit is None or episodes.false is None or episodes.false.value < max(0.25, episodes.hit.value - 0.25):
         return ""
     return (
@@ -113,7 +113,7 @@ def _by_episode(episodes: EpisodeMetrics, side: str) -> Iterator[RewardWarning]:
 
 
 def _paid_in_training(subject: Subject) -> Iterator[RewardWarning]:
-    """A warning if the reward pays negatives that it was fitted to, though not the held-out ones."""
+    """A warning if the reward pays training negatives, but hardly any held-out negatives."""
     train, tested = subject.separation.train, subject.tested
     if tested is train or train.episodes is None or tested.episodes is None or _pays_negatives(tested.episodes):
         return
@@ -128,10 +128,10 @@ def _pays_negatives(episodes: EpisodeMetrics) -> bool:
 
 
 def _failing_pays(subject: Subject) -> Iterator[RewardWarning]:
-    """A warning if negative episodes bring more reward than experts' episodes that reach their goal.
+    """A warning if negative episodes often have a larger sum of rewards than expert episodes with a goal.
 
-    Fitness and accuracy rate single states, but training depends on the sum over an episode. If the reward off the goal
-    is below 0, every step costs, so an episode that fails early may cost least.
+    Fitness and accuracy rate single states, but the training of a policy depends on the sum over an episode. If rewards
+    before the goal are below 0, every step costs, so an episode that fails early may cost least.
     """
     if subject.problem.rule == "all":
         return
@@ -168,9 +168,10 @@ def _measured(metrics: Metrics) -> str:
 
 
 def _falls(train: Metrics, held_out: Metrics) -> bool:
-    """Whether a reward is clearly worse on held-out data. At most one wrong episode of each kind (`_wrong`) is no fall.
+    """Whether a reward is clearly worse on held-out data than on training data.
 
-    If the reward tells whole held-out episodes apart, the accuracy over states may fall more.
+    The result is False if there is at most one wrong held-out episode of each kind (`_wrong`). If the reward tells
+    whole held-out episodes apart, the limit is `FALL_RANKED`.
     """
     fall, episodes = train.accuracy - held_out.accuracy, held_out.episodes
     if episodes is not None and episodes.hit is not None and max(_wrong(episodes)) <= SINGLE:

@@ -1,7 +1,7 @@
 """Cues: properties by which a reward can tell experts from negatives without looking at behaviour.
 
-An experiment finds cues: the states of all episodes are shuffled, so that only the cue keeps its place. If a reward
-classifies the shuffled states nearly as well as the real ones, the reward needs only the cue.
+An experiment tests a possible cue: the states of all episodes are shuffled, so that only the cue keeps its place. If a
+reward classifies the shuffled states nearly as well as the real states, the reward needs only the cue.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import Trajectory
 
 KEPT = 0.8
-"""Minimum share of the reward's accuracy above chance that is left on shuffled states, if a cue explains the reward."""
+"""A cue explains a reward if at least this share of the reward's accuracy above chance is left on shuffled states."""
 TOLD = 0.6
-"""Minimum balanced accuracy of a reward on the real states. With less, there is nothing to explain."""
+"""Minimum balanced accuracy of a reward on the real states. With less, no cue explains the reward."""
 
 
 def explains(real: float, shuffled: float) -> bool:
@@ -28,7 +28,7 @@ def explains(real: float, shuffled: float) -> bool:
 
 
 def balanced(values: Sequence[NDArray[np.float64]], items: Sequence[Labelled], threshold: float) -> float:
-    """Balanced accuracy of rewards at a threshold. NaN (a reward of transitions at a first state) is left out.
+    """Balanced accuracy of rewards at a threshold. NaN, the first entry for a reward of transitions, is left out.
 
     Args:
         values: rewards `(T+1,)` of each trajectory.
@@ -46,12 +46,12 @@ def shuffled(
 ) -> list[Trajectory]:
     """Copies of trajectories with the states in random order. A state may move to any step of any trajectory.
 
-    Lengths, actions and instructions stay. A state takes the place of a state with the same shape.
+    Lengths, actions and instructions do not change. A state takes the place of a state with the same shape.
 
     Args:
         items: labelled trajectories of one kind.
         seed: seed of the draw.
-        kept: numbers of the features of a vector or record that stay in their place.
+        kept: indices of the features of a vector or record that stay in their place.
         texts: names of the text parts of a record that stay in their place.
     """
     rng = np.random.default_rng(seed)
@@ -78,7 +78,7 @@ def shuffled(
 
 
 def _restore(mixed: dict[str, NDArray[Any]], pooled: dict[str, NDArray[Any]], features: Sequence[int]) -> None:
-    """Restore some features of the mixed states in place. Feature numbers run on through all numeric parts."""
+    """Restore some features of the shuffled states, in place. One count numbers the features of all numeric parts."""
     first = 0
     for name, array in mixed.items():
         if not len(features) or array.dtype.kind in "SUO":

@@ -1,8 +1,8 @@
-"""Warnings about properties that no behaviour brings about, but that alone tell experts from negatives.
+"""Warnings about properties that do not come from behaviour, but alone tell experts from negatives.
 
-Such a property is a fault of the data. Every other difference between the sides comes together with the property, so
-the data cannot show which of the two a reward should use. The fault stays even if the reward that was found does not
-use the property. So these warnings do not depend on the reward.
+Such a property is a fault of the data. It occurs together with all other differences between the sides, so the data
+cannot show whether a reward should use the property or another difference. A reward that ignores the property does not
+remove the fault. So these warnings do not depend on the reward.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ PARTED = 0.95
 TIGHT = 0.05
 """Ranges are tight if the widths of both sides' ranges add up to at most this share of the gap between them."""
 SMOOTH = 0.7
-"""Minimum correlation of successive values, in a field that moves and does not jump."""
+"""Minimum correlation of successive values, in a field that changes smoothly."""
 TREND = 0.7
-"""Minimum correlation with the step in every episode, in a field that rises or falls as a whole."""
+"""Minimum |correlation| with the step in every episode, in a field that rises or falls on the whole."""
 JUMPY = 0.3
-"""Maximum absolute correlation of successive values, in a field of noise."""
+"""Maximum |correlation| of successive values, in a field of noise."""
 REPEATED = 3
-"""Values count as names of something if at least this many episodes of a side share a value, on average."""
+"""Values count as names if at least this many episodes of a side share a value, on average."""
 WRONG = 0.1
-"""Maximum share of episodes, of experts and of negatives, on which a threshold on the step or a clock may be wrong."""
+"""Maximum share of experts, and of negatives, on which a threshold on the step or on a clock may be wrong."""
 NAMED = 8
 """Maximum number of fields that a warning names."""
 
@@ -93,8 +93,8 @@ class _Fields:
     """Names of fields that tell the sides apart.
 
     Attributes:
-        clocks: fields that rise, or fall, all the time.
-        sources: fields with one value on each side, up to noise; for grids, also their size.
+        clocks: clocks, and other fields that rise or fall all the time.
+        sources: fields with one value on each side, up to noise. The size of grids is such a field.
         fixed: fields that hardly change within an episode.
         starts: fields that tell the sides apart in the first state, and change later.
     """
@@ -137,11 +137,11 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _threshold(low: Floats, high: Floats) -> Floats:
-    """For each column, the best balanced accuracy that a threshold between low and high episodes reaches.
+    """For each column, the best balanced accuracy of a threshold that separates low from high episodes.
 
     Args:
-        low: `(m, n)` largest values in m episodes. The values should not exceed the threshold.
-        high: `(k, n)` smallest values in k episodes. The values should exceed the threshold.
+        low: `(m, n)` largest values of m episodes. These values should not exceed the threshold.
+        high: `(k, n)` smallest values of k episodes. These values should exceed the threshold.
     """
     best = np.zeros(low.shape[1])
     for column in range(low.shape[1]):
@@ -153,7 +153,7 @@ def _threshold(low: Floats, high: Floats) -> Floats:
 
 
 def _parted(rows: Rows, expert: Marks) -> Marks:
-    """Whether a threshold has nearly all experts above and nearly all negatives below, or vice versa, in all states."""
+    """Whether nearly all experts are above a threshold in all states, and nearly all negatives below, or vice versa."""
     least, most = (np.stack([each(one, axis=0) for one in rows]) for each in (np.min, np.max))
     forth, back = _threshold(most[expert], least[~expert]), _threshold(most[~expert], least[expert])
     noise = ROUNDING * np.abs(most).max(axis=0)
@@ -161,7 +161,7 @@ def _parted(rows: Rows, expert: Marks) -> Marks:
 
 
 def _deviations(rows: Rows, expert: Marks) -> tuple[Floats, Floats]:
-    """Two standard deviations: of values within an episode, and of the means of a side's episodes."""
+    """Two standard deviations: of the values within an episode, and of the means of a side's episodes."""
     within = np.sqrt(np.mean([one.var(axis=0) for one in rows], axis=0))
     means = np.stack([one.mean(axis=0) for one in rows])
     return within, np.sqrt((means[expert].var(axis=0) + means[~expert].var(axis=0)) / 2)
@@ -170,7 +170,7 @@ def _deviations(rows: Rows, expert: Marks) -> tuple[Floats, Floats]:
 def _succession(rows: Rows) -> Floats:
     """Correlation of successive values, after each episode's mean is subtracted; 0 for a constant."""
     products, squares = [], []
-    for one in rows:  # one episode at a time, as a copy of all may not fit into memory
+    for one in rows:  # one episode at a time, because a copy of all may not fit into memory
         shifted = one - one.mean(axis=0)
         products.append((shifted[1:] * shifted[:-1]).sum(axis=0))
         squares.append((shifted * shifted).sum(axis=0))
@@ -182,8 +182,8 @@ def _settings(rows: Rows, expert: Marks) -> Marks:
     """Whether a field is a setting of two simulators: one value on each side, up to noise.
 
     The ranges of the two sides must not overlap. In addition, one of two conditions must hold. Either both ranges are
-    tight, compared with the gap between them. Or both are narrow, compared with the values, and the values vary by
-    noise alone: the episodes of a side do not differ in their means, and successive values do not correlate.
+    tight in comparison with the gap between them. Or both sides vary little in comparison with their means, and vary by
+    noise alone: the means of a side's episodes hardly differ, and successive values hardly correlate.
     """
     least, most = (np.stack([each(one, axis=0) for one in rows]) for each in (np.min, np.max))
     low = [least[side].min(axis=0) for side in (expert, ~expert)]
@@ -203,29 +203,26 @@ def _settings(rows: Rows, expert: Marks) -> Marks:
 
 
 def _still(rows: Rows, expert: Marks) -> Marks:
-    """Whether a field hardly changes within an episode, as compared with differences between episodes of a side."""
+    """Whether a field hardly changes within an episode, compared with differences between episodes of a side."""
     within, between = _deviations(rows, expert)
     fixed = np.stack([np.ptp(one, axis=0) <= ROUNDING * np.abs(one).max(axis=0) for one in rows]).all(axis=0)
     return np.asarray(fixed | ((within <= STILL * between) & (between > 0)))
 
 
 def _separate(rows: Rows, expert: Marks) -> Marks:
-    """Whether a field starts with few different values on each side, and with none of them on both sides."""
+    """Whether a field has few different first values on each side, and no first value on both sides."""
     values = np.stack([one[0] for one in rows])
     return np.array([_apart(column[expert].tolist(), column[~expert].tolist()) for column in values.T])
 
 
 def _apart(own: Sequence[object], other: Sequence[object]) -> bool:
-    """Whether the values of both sides are names of something, and both sides have no name in common.
-
-    A side's values are taken for names if they repeat often (`REPEATED`).
-    """
+    """Whether the values of both sides count as names (`REPEATED`), and the sides have no name in common."""
     few = all(len({*side}) * REPEATED <= len(side) for side in (own, other))
     return few and not {*own} & {*other}
 
 
 def _started(rows: Rows, expert: Marks) -> Marks:
-    """Whether a threshold on the first value tells all experts from all negatives, in a field that moves later."""
+    """Whether a threshold on the first value tells all experts from all negatives, in a field that changes smoothly."""
     values = np.stack([one[0] for one in rows])
     apart = np.maximum(_threshold(values[expert], values[~expert]), _threshold(values[~expert], values[expert])) == 1
     return np.asarray(apart & (_succession(rows) >= SMOOTH))
@@ -242,7 +239,7 @@ def _monotone(rows: Rows) -> Marks:
 
 
 def _trending(rows: Rows) -> Marks:
-    """Whether a field rises in all episodes as a whole, or falls in all episodes as a whole, with noise."""
+    """Whether a field rises on the whole in all episodes, or falls on the whole in all episodes (`TREND`)."""
     if min(map(len, rows)) < 3:
         return np.zeros(rows[0].shape[1], dtype=np.bool_)
     found = []
@@ -254,7 +251,7 @@ def _trending(rows: Rows) -> Marks:
 
 
 def _told_by_clock(items: Sequence[Labelled], rows: Rows) -> Marks:
-    """Whether a field is a clock, and a threshold on it tells goals from all else."""
+    """Whether a field is a clock, and a threshold on the clock tells goals from all other states."""
     longer = [one for one in rows if len(one) > 2]
     if not longer:
         return np.zeros(rows[0].shape[1], dtype=np.bool_)
@@ -266,9 +263,10 @@ def _told_by_clock(items: Sequence[Labelled], rows: Rows) -> Marks:
 
 
 def _pays(items: Sequence[Labelled], values: Sequence[Floats]) -> bool:
-    """Whether some threshold on a number of each state tells goals from all else.
+    """Whether a threshold on one number per state tells goals from all other states.
 
-    Nearly all experts reach the threshold at a goal, hardly any expert before its first goal, and hardly any negative.
+    Nearly all experts must reach the threshold at a goal. Hardly any expert may reach it before the first goal, and
+    hardly any negative may reach it at all.
 
     Args:
         items: labelled demonstrations.
@@ -286,9 +284,9 @@ def _pays(items: Sequence[Labelled], values: Sequence[Floats]) -> bool:
 
 
 def _texts(items: Sequence[Labelled], expert: Marks) -> tuple[list[str], list[str]]:
-    """Parts with texts that tell the sides apart, and that never change within an episode.
+    """Text parts that tell the sides apart and never change within an episode.
 
-    The first list has the parts with one text on each side, and the second list those with more texts.
+    The first list holds parts with one text on each side. The second list holds all others.
     """
     parts = [item.trajectory.state_kind.parts(item.trajectory.states) for item in items]
     settings: list[str] = []
@@ -324,4 +322,4 @@ def _cells(items: Sequence[Labelled], expert: Marks) -> list[str]:
 
 
 CELLS = {"grid": _cells}
-"""For each kind of states that are compared cell by cell: the function that names what tells the sides apart."""
+"""Functions that name properties that tell the sides apart, for kinds of states that are compared cell by cell."""

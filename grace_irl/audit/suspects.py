@@ -2,7 +2,7 @@
 
 `grace_irl.demos.fields` finds exact clocks and constants. Measured data are not exact: clocks jitter, cameras see a
 fixed target with noise, and a sensor measures a constant of its simulator with noise. So this module also finds inexact
-clocks and constants. A suspect is no fault by itself. It is a cue if a reward needs nothing else
+clocks and constants. A suspect alone is not a fault. It is a cue if a reward needs nothing else
 (`grace_irl.audit.shuffling`).
 """
 
@@ -37,7 +37,7 @@ class Suspects:
         names: names of all features. The other attributes hold indices into `names`.
         clocks: features that rise in all episodes, or fall in all episodes, by about equal steps.
         constants: features that are nearly constant everywhere, and features with one constant in all experts and
-            another one in all negatives.
+            another constant in all negatives.
         fixed: features that hardly change within an episode, and the features of `constants`.
     """
 

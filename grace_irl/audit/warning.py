@@ -9,10 +9,10 @@ from grace_irl.audit.contrast import Contrast
 
 @dataclass(frozen=True)
 class RewardWarning:
-    """A sign that a reward may be wrong.
+    """A warning that a reward may be wrong.
 
     Attributes:
-        code: name of the sign, for example "few-episodes". docs/warnings.md lists all codes.
+        code: name of the kind of warning, for example "few-episodes". docs/warnings.md lists all codes.
         found: what the audit found, as a clause without a full stop.
         advice: what the user can do, as a clause without a full stop.
     """
@@ -32,7 +32,7 @@ class Audit:
     """The result of an audit.
 
     Attributes:
-        warnings: the warnings. Those about the metrics of the reward come first.
+        warnings: the warnings. Warnings about the metrics of the reward come first.
         contrast: whether the reward follows the instruction; None if the experts have no instruction or only one, if
             the program fails on changed episodes, or with label rule "all".
     """

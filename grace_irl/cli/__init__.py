@@ -1,4 +1,4 @@
-"""The command line `grace-irl VERB …`. Exit codes: 0 success, 1 failure, 2 bad input, 130 interruption."""
+"""The command line `grace-irl COMMAND …`. Exit codes: 0 success, 1 failure, 2 bad input, 130 interruption."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ MANY = ("--demos", "--negatives", "--from")  # options that accept several value
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command, and return the exit code. Every error is printed as one line, without a traceback.
+    """Run one command, and return its exit code. Print an error as one line.
 
-    With `GRACE_IRL_DEBUG=1`, unexpected errors are printed with a traceback.
+    With `GRACE_IRL_DEBUG=1`, also print the traceback of an unexpected error.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):  # replace characters that the terminal's encoding lacks
@@ -54,7 +54,7 @@ def _called(given: Sequence[str]) -> int:
     except KeyboardInterrupt as error:
         return _say(str(error) or "interrupted", 130)
     except BrokenPipeError:
-        # The reader of the output has closed the pipe. Python must not flush the rest into it at exit.
+        # The reader of stdout has closed the pipe. Redirect stdout, so that Python can flush the rest at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
@@ -77,7 +77,8 @@ def _say(text: str, code: int) -> int:
 def spread(arguments: Sequence[str]) -> list[str]:
     """Expand `--demos a b` to `--demos a --demos b`, for the flags in `MANY`.
 
-    A shell's wildcard gives the first form. A .py file gets no flag, because it is the reward file of `score`.
+    A shell's wildcard gives the first form. A further value that ends in .py gets no flag: it is the reward file of
+    `score`.
     """
     result: list[str] = []
     flag = ""

@@ -1,4 +1,4 @@
-"""The application of the command line. It imports the module of a command only if that command is called."""
+"""The command-line application. The module of a command is imported only if the command is called."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECTIONS = {
     "Judge and use it": ("show", "report", "score", "export", "compare"),
     "Machines": ("work", "serve", "doctor"),
 }
-"""Headings of help, with the commands below each."""
+"""Headings in the help, with the commands below each heading."""
 COMMANDS = {
     "example": "Write the demonstrations that ship, to try the rest on.",
     "fit": "Recover a reward function from demonstrations.",
@@ -35,7 +35,7 @@ COMMANDS = {
     "serve": "Start a vLLM server with flags for this work.",
     "doctor": "Probe the sandbox by attacks, and list what is installed.",
 }
-"""Commands with their lines in help. Each command is in the module of the same name."""
+"""Commands, with one line of help each. Each command is in the module of the same name."""
 
 GROUPS = {"demos": "Look at demonstrations, choose, convert and scramble them."}
 HELP = """Recover a reward function from demonstrations, as one readable Python file.
@@ -59,7 +59,7 @@ class Commands(TyperGroup):
         """Run the command.
 
         Raises:
-            StoppedError: Ctrl-C, which typer would turn into an exit without a word.
+            StoppedError: Ctrl-C. Typer itself would exit without a message.
         """
         try:
             return super().invoke(ctx)
@@ -87,9 +87,9 @@ Version = Annotated[bool, typer.Option("--version", callback=_version, is_eager=
 def misused(error: Exception) -> str | None:
     """The error line for a wrong option, argument or value; None for any other error.
 
-    If the user gave no command, this prints the help and returns "".
+    If the user gave no command, print the help and return "".
     """
-    # `UsageError`, the base of `BadParameter`, is in click. Later versions of typer have their own copy of click.
+    # The base class of `BadParameter` is click's `UsageError`. Newer versions of typer contain a copy of click.
     usage_error: type = typer.BadParameter.__mro__[1]
     if not isinstance(error, usage_error):
         return None
@@ -107,20 +107,20 @@ def misused(error: Exception) -> str | None:
 
 
 def build(loaded: Collection[str] = (), method: str = "") -> typer.Typer:
-    """The application, with only some commands loaded. The others only appear as lines in help.
+    """Build the application with some commands loaded. The help lists the other commands, too.
 
-    So help is fast, and a command does not import modules of other commands.
+    This makes the help fast, and a command imports no module of another command.
 
     Args:
         loaded: names of the commands and groups to load.
-        method: method whose settings become options; "": the default method.
+        method: name of the method whose settings become options; "" for the default method.
     """
     app = typer.Typer(
         name="grace-irl",
         cls=Commands,
         help=HELP,
         no_args_is_help=True,
-        add_completion=False,  # `grace_irl.cli.completion` has it, and asks for the shell's name
+        add_completion=False,  # `grace_irl.cli.completion` has options that need a shell's name
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -128,7 +128,7 @@ def build(loaded: Collection[str] = (), method: str = "") -> typer.Typer:
 
     @app.callback()
     def options(version: Version = False, install: Install = None, show: Show = None) -> None:
-        del version, install, show  # Their callbacks have already printed what they asked for.
+        del version, install, show  # The callbacks of these options have already run.
 
     options.__doc__ = HELP
     for name, line in {**COMMANDS, **GROUPS}.items():
@@ -151,9 +151,9 @@ def build(loaded: Collection[str] = (), method: str = "") -> typer.Typer:
 
 
 def method_of(arguments: Sequence[str]) -> str:
-    """The method selected by a command line, found before parsing; "" for the default.
+    """Find the method that an unparsed command line selects; "" for the default method.
 
-    The parser needs it, because the settings of the method are flags of `fit`.
+    The parser needs the method, because the settings of the method are flags of `fit`.
     """
     words: dict[str, str] = {}
     for flag, after in pairwise([*arguments, ""]):

@@ -65,7 +65,7 @@ def collect(
     require_one_of("--format", format_, get_args(Format))
     path = Path(cast(Path, out))
     require_new(path, force=force)
-    # An invalid output path must be refused before the episodes are played.
+    # Refuse an invalid output path before episodes are played.
     open_writer(path, Metadata(VECTOR.name), cast("Format | None", format_))
     from grace_irl.rl.collect import EpisodeTally
     from grace_irl.rl.collect import collect as play

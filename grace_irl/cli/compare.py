@@ -46,7 +46,7 @@ COMMON = ("--out", "--resume")
 
 
 def settings(method: str) -> list[Setting]:
-    """The settings that are flags of this command: those of the comparison, and some of `fit`."""
+    """The settings that are flags of this command: all of the comparison's settings, and some settings of `fit`."""
     del method
     fit = dict(declared(Config))
     fit["data.held_out"] = replace(fit["data.held_out"], default=0.0, mirrored=False)
@@ -89,7 +89,7 @@ def compare(
 ) -> None:
     """Compare GRACE with GAIL, AIRL, BC and PPO on the true reward: same PPO, networks, steps and evaluation.
 
-    Writes results.csv, table.md, learning curves, and a folder for each run. Ctrl-C saves; --resume goes on.
+    Writes results.csv, table.md, learning curves, and a folder for each run. Ctrl-C saves; --resume continues.
     """
     from grace_irl.cli.progress import ComparisonProgress
     from grace_irl.compare.comparison import resume, start

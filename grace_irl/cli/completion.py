@@ -1,4 +1,4 @@
-"""Completion of commands and flags in a shell: the shell's script, and the words that it asks to complete."""
+"""Completion of commands and flags in a shell: the script for the shell, and the command line to complete."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from grace_irl.errors import InputError
 SHELLS = ("bash", "zsh", "fish")
 PROGRAM, VARIABLE = "grace-irl", "_GRACE_IRL_COMPLETE"
 WORDS = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
-"""Environment variables with the command line: first that of bash, then that of other shells."""
+"""Environment variables that hold the command line: the first for bash, the second for other shells."""
 
 
 def asked() -> list[str] | None:
-    """The words that a shell asks to complete, without the program's name; None for an ordinary call."""
+    """The words of the command line to complete, without the program's name; None for an ordinary call."""
     if not os.environ.get(VARIABLE):
         return None
     _typer().completion_init()

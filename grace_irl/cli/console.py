@@ -26,7 +26,7 @@ from grace_irl.programs.parsing import canonical
 from grace_irl.text import HarmlessStream, harmless, line
 
 THEME = Theme(dict.fromkeys(("progress.elapsed", "progress.remaining", "progress.download"), "none"))
-"""Texts of progress displays in the terminal's own colour. Rich's yellow cannot be read on a light background."""
+"""Progress displays use the terminal's own text colour. Rich's yellow is unreadable on a light background."""
 SOURCE = ANSISyntaxTheme(
     {
         Comment: Style(color="bright_black", italic=True),
@@ -37,15 +37,14 @@ SOURCE = ANSISyntaxTheme(
         String: Style(color="green"),
     }
 )
-"""Colours of Python source, from the terminal's palette, so that they fit its background. None is white or yellow."""
+"""Colours of Python source, from the terminal's palette. White and yellow are avoided: some backgrounds hide them."""
 
 
 class PlainConsole(Console):
     """A console that escapes control characters in all text, and does not interpret Rich's markup.
 
     Plain strings are escaped before Rich measures them, so that columns stay aligned. Other text is escaped when it is
-    written. Only Rich's own control sequences reach the terminal unchanged: colours, and those that redraw a
-    progress display.
+    written. Only Rich's own control sequences, for colours and for progress displays, reach the terminal unchanged.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -53,7 +52,7 @@ class PlainConsole(Console):
 
     @property
     def file(self) -> IO[str]:
-        """The output stream without the wrapper `HarmlessStream`, which would also escape colours."""
+        """The output stream without its `HarmlessStream` wrapper. The wrapper would also escape colours."""
         found = super().file
         while isinstance(found, HarmlessStream):
             found = found.stream
@@ -64,11 +63,11 @@ class PlainConsole(Console):
         self._file = new
 
     def render_str(self, text: str, **more: Any) -> Text:
-        """Escape a string. Rich calls this for every plain string, including those in tables."""
+        """Escape a string. Rich calls this method for every plain string, also in tables."""
         return super().render_str(harmless(text), **more)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """The segments to write, with escaped text. A table that is too wide is laid out again (`tables_of`)."""
+        """The segments to write, with escaped text. `tables_of` lays out a table that is too wide."""
         shown = [renderable]
         if isinstance(renderable, Table):
             shown = [*tables_of(renderable, (options or self.options).max_width)]
@@ -84,13 +83,13 @@ def console() -> PlainConsole:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print one line to standard output or error, and flush it. On a terminal, a long line is broken between words."""
+    """Print one line to stdout or stderr, and flush the stream. On a terminal, break a long line between words."""
     out, text = sys.stderr if err else sys.stdout, line(text)
     print(wrapped(text, shutil.get_terminal_size().columns) if out.isatty() else text, file=out, flush=True)
 
 
 def plain(value: object) -> Any:
-    """A value for strict JSON: dataclasses as objects, tuples as lists, non-finite numbers as null."""
+    """Convert a value for strict JSON: dataclasses to objects, tuples to lists, non-finite numbers to null."""
     if hasattr(value, "__dataclass_fields__"):
         return {name: plain(getattr(value, name)) for name in value.__dataclass_fields__}
     if isinstance(value, dict):
@@ -124,7 +123,7 @@ def table_of(figures: Figures) -> Table:
 
 
 def print_source(out: PlainConsole, source: str) -> None:
-    """Print Python source: on a terminal with colours and escaped invisible characters, else unchanged to stdout."""
+    """Print Python source in canonical form. On a terminal, add colours and escape invisible characters."""
     source = canonical(source)
     if out.is_terminal:
         out.print(Syntax(harmless(source), "python", theme=SOURCE, word_wrap=True, background_color="default"))
@@ -133,7 +132,7 @@ def print_source(out: PlainConsole, source: str) -> None:
 
 
 def require_new(path: Path, *, force: bool) -> None:
-    """Require that there is no file at this path, or permission to overwrite it.
+    """Require that no file exists at this path, unless `force` is set.
 
     Raises:
         InputError: the file exists, and `force` is not set.

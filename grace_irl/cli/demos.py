@@ -52,7 +52,7 @@ def inspect(
     state_columns: StateColumns = None,
     episode_column: EpisodeColumn = None,
 ) -> None:
-    """Show what demonstrations hold: counts, shapes, tasks, value ranges and, if they can be drawn, some states.
+    """Show the contents of demonstrations: counts, shapes, tasks, value ranges and drawings of some states.
 
     Example: grace-irl demos inspect babyai-go-to-obj
     """
@@ -114,7 +114,7 @@ def convert(
     max_memory: MaxMemory = None,  # noqa: ARG001 - its callback sets the limit
     json_: Json = False,
 ) -> None:
-    """Write demonstrations in another format, with what options add: roles, tasks, names of fields.
+    """Write demonstrations in another format, with options for roles, tasks and names of fields.
 
     Example: grace-irl demos convert hopper.npz hopper.parquet --role expert --env Hopper-v4 --label all
     """
@@ -145,9 +145,9 @@ def scramble(
     max_memory: MaxMemory = None,  # noqa: ARG001 - its callback sets the limit
     json_: Json = False,
 ) -> None:
-    """Write copies with other codes, axes, fields and words, so that memory of a benchmark is worth nothing.
+    """Write copies with other codes, axes, fields and words, so that a model's knowledge of a benchmark does not help.
 
-    A JSON file beside the copies says what replaced what.
+    A JSON file with the copies records all replacements.
 
     Example: grace-irl demos scramble babyai-go-to-obj /tmp/scrambled --seed 1
     """
@@ -166,7 +166,7 @@ def fields_named(text: str, flag: str = "--fields") -> tuple[str, ...]:
     """The names in a text such as `a,b,c`.
 
     Raises:
-        InputError: an empty name, or one that comes twice.
+        InputError: a name is empty or occurs twice.
     """
     names = tuple(name.strip() for name in text.split(","))
     if "" in names or len(set(names)) < len(names):
@@ -241,11 +241,11 @@ SHOWN = 60
 
 
 def goal_table(rows: Sequence[GoalRow], unknown: Sequence[str]) -> RenderableType:
-    """A table of expert trajectories and their goal states, with counts below it.
+    """A table of expert trajectories and their goal states, with a line of counts below the table.
 
     Args:
         rows: one row per expert trajectory.
-        unknown: digests in the file that match no expert trajectory.
+        unknown: digests in the goals file that match no expert trajectory.
     """
     table = Table(title="Goal states of experts", title_justify="left")
     table.add_column("trajectory", overflow="fold")

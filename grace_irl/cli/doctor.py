@@ -1,7 +1,6 @@
 """`grace-irl doctor`: a test of this machine's sandbox, and a list of installed packages.
 
-The test runs harmless attacks (canaries) in the sandbox. Its result is a tier: how well this machine confines programs,
-from A (best) to E (not at all).
+The test runs harmless attacks (canaries) in the sandbox. The result is a tier from A (best confinement) to E (none).
 """
 
 from __future__ import annotations
@@ -92,7 +91,7 @@ def _print(tier: Tier, versions: dict[str, str | None]) -> None:
 
 
 def _canaries(tier: Tier) -> Table:
-    """A table of attacks, with a column for each tested set of protection layers. Programs run under the last set."""
+    """A table with one row per attack, and one column per tested set of layers. Programs run under the last set."""
     table = plain_table("canary attack", *(" + ".join(each.layers) or "limits only" for each in tier.findings))
     for attack in ATTACKS:
         words = [_word(finding, attack) for finding in tier.findings]

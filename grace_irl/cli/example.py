@@ -16,14 +16,14 @@ from grace_irl.errors import InputError
 NAME = "babyai-go-to-obj"
 PACKAGE = Path(__file__).resolve().parents[1]
 PLACES = (PACKAGE / "example", PACKAGE.parent / "datasets" / NAME)
-"""Folders that may hold the demonstrations: in an installed package (`setup.py` puts it there), and in a checkout."""
+"""Possible folders of the demonstrations: first in an installed package (made by `setup.py`), then in a checkout."""
 
 
 def example(
     folder: Annotated[Path, typer.Argument(help="The folder to write, new.")] = Path(NAME),
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object as the last line.")] = False,
 ) -> None:
-    """Write the demonstrations that ship: 30 successful and 30 failed episodes of BabyAI's GoToObj.
+    """Write the demonstrations that ship with the package: 30 successful and 30 failed episodes of BabyAI's GoToObj.
 
     Example: grace-irl example
     """
@@ -38,10 +38,10 @@ def example(
 
 
 def write(folder: Path) -> list[str]:
-    """Write the demonstrations as a new folder, whole or not at all, and return the names of its files.
+    """Write the demonstrations as a new folder, all files or none, and return the names of the files.
 
     Raises:
-        InputError: the folder exists or cannot be written, or this installation holds no demonstrations.
+        InputError: the folder exists or cannot be written, or the demonstrations are not installed.
     """
     if folder.exists() or folder.is_symlink():
         raise InputError(f"{folder}: exists already; expected a new folder: name another, grace-irl example FOLDER")

@@ -1,4 +1,4 @@
-"""`grace-irl export`: write a program of a run, a library of its shared functions, or its answers into a file."""
+"""`grace-irl export`: write a program, the shared functions or the answers of a run to a file."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def export(
 ) -> None:
     """Write the best program of a run as one self-contained Python file with its provenance.
 
-    With --library: its shared functions; with --recording: its answers.
+    --library writes the functions that programs of the run share; --recording writes the answers of the run.
     """
     path = _target(out, program, recording, library=library)
     _require_writable(path, force=force)
@@ -58,7 +58,7 @@ def _target(out: Path | None, program: str, recording: Path | None, *, library: 
     """The file to write.
 
     Raises:
-        InputError: incompatible options, or no file.
+        InputError: the options exclude each other, or do not name a file.
     """
     wanted = [
         name for name, given in (("--program", program), ("--library", library), ("--recording", recording)) if given

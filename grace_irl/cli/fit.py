@@ -26,7 +26,7 @@ from grace_irl.runs.config import is_read, settings_of
 from grace_irl.settings import Setting, mirror
 
 COMMON = ("--out", "--resume")
-"""Flags in `--help` besides the settings that are declared as `common`."""
+"""Flags that `--help` shows in addition to the settings declared as `common`."""
 
 
 def settings(method: str) -> Sequence[Setting]:
@@ -83,9 +83,9 @@ def fit(
     """Recover a reward function from demonstrations.
 
     Writes a run folder (config.toml, run.db, reward.py, report.html) and prints reward.py. Ctrl-C saves; --resume
-    goes on.
+    continues.
 
-    Example: grace-irl fit --demos babyai-go-to-obj, once `grace-irl example` has written these demonstrations
+    Example: grace-irl fit --demos babyai-go-to-obj (`grace-irl example` writes these demonstrations)
     """
     from grace_irl.cli.console import say
     from grace_irl.cli.fit_results import leave, print_estimate, print_run

@@ -60,7 +60,7 @@ def _totals(estimate: Estimate) -> Table:
 
 
 def _cap(cap: Cap) -> str:
-    """One line about a limit and the run's use of it."""
+    """One line about a limit, and about the share of the limit that the run uses."""
     if cap.most <= cap.limit:
         said = f"never reached (at most {cap.most:.4g})"
     elif cap.typical <= cap.limit:
@@ -71,7 +71,7 @@ def _cap(cap: Cap) -> str:
 
 
 def print_run(run: Run, report: Path | None, *, as_json: bool) -> None:
-    """Print the result of a run as tables, as one JSON object, or as both if JSON goes to a terminal."""
+    """Print the result of a run as tables. With `as_json`, print one JSON object, and tables only on a terminal."""
     out = console()
     best, account = run.best, judged_by(run.method, run.task).account
     if not as_json or out.is_terminal:

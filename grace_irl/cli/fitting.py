@@ -1,4 +1,4 @@
-"""Lines and tables for the width of a terminal: they break between words and between columns, and lose nothing."""
+"""Lines and tables that fit the width of a terminal. Lines break between words, and tables between columns."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from rich.text import Text
 from grace_irl.text import harmless
 
 COMMAND = ": grace-irl "
-"""Text between a sentence and a command at the end of a line. A command stays in one line, so that it can be copied."""
+"""Text between a sentence and the command at its end. The command stays on one line, so that users can copy it."""
 GAPS = (2, 1)
-"""Spaces between columns: as many as usual, and as few as possible."""
+"""Spaces between columns: the usual number, and the smallest number."""
 LONGEST_WORD = 30
-"""A column of texts may be this narrow, even if a word such as a path is longer. The word then takes several lines."""
+"""Cells that a text column keeps for its longest word. A longer word, such as a path, may take several lines."""
 
 
 def wrapped(text: str, width: int) -> str:
-    """Break a line between words, if it is longer than `width`. A word that is longer stays whole."""
+    """Break a line between words, if the line is longer than `width`. A single longer word stays whole."""
     if cell_len(text) <= width:
         return text
     sentence, colon, command = text.rpartition(COMMAND)
@@ -33,12 +33,12 @@ def wrapped(text: str, width: int) -> str:
 
 
 def fitted(parts: Sequence[Sequence[str]], width: int, order: Sequence[int]) -> str:
-    """Join parts of a line, shortened until the line fits in `width`.
+    """Join parts with commas into a line, and shorten parts until the line fits in `width`.
 
     Args:
-        parts: the versions of each part, longest first. A part whose version is "" is left out.
+        parts: the versions of each part, longest first. The version "" leaves the part out.
         width: maximum number of cells.
-        order: indices of the parts to shorten, one step each, first to last.
+        order: indices of the parts to shorten, in this order. Each entry selects the next version of a part.
     """
     versions = [list(each) for each in parts]
 
@@ -54,9 +54,9 @@ def fitted(parts: Sequence[Sequence[str]], width: int, order: Sequence[int]) -> 
 
 
 def tables_of(table: Table, width: int) -> list[Table]:
-    """The table laid out in `width`: as it is, else with narrower columns, else as several tables.
+    """Lay out a table in `width`: unchanged if it fits, else with narrower columns, else as several tables.
 
-    Numbers, which are in right-aligned columns, are never broken. Each further table repeats the first column.
+    Right-aligned columns hold numbers, which are never broken. Each further table repeats the first column.
     """
     texts = [[_plain(column.header), *map(_plain, column.cells)] for column in table.columns]
     framed = 2 + 3 * len(texts) - 1 if table.box is not None else 0
@@ -64,7 +64,7 @@ def tables_of(table: Table, width: int) -> list[Table]:
     if not texts or sum(natural) + (framed or GAPS[0] * (len(texts) - 1)) <= width:
         return [table]
     least = [_least(column, each) for column, each in zip(table.columns, texts, strict=True)]
-    least[0] = max(least[0], min(natural[0], LONGEST_WORD))  # it names the rows
+    least[0] = max(least[0], min(natural[0], LONGEST_WORD))  # the first column names the rows
     every = range(len(texts))
     for gap in GAPS:
         if sum(least) + gap * (len(texts) - 1) <= width:
@@ -74,7 +74,7 @@ def tables_of(table: Table, width: int) -> list[Table]:
         if len(groups[-1]) > 1 and sum(least[each] + GAPS[0] for each in (*groups[-1], index)) - GAPS[0] > width:
             groups.append([0])
         groups[-1].append(index)
-    if len(groups[-1]) == 2 and len(groups[-2]) > 3:  # one column alone looks lost
+    if len(groups[-1]) == 2 and len(groups[-2]) > 3:  # avoid a table with a single column besides the first
         groups[-1].insert(1, groups[-2].pop())
     made = [_part(table, group, least, natural, width, GAPS[0]) for group in groups]
     for later in made[1:]:
@@ -91,7 +91,7 @@ def _widest_line(text: str) -> int:
 
 
 def _least(column: Column, texts: Sequence[str]) -> int:
-    """The smallest width of a column: that of its longest word, or of its longest number."""
+    """The smallest width of a column. Numbers and header words stay whole; other words may break at `LONGEST_WORD`."""
     words = max((cell_len(word) for word in texts[0].split()), default=0)
     if column.justify == "right":
         return max([words, *map(_widest_line, texts[1:])])
@@ -102,7 +102,7 @@ def _least(column: Column, texts: Sequence[str]) -> int:
 def _part(
     table: Table, columns: Sequence[int], least: Sequence[int], natural: Sequence[int], width: int, gap: int
 ) -> Table:
-    """Some columns of a table, each with a width of its own, so that together they fill at most `width`."""
+    """Make a table of some columns. Each gets its least width, and the columns share the rest of `width`."""
     widths = {index: least[index] for index in columns}
     left = width - sum(widths.values()) - gap * (len(columns) - 1)
     for index in sorted(columns, key=lambda each: natural[each] - least[each]):

@@ -26,17 +26,17 @@ from grace_irl.search.ranks import winner
 POLL = 0.5
 """Seconds between two looks at a run's folder."""
 QUIET = 2.0
-"""Seconds without a change before the lock of a run is looked at. A process that starts or ends takes less."""
+"""Seconds without a change before the lock of a run is checked. Starting or ending a process takes less time."""
 BEGAN, ENDED = ("started", "resumed"), ("stopped", "interrupted", "failed")
-"""Kinds of events of a run that say whether a process works on it."""
+"""Kinds of events at which a process begins to work on a run, and at which it ends."""
 
 
 def follow_to_the_end(folder: Path) -> None:
     """Show the progress of a run or an expansion until no process works on it, and say how it ended.
 
     Raises:
-        InputError: the folder is no run.
-        Exit: Ctrl-C. The run goes on.
+        InputError: the folder is not a run.
+        Exit: Ctrl-C. The run itself continues.
     """
     try:
         with FollowProgress() as progress:
@@ -52,7 +52,7 @@ class FollowProgress(FitProgress):
 
     Attributes:
         before: text before the line, such as the round of an expansion.
-        instead: text in place of the line while no search is at work; "" while one is.
+        instead: text that replaces the line while no search runs; "" during a search.
     """
 
     before = ""
@@ -60,7 +60,7 @@ class FollowProgress(FitProgress):
     _waits = False
 
     def wait(self) -> None:
-        """Wait until the next look. The first time, a line says what Ctrl-C does."""
+        """Wait until the next look at the folder. The first call also prints a line about Ctrl-C."""
         if not self._waits:
             self.note("following a process that works on it; Ctrl-C ends only the following")
         self._waits = True
@@ -76,12 +76,12 @@ class FollowProgress(FitProgress):
 
 
 class Watch:
-    """One run, looked at again and again.
+    """A run whose folder is read repeatedly.
 
     Args:
         folder: the folder of the run.
-        store: its store, open for reading.
-        config: its configuration.
+        store: the store of the run, open for reading.
+        config: the configuration of the run.
     """
 
     def __init__(self, folder: Path, store: Store, config: Config) -> None:
@@ -105,13 +105,13 @@ class Watch:
         self._generation = stand.generation
 
     def event(self) -> tuple[str, str]:
-        """The last event that says whether a process works on the run, as kind and detail; ("", "") without one."""
+        """Kind and detail of the last event of a kind in `BEGAN` or `ENDED`; ("", "") if there is none."""
         known = [(kind, detail) for _, kind, detail in self._store.events() if kind in BEGAN + ENDED]
         return known[-1] if known else ("", "")
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing has changed for a while."""
+        """Whether nothing has changed for `QUIET` seconds."""
         return time.monotonic() - self._changed > QUIET
 
 
@@ -121,7 +121,7 @@ def stand_of(store: Store, config: Config, idle: float = 0.0) -> Stand:
     Args:
         store: the store of the run.
         config: the configuration of the run.
-        idle: seconds since the last result, which count as search time, too.
+        idle: seconds since the last result. They are added to the search time.
     """
     method = method_of(config)
     requests, told, records = store.requests(), store.told(), store.records()

@@ -22,7 +22,7 @@ ALL = "grace_irl.help_all"  # key in the metadata of the command's context, set 
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 Given = dict[str, object]
-"""Values of settings by key, `section.field`; None: not given."""
+"""Values of settings by key (`section.field`); None if the user gave no value."""
 
 
 def mirrored(name: str, value: object) -> bool:
@@ -33,7 +33,7 @@ def mirrored(name: str, value: object) -> bool:
 def with_settings(command: Callable[..., None], settings: Iterable[Setting]) -> Callable[..., None]:
     """Wrap a command in a function with an option for each setting that has a flag.
 
-    The values are passed to the parameter `given` of `command`, by the settings' keys.
+    The function passes the values to the parameter `given` of `command`, by the keys of the settings.
     """
     own = [each for name, each in inspect.signature(command, eval_str=True).parameters.items() if name != "given"]
     flags = {each.keyword: each for each in settings if each.flag}
@@ -74,7 +74,7 @@ class Command(TyperCommand):
     """A command whose help groups options by panel.
 
     Attributes:
-        common: flags that `--help` shows; empty: all flags.
+        common: flags that `--help` shows; all flags, if empty.
     """
 
     common: frozenset[str] = frozenset()
@@ -109,14 +109,14 @@ def require_one_of(option: str, value: str | None, allowed: Collection[str]) -> 
     """Require an allowed value, or None.
 
     Raises:
-        InputError: another value.
+        InputError: the value is not allowed.
     """
     if value is not None and value not in allowed:
         raise InputError(f"{option} {value}; expected one of {', '.join(allowed)}")
 
 
 def command_showing(common: Collection[str]) -> type[Command]:
-    """A class of commands whose `--help` shows only these flags. If there are none, it shows all."""
+    """A class of commands whose `--help` shows only these flags; all flags, if `common` is empty."""
     return (
         Command if not common else type("Command", (Command,), {"common": frozenset({*common, "--help", "--help-all"})})
     )
@@ -135,7 +135,7 @@ HelpAll = Annotated[
 
 
 def _state(value: str | None) -> str | None:
-    """Set the memory limit for this command. A run does not record the limit, because it depends on the machine."""
+    """Set the memory limit for this command. The limit depends on the machine, so a run does not record it."""
     if value is not None:
         from grace_irl.demos.memory import state_limit
 

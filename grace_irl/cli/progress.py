@@ -31,10 +31,10 @@ EVERY = 30.0
 class LiveLine(ABC):
     """A live line on stderr, if stderr is a terminal; else a log line at least every `EVERY` seconds.
 
-    Only the result goes to stdout. A subclass says what the line holds (`live`, `logged`).
+    A subclass gives the text of the line (`live`, `logged`).
 
     Args:
-        at_work: function that returns a few words about work on other machines; "" without any.
+        at_work: function that returns a few words about work on other machines; "" if there is none.
     """
 
     def __init__(self, at_work: Callable[[], str] = lambda: "") -> None:
@@ -52,11 +52,11 @@ class LiveLine(ABC):
 
     @abstractmethod
     def live(self, width: int) -> str:
-        """The live line, in `width` columns."""
+        """The live line, shortened to fit in `width` columns."""
 
     @abstractmethod
     def logged(self) -> str:
-        """The line for a log that nobody has written to for `EVERY` seconds."""
+        """The line to log after `EVERY` seconds without a log line."""
 
     @property
     def room(self) -> int:
@@ -76,7 +76,7 @@ class LiveLine(ABC):
         self.close()
 
     def close(self) -> None:
-        """Remove the live line, and write no more to the log."""
+        """Remove the live line, and stop the log lines."""
         self._closed.set()
         if self._live is not None:
             self._live.stop()
@@ -158,7 +158,7 @@ class FitProgress(LiveLine):
         self.show(Stand.of(snapshot), ended=ended)
 
     def show(self, stand: Stand, *, ended: bool = False) -> None:
-        """Show the state of a run. If a generation has ended, a log gets a line about it."""
+        """Show the state of a run. Without a terminal, log one line if a generation has `ended`."""
         self._stand, self._at = stand, time.monotonic()
         if ended and self._live is None:
             self.note(f"generation {stand.generation}: {said(stand)}, {stand.seconds:.1f} s")
@@ -220,7 +220,7 @@ def time_left(stand: Stand, since: float) -> float | None:
 
     Args:
         stand: the state of the run.
-        since: seconds since that state.
+        since: seconds since `stand`.
     """
     if not stand.generations or not 0 < stand.generation < stand.generations:
         return None
@@ -229,14 +229,14 @@ def time_left(stand: Stand, since: float) -> float | None:
 
 
 def clock(seconds: float) -> str:
-    """A duration as minutes and seconds, or with hours before them."""
+    """A duration as M:SS, or as H:MM:SS from one hour."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 class ComparisonProgress(LiveLine):
-    """The progress display of a comparison. The comparison calls it with each new state of its runs."""
+    """The progress display of a comparison. Each call shows a new state of the comparison's runs."""
 
     def __init__(self, at_work: Callable[[], str] = lambda: "") -> None:
         super().__init__(at_work)

@@ -29,14 +29,14 @@ def report(
     kind: Kind = None,
     max_memory: MaxMemory = None,  # noqa: ARG001 - its callback sets the limit
 ) -> None:
-    """Write the report of a run: one HTML file with its reward, evidence, progress and curves. Prints its path."""
+    """Write the report of a run: one HTML file with reward, evidence, progress and curves. Prints the file's path."""
     from grace_irl.config import DataConfig
     from grace_irl.demos import load
     from grace_irl.demos.trajectory import Demonstrations
     from grace_irl.report.write import write_report
     from grace_irl.runs.data import columns_of
 
-    def read(data: DataConfig) -> Demonstrations:  # roles come from the run, so any will do here
+    def read(data: DataConfig) -> Demonstrations:  # the run gives the roles, so any role will do here
         return load((), experts=demos or (), kind=kind or "", columns=columns_of(data))
 
     say(str(write_report(run, out, read if demos else None)))

@@ -33,9 +33,9 @@ def serve(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the command and leave.")] = False,
     extra: Annotated[list[str] | None, typer.Argument(help="Further arguments of vllm serve, after --.")] = None,
 ) -> None:
-    """Start a vLLM server with flags for this work, and stop it with Ctrl-C.
+    """Start a vLLM server with flags that suit `grace-irl fit`. Ctrl-C stops the server.
 
-    Prints the fit command to use as soon as it answers. Example: grace-irl serve --model
+    Prints a fit command for the server when the server is ready. Example: grace-irl serve --model
     Qwen/Qwen2.5-Coder-7B-Instruct
     """
     from grace_irl.propose.client.local_server import LocalServer, check_port, find_vllm

@@ -45,7 +45,7 @@ def show(
     follow: Annotated[bool, typer.Option("--follow", help="Follow the run until it ends, then show it.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object as the last line.")] = False,
 ) -> None:
-    """Show a run: its best programs, its progress, and what became of each candidate.
+    """Show a run: its best programs, its progress, and the fate of each candidate.
 
     Example: grace-irl show runs/my-run --follow
     """

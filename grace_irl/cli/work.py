@@ -28,10 +28,11 @@ def work(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object as the last line.")] = False,
 ) -> None:
-    """Work on jobs of `fit` and `compare` that wait in a shared folder, on this machine.
+    """Work on jobs of `fit` and `compare` from a shared folder.
 
     Several of these commands, on any machines, share the jobs of one folder. A job that has ended is never done again.
-    The command ends when no job is left and nobody waits for jobs. SIGTERM ends it, too, and frees its jobs for others.
+    The command ends when no job is left and no fit or compare waits for results. SIGTERM also ends the command, and
+    frees its jobs for others.
 
     Example: grace-irl work /shared/jobs --workers 8
     """

@@ -90,14 +90,15 @@ def start(
     Args:
         settings: settings of the comparison.
         out: the folder to create.
-        workers: number of jobs in parallel; None: one per core of the place.
-        listener: function that is called with the state of the comparison, repeatedly while it runs.
+        workers: number of jobs in parallel; None: one per core of the workplace.
+        listener: function that receives the state of the comparison, repeatedly while the comparison runs.
         note: function that shows one line to the user, for example the address of the server to which prompts and the
             API key go.
-        workplace: place of the jobs.
+        workplace: machines on which the jobs run.
 
     Raises:
-        InputError: settings, data, methods or environments are invalid; no file is written then.
+        InputError: settings, data, methods or environments are invalid. These checks come before any file is written.
+            Only the check that an expert has a goal state comes later.
         KeyboardInterrupt: the user pressed Ctrl-C. The comparison can be resumed.
     """
     require_absent(out)
@@ -154,8 +155,8 @@ def resume(
         workers, listener, note, workplace: as for `start`.
 
     Raises:
-        InputError: the folder holds no comparison or contains links, another process works on it, demonstrations, task
-            or settings changed, or settings must be named again.
+        InputError: the folder holds no comparison or contains links, another process works on the comparison,
+            demonstrations, task or settings have changed, or settings must be named again.
         KeyboardInterrupt: as in `start`.
     """
     require_no_links(folder)
@@ -219,7 +220,7 @@ def _require_same_searches(found: Settings, settings: Settings, keys: Collection
     """Refuse changes of the settings `keys`, which only searches of methods other than `grace` have.
 
     Raises:
-        InputError: such a setting of a search that was compared before has changed.
+        InputError: such a setting has changed for a search that the comparison already had.
     """
     for name, config in found.searches.items():
         before, after = flat(config), flat(settings.search(name))
@@ -231,7 +232,7 @@ def _require_same_searches(found: Settings, settings: Settings, keys: Collection
 def _with_own_reward(settings: Settings, out: Path) -> Settings:
     """Copy the reward file to the folder `out`, and return settings that name the copy.
 
-    So later changes of the original file do not affect the runs.
+    Later changes of the original file then do not affect the runs.
     """
     own = (out / "reward.py").absolute()
     write_atomically(own, read_reward(Path(settings.comparison.reward)))
@@ -322,7 +323,7 @@ def _checked(contest: Contest) -> tuple[str, ...]:
 
 
 def _check(method: PolicyMethod, problem: PolicyProblem, contest: Contest) -> None:
-    """Check that a method can learn from a problem, and that the search of a method of `fit` can begin.
+    """Check that a method can learn from a problem, and that the method's search, if any, can begin.
 
     Raises:
         InputError: the method cannot learn, or its search cannot begin.
@@ -345,7 +346,7 @@ def _require_playable(contest: Contest, environment: str) -> str:
 
 TASK = "grace_irl.compare.job:work"
 POLL_S = 0.2
-"""Seconds between two reads of the learning curves."""
+"""Maximum seconds between two calls of the listener."""
 
 Entry = tuple[str, int]
 """A method and a seed."""
@@ -359,9 +360,9 @@ class ComparisonState:
         total: number of jobs to run.
         done: number of jobs that have ended, failed ones included.
         failed: number of jobs that have failed.
-        running: method, seed and environment steps of each running job. The steps are those of all its trainings so
-            far, including trainings in transfer environments.
-        ended: result of the job that has just ended; None if none has.
+        running: method, seed and environment steps of each running job. The steps are summed over all
+            trainings of the job so far, including trainings in transfer environments.
+        ended: result of the job that has just ended; None if no job has just ended.
     """
 
     total: int
@@ -389,8 +390,8 @@ def run_jobs(
         folder: folder of the comparison.
         jobs: the jobs to run, in this order.
         transfer: environments for training on the recovered rewards.
-        workers: number of processes; None: one per core of the place.
-        listener: function that is called with the state after each job, and repeatedly in between.
+        workers: number of processes; None: one per core of the workplace.
+        listener: function that receives the state after each job, and repeatedly in between.
         settings: digest of the settings that the user confirmed (`Settings.digest`). A job with other settings fails.
 
     Raises:
@@ -428,7 +429,7 @@ def _submitted(executor: Executor, folder: Path, job: Entry, share: int, setting
 
 
 def _ended(place: JobFolder, job: Entry, transfer: Sequence[str], error: BaseException | None) -> JobResult:
-    """The result of a job that has ended. If the job's result is missing or incomplete, write it as a failure."""
+    """The result of a job that has ended. If the result is missing or incomplete, write a failure."""
     found = read_result(place.result) or JobResult(*job)
     if found.failure or found.ended(transfer):
         return found

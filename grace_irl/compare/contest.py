@@ -1,6 +1,6 @@
-"""The contest: settings and demonstrations of a comparison. From them, each job makes its learning problem and method.
+"""The contest: settings and demonstrations of a comparison, from which jobs make their learning problems and methods.
 
-A job is one method with one seed. The module also marks the goal states of the demonstrations, once for all jobs.
+A job is one method with one seed. This module also marks the goal states of the demonstrations, once for all jobs.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def require_cleanable(config: Config, demonstrations: Demonstrations) -> Config:
     """Check the inputs of `clean` before anything is written.
 
     Returns:
-        The configuration for `clean`. If a served model will name goal states, the check asks the server for the
-        model's name and answer format, and the configuration contains both.
+        The configuration for `clean`. If a model on a server will name goal states, the check asks the server for the
+        model's name and answer format. The returned configuration contains both.
 
     Raises:
         InputError: the file of goal states is invalid, or goal states are missing and no model is available.
@@ -57,7 +57,9 @@ def require_cleanable(config: Config, demonstrations: Demonstrations) -> Config:
 def clean(
     config: Config, folder: Path, demonstrations: Demonstrations, parts: Parts, checked: Config | None = None
 ) -> Demonstrations:
-    """Mark the goal states in demonstrations. A model names the missing ones. An interrupted call is resumed.
+    """Mark the goal states in demonstrations. A model names missing goal states.
+
+    After an interruption, a further call with the same folder resumes the work.
 
     Args:
         config: configuration of the runs that share the goal states. Its search settings have no effect.
@@ -115,7 +117,7 @@ class Judge:
     score: Callable[[Rollout], float] | None = None
 
     def point(self, policy: Policy, steps: int, episodes: int, seed: int) -> Point:
-        """The results of a policy that was trained for some environment steps, over several episodes."""
+        """The results of a policy over some episodes, after `steps` environment steps of training."""
         from grace_irl.rl.evaluation import evaluate
 
         found = evaluate(
@@ -126,14 +128,14 @@ class Judge:
 
 @dataclass(frozen=True)
 class Contest:
-    """The settings of a comparison, and the demonstrations that they name, with a label rule.
+    """The settings and the demonstrations of a comparison, with the label rule.
 
     The label rule decides which expert states are positive.
 
     Attributes:
         settings: settings of the comparison.
-        demonstrations: the demonstrations, with the label rule in their metadata. Under the rule "goal", only the
-            copies that `cleaned` and `marked` return contain goal states.
+        demonstrations: the demonstrations, with the label rule in their metadata. Under the rule "goal", `cleaned` and
+            `marked` return copies of the contest whose demonstrations contain the goal states.
         choice: the label rule, and the reason for its choice.
     """
 
@@ -147,9 +149,9 @@ class Contest:
 
         Args:
             settings: settings of the comparison.
-            workers: number of sandbox processes of each search, unless the settings contain a number.
-            new: whether the comparison starts now. If a resumed comparison has no label rule in its stored settings,
-                an earlier version of grace-irl started it. The comparison keeps that version's choice of rule.
+            workers: number of sandbox processes of each search, unless the settings contain this number.
+            new: whether the comparison starts now. A resumed comparison without a label rule in its stored settings
+                comes from an earlier version of grace-irl, and keeps the rule that this version chose.
 
         Raises:
             InputError: the demonstrations cannot be read.
@@ -173,7 +175,7 @@ class Contest:
 
     @cached_property
     def task(self) -> Task | None:
-        """The task of the comparison; None without one.
+        """The task of the comparison; None without a task.
 
         Raises:
             InputError: the task cannot be read.
@@ -182,7 +184,7 @@ class Contest:
 
     @property
     def labels(self) -> Config:
-        """Settings of the run that stores the goal states. They equal the search's, but hold out no trajectories."""
+        """Settings of the run that stores the goal states: those of the search, but without held-out trajectories."""
         fit = self.settings.fit
         return fit.model_copy(update={"data": fit.data.model_copy(update={"held_out": 0.0})})
 
@@ -194,11 +196,11 @@ class Contest:
         return self.demonstrations.metadata.label == "goal" and not set(comparison.methods) <= idle
 
     def cleaned(self, folder: Path, note: Callable[[str], None], checked: Config | None = None) -> Contest:
-        """A copy with the goal states of the experts. A model names the missing ones, once for all jobs.
+        """A copy with the goal states of the experts. A model names missing goal states, once for all jobs.
 
         Args:
             folder: folder of the comparison. Goal states found there are reused.
-            note: function that is called with a line for each question to the model and each answer.
+            note: function that receives a line for each question to the model and each answer.
             checked: result of `require_cleanable`; None: this call makes the check.
 
         Raises:
@@ -273,9 +275,9 @@ class Contest:
         """A method by its name.
 
         Args:
-            name: the name of a method of `fit`, or of an installed method (`offered()`).
+            name: the name of a method of `grace-irl fit`, or of an installed method (`offered()`).
             folder: folder of the search.
-            note: function that is called with each line about the search.
+            note: function that receives each line about the search.
 
         Raises:
             InputError: the method is unknown, its settings are invalid, or a package is missing.
@@ -299,7 +301,7 @@ class Contest:
         return Fitted(name, with_settings(config, changes), folder, self.demonstrations, own, note)
 
     def label(self, problem: PolicyProblem, environment: str = "") -> str:
-        """The name of a problem's environment in tables: its id, or `file.py:function` if the user wrote it."""
+        """The name of a problem's environment in tables: the Gymnasium id, or `file.py:function` for an adapter."""
         own = self.settings.comparison.env if self.task is None else self.task.env
         asked = environment or own
         return Path(asked).name if is_adapter(asked) else str(_metadata(problem).environment)
@@ -320,7 +322,7 @@ class Contest:
         return Judge(problem, self.label(problem, environment), settings.deterministic, score)
 
     def interface(self, problem: PolicyProblem) -> str:
-        """The inputs that a reward network has in this problem, as text: observation shape and action space."""
+        """The inputs of a reward network in this problem, as text: observation shape and action space."""
         with closing(problem.make_env()) as environment:
             return f"observations of shape {environment.observation_space.shape} and {environment.action_space}"
 

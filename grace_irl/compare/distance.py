@@ -1,4 +1,4 @@
-"""The EPIC distance between a recovered reward and the true one. It is one of the results of a comparison.
+"""The EPIC distance between a recovered reward and the true reward, as a result of a comparison.
 
 For one seed, the distances of all methods are computed on the same transitions.
 """
@@ -31,7 +31,7 @@ class Locomotion:
     Attributes:
         size: number of components of a state. The horizontal position is not one of them.
         velocity: index of the forward velocity in a state.
-        control: factor of the cost of control, which is multiplied by the sum of the squared action components.
+        control: cost of control per unit of the sum of the squared action components.
         heights: limits of the torso's height in a healthy state, in metres; None: there is no bonus.
         angles: limits of the torso's angle in a healthy state, in radians.
         largest: limit of the absolute value of each component of a healthy state, except the height.
@@ -75,14 +75,14 @@ def true_reward(environment: str, size: int) -> StateReward | None:
 
 
 TRANSITIONS, DRAWS = 512, 64
-"""Number of transitions on which rewards are compared, and number of samples for each mean in EPIC's shaping."""
+"""Number of transitions for the comparison of rewards, and number of samples for each mean in EPIC's shaping."""
 DISCOUNT = 0.99
 
 
 def distance(problem: PolicyProblem, reward: TransitionReward) -> float | None:
     """EPIC distance from 0 to 1; None if the true reward is unknown (`true_reward`) or no expert has actions.
 
-    Half of the transitions come from experts, and half from random actions, so they do not depend on the methods.
+    Half of the transitions come from experts, and half from random actions. The methods do not affect the transitions.
 
     Args:
         problem: the learning problem of the comparison. Its environment and its experts are used.
@@ -183,5 +183,5 @@ def _random(problem: PolicyProblem, steps: int) -> list[tuple[NDArray[Any], NDAr
 
 
 def _is_flagged(problem: PolicyProblem, observation: NDArray[Any]) -> bool:
-    """Whether an observation is that of the absorbing state, which fills up episodes of a fixed horizon."""
+    """Whether an observation shows the absorbing state, which pads the episodes of a fixed horizon."""
     return bool(problem.horizon and observation[-1] == 1)

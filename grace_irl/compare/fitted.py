@@ -1,4 +1,4 @@
-"""The methods of `fit` in a comparison: each searches for a reward, and trains the problem's learner on it.
+"""The methods of `grace-irl fit` in a comparison. Each method searches for a reward and trains a policy on the reward.
 
 The reward also selects the favourite among the policies kept during training (`grace_irl.rl.choice`).
 """
@@ -36,7 +36,7 @@ from grace_irl.runs.expand.round import episodes
 from grace_irl.runs.run import Run, opened
 
 REASON = "as the comparison has it"
-"""Reason for the label rule, as each search of a comparison records it. The rule selects positive expert states."""
+"""Reason for the label rule that each search of a comparison records. The rule selects positive expert states."""
 
 if TYPE_CHECKING:
     from grace_irl.rewards.scale import Form
@@ -88,7 +88,7 @@ class Recovered:
 
     Attributes:
         reward: the reward; None if the method recovers none.
-        paid: form of reward that the method's own learner received. Only rewards that are networks have one.
+        paid: form in which the method's own learner received the reward, if the reward is a network (`Paid`).
     """
 
     reward: TransitionReward | None
@@ -98,7 +98,7 @@ class Recovered:
         """The wrapper that makes environments return this reward (`Pay`).
 
         Args:
-            form: form of the reward if it is a network; None for `paid`. A program keeps `ProgramReward.form`.
+            form: form of a reward network; None for `paid`. A program has its own form (`ProgramReward.form`).
         """
         from grace_irl.rl.learning import NetPay, ProgramPay
 
@@ -125,10 +125,10 @@ class Recovered:
 
 @dataclass(frozen=True)
 class FittedPolicy(Trained):
-    """The result of a method of `fit`: a reward and its policies.
+    """The result of a method of `grace-irl fit`: a reward and the policies trained on it.
 
     Attributes:
-        used: what the search used.
+        used: resources that the search used.
         search_seconds: wall seconds of the search in this process, before training; None if search and training
             alternate.
     """
@@ -139,18 +139,18 @@ class FittedPolicy(Trained):
 
 @dataclass(frozen=True)
 class Fitted:
-    """A method of `fit`: find a reward by its search, then train the problem's learner on it.
+    """A method of `grace-irl fit`: find a reward by a search, then train the problem's learner on the reward.
 
-    With expansion, training consists of rounds. Each round adds negatives, changes the reward and keeps its policy. All
-    rounds together train for as many environment steps as any other method.
+    With expansion, training consists of rounds. Each round trains and keeps a policy, adds negatives and may change the
+    reward. All rounds together have the same budget of environment steps as any other method.
 
     Attributes:
-        name: name in `--methods`: `grace`, or the name of another method of `fit`.
+        name: name in `--methods`: `grace`, or another method of `grace-irl fit`.
         config: settings of the search, the form of the reward, the sandbox and expansion.
         folder: folder of the run or of the expansion, which is resumed if it exists.
-        demonstrations: the demonstrations as loaded; none if the method needs none.
+        demonstrations: the demonstrations as loaded; may be empty if the method does not need them.
         reward: a reward file to use instead of a search; None: search.
-        note: function that is called with each line about the search; None: no lines.
+        note: function that receives each line about the search; None: no lines.
     """
 
     name: str
@@ -179,8 +179,8 @@ class Fitted:
     def check(self, problem: PolicyProblem) -> None:
         """See `PolicyMethod.check`.
 
-        A search may need experts, and under the label rule "all" also negatives. Or it may need states that its program
-        writer can read.
+        Some searches need experts, and under the label rule "all" also negatives. Other searches need states that their
+        writer of programs can read.
         """
         if self.config.expand.rounds and problem.horizon:
             raise InputError(
@@ -246,7 +246,8 @@ class Fitted:
     def _reward(self, config: Config, run: Run | None) -> ProgramReward:
         """The reward of a run, or the given reward file if there is no run.
 
-        If a search trains policies itself, it pays them the program's raw reward. So does the last training.
+        A search that trains policies itself trains them on the program's raw reward. The last training then uses the
+        raw reward, too, unless `expand.form` names another form.
         """
         path = self.reward if run is None else run.reward_path
         assert path is not None
@@ -257,7 +258,7 @@ class Fitted:
 
 
 SHARES = ("sandbox.workers", "policy.trainings")
-"""Settings of a search that say how many processes it may use. They change nothing in its result."""
+"""Settings of a search that limit its number of processes. They do not affect its result."""
 
 
 def _played(run: Run) -> int:
@@ -280,7 +281,7 @@ def used_by(folder: Path, seconds: float | None) -> Used:
         with opened(database.parent) as (store, _):
             asked += len(store.told())
             for _, _, answer in store.proposals():
-                # The first answer of a call holds its prompt, its tokens and its time.
+                # The first answer of a call holds the prompt, the tokens and the time of the call.
                 calls += bool(answer.prompt and (answer.tokens_in or answer.seconds))
                 tokens_in, tokens_out = tokens_in + answer.tokens_in, tokens_out + answer.tokens_out
     trainings = folder / TRAININGS

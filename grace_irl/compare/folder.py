@@ -48,8 +48,8 @@ class JobFolder:
     Attributes:
         result: result of the job so far.
         log: output of the job's process.
-        fit: folder in which a method of `fit` searches for its reward. It holds a run, or an expansion, which
-            alternates runs with trainings of a policy.
+        fit: folder of the search, for a method of `grace-irl fit`. It holds a run, or an expansion, which alternates
+            runs with trainings of a policy.
         program: file of the recovered reward if it is a program.
         net: file of the recovered reward if it is a neural network.
     """
@@ -116,7 +116,7 @@ class Favourite:
     Attributes:
         trained: number of environment steps for which the favourite was trained.
         paid: mean return of each candidate under the reward of the training, in order of training; () if no copies were
-            kept, or if the candidates cannot be compared under that reward.
+            kept, or if no reward was recovered.
         choosing: number of environment steps in the episodes that compare the candidates. These are not training steps.
         mean, deviation, success, length, components, score: results of the favourite, as in `TrainingOutcome`. The
             favourite and the last policy are evaluated with equal seeds.
@@ -146,14 +146,13 @@ class TrainingOutcome:
         mean, deviation: mean and standard deviation of the episodes' returns.
         success: share of episodes that reached the goal; None if the environment has no goal.
         length: mean steps of an episode.
-        components: map from a reward component's name to its sum over an episode, averaged over the episodes.
+        components: sum of each reward component over an episode, averaged over the episodes, by component name.
         steps: environment steps of training.
         seconds: wall seconds of training, without evaluations and without the search for a reward; None if unknown.
         epic: EPIC distance between the recovered reward and the true one; None if either is missing.
         favourite: the favourite, which may be the last policy. None if the choice failed, or if an earlier version of
             grace-irl ran the job.
-        score: mean score of the episodes by the task of the comparison; None without a task, and in the environments of
-            transfers.
+        score: mean score of the episodes in the comparison's task; None without a task, and in transfer environments.
     """
 
     environment: str
@@ -183,13 +182,13 @@ class Used:
     All numbers are 0 for methods without a search.
 
     Attributes:
-        asked: number of programs that the search asked for.
-        trained: number of different programs on which the search trained policies, drafts and failures among them.
-        calls: calls of a model, or of a person.
+        asked: number of answers to the search's requests for programs.
+        trained: number of different programs on which the search trained policies, including drafts and failures.
+        calls: number of calls of a model, or of a person.
         tokens_in, tokens_out: input and output tokens of these calls, as the server counted them.
-        steps: environment steps of the search: the trainings of its programs, each up to its last evaluation, or the
-            episodes that an expansion plays.
-        seconds: wall seconds of the search; None if it alternates with the training.
+        steps: environment steps of the search. If the search trains policies, these are the steps of its trainings,
+            each up to the last evaluation. In an expansion, these are the steps of the episodes that become negatives.
+        seconds: wall seconds of the search; None if search and training alternate.
     """
 
     asked: int = 0
@@ -211,13 +210,14 @@ class JobResult:
         notes: remarks for readers of the results.
         failure: reason of a failure, in one line; "" if the job did not fail.
         carried: names of the finished transfer environments, as in the settings. In a transfer environment, policies
-            are trained on a reward recovered in another environment. An environment in which this reward cannot be used
-            is also finished.
+            are trained on a reward recovered in another environment. If this reward cannot be used there, the
+            environment also counts as finished.
         form: conversion of a recovered program's reward to the learner's reward, for example "logit"
             (`grace_irl.rewards.scale`); "" if no program was recovered.
         data: digest of the job's demonstrations (`grace_irl.compare.settings.digest_of`). All methods with one seed
             have equal digests.
-        used: what the search used; None if the job failed, or if an earlier version of grace-irl ran it.
+        used: resources that the search used; None if the job failed, or if an earlier version of grace-irl ran the
+            job.
     """
 
     method: str

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 
 EVALUATION = 7919
-"""Offset from the job's seed to the seed of the last evaluation. The offset is the same for all methods. In jobs with
-the same seed, their policies therefore start this evaluation from the same initial states."""
+"""Offset from the job's seed to the seed of the last evaluation. It is the same for all methods. So in jobs with the
+same seed, the policies of all methods start this evaluation from the same initial states."""
 
 
 class Looks:
@@ -69,20 +69,19 @@ class Looks:
 
 
 CHOICE = 104_729
-"""Offset from the job's seed to the seed for choosing the favourite. Training keeps copies of its policy, and the
-favourite is the copy or final policy that the training's own reward rates best. No evaluation uses the same episodes as
-this choice."""
+"""Offset from the job's seed to the seed of the episodes that choose the favourite (`grace_irl.rl.choice`). Evaluations
+use other episodes."""
 
 LOCK_TRIES, LOCK_WAIT_S = 20, 0.5
 
 
 def run_job(folder: Path, method: str, seed: int, workers: int | None = None, digest: str = "") -> JobResult:
-    """Run one job, and write its result. If it fails, the result holds the reason.
+    """Run one job, and write its result. If the job fails, the result holds the reason.
 
     Args:
         folder: folder of the comparison.
         method, seed: method and seed of the job.
-        workers: number of sandbox processes of the search. It is used only if the settings have no such number.
+        workers: number of sandbox processes of the search, unless the settings contain this number.
         digest: digest of the settings that the user confirmed; "" accepts any settings.
     """
     place = ComparisonFolder(folder).job(method, seed)
@@ -105,7 +104,7 @@ def run_job(folder: Path, method: str, seed: int, workers: int | None = None, di
 
 
 def work(tell: Tell, folder: str, method: str, seed: int, workers: int, digest: str) -> None:  # noqa: ARG001
-    """Task of an executor: `run_job`, which writes its result to the folder of the job."""
+    """Task of an executor: call `run_job`, which writes the result to the folder of the job."""
     run_job(Path(folder), method, seed, workers, digest)
 
 
@@ -117,7 +116,7 @@ def _failed(place: JobFolder, method: str, seed: int, why: str) -> JobResult:
 
 
 def _lock(path: Path) -> RunLock:
-    """Acquire a job's lock. If a comparison was killed, the process of its job may hold the lock a moment longer.
+    """Acquire a job's lock. After a killed comparison, the job's old process may hold the lock a moment longer.
 
     Raises:
         InputError: another process still holds the lock.
@@ -161,8 +160,8 @@ class _Job:
     def _before(self) -> tuple[Recovered, JobResult] | None:
         """The reward and the result of an earlier process of this job; None if training must be repeated.
 
-        After a return value other than None, only training in transfer environments is left. A network is never reused,
-        because loading its file could run code.
+        If the result is not None, only trainings in transfer environments remain. A network is never reused, because
+        loading its file could run code.
         """
         found = read_result(self.place.result)
         if found is None or not found.outcomes or self.place.net.exists():

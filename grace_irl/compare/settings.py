@@ -1,8 +1,8 @@
 """Settings of a comparison of methods, and their files in its folder.
 
-`compare.toml` holds the settings of the comparison itself. `fit.toml` holds those of the demonstrations and of `grace`.
-The searches of other methods also use these settings, such as the model, if they have a setting of that name. A setting
-that `grace` does not have, such as `eureka.rounds`, is a text in `compare.toml`.
+`compare.toml` holds the settings of the comparison itself. `fit.toml` holds the settings of the demonstrations and of
+the method `grace`. The searches of other methods use the settings of `grace` that they also have, such as the model.
+Their further settings, such as `eureka.rounds`, are texts in `compare.toml`.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from grace_irl.demos.trajectory import Demonstrations
 
 OURS = METHOD
-"""The method of this package, which is compared with all others."""
+"""Name of this package's own method, which is compared with all others."""
 ORACLE = "ppo-true"
-"""PPO on the true reward."""
+"""Name of PPO on the true reward."""
 ALL = ("grace", "gail", "airl", "bc", "ppo-true")
 KEEP = 5
 """Default number of policies that a training keeps, if the comparison has no rounds of expansion. A round trains a
@@ -147,8 +147,8 @@ class Settings:
 
     Attributes:
         comparison: settings of the comparison itself.
-        fit: settings of the demonstrations, and those of `grace` for its search, form of reward, sandbox and expansion.
-            Other searches use those of its settings that they also have, such as the model.
+        fit: settings of the demonstrations, and settings of `grace`: search, form of reward, sandbox and expansion. The
+            searches of other methods use the settings of `grace` that they also have, such as the model.
     """
 
     comparison: Comparison
@@ -156,14 +156,14 @@ class Settings:
 
     @property
     def searches(self) -> dict[str, Config]:
-        """The settings of all compared methods of `fit`, by name (`search`)."""
+        """The settings of all compared methods of `grace-irl fit`, by name (`search`)."""
         return {name: self.search(name) for name in self.comparison.methods if is_search(name)}
 
     def search(self, name: str) -> Config:
         """The settings of the search of one method.
 
         Args:
-            name: `grace`, or the name of another method of `fit`.
+            name: `grace`, or the name of another method of `grace-irl fit`.
 
         Raises:
             InputError: a setting of this method has an invalid value.
@@ -172,7 +172,7 @@ class Settings:
         return with_settings(found, {TASK: self.comparison.task}) if TASK in flat(found) else found
 
     def _other(self, name: str) -> Config:
-        """The settings of a search other than `grace`'s. Expansion is off unless the method reads its settings."""
+        """The settings of a method other than `grace`. Expansion is off unless the method supports expansion."""
         known, fit = settings_of(name), self.fit
         if not is_read("expand.rounds", name):
             fit = fit.model_copy(update={"expand": ExpandConfig(trust=fit.expand.trust)})
@@ -181,7 +181,7 @@ class Settings:
         return resolve(sets=sets, base=with_settings(config_of(name)(), shared))
 
     def write(self, folder: Path) -> None:
-        """Write both files. `compare.toml` is written last, so that it exists only in a complete folder.
+        """Write both files. `compare.toml` is written last, so that only a complete folder contains it.
 
         Also record on this machine that the user confirmed the settings (`grace_irl.runs.acting`).
         """
@@ -192,11 +192,11 @@ class Settings:
         write_atomically(folder / "compare.toml", to_toml(self.comparison))
 
     def keeps(self) -> tuple[int, ...]:
-        """Numbers of environment steps after which each method keeps a copy of its policy, before the end of training.
+        """Numbers of environment steps, below the total, after which each method keeps a copy of its policy.
 
         Training is divided into parts, and the numbers are the ends of all parts but the last. With expansion, the
-        parts are its rounds. Without expansion, there are `keep` parts, or `KEEP` parts if `keep` is 0. The ratio of
-        the length of a part to that of the part before it is `expand.growth`.
+        parts are the rounds. Without expansion, there are `keep` parts, or `KEEP` parts if `keep` is 0. Each part is
+        `expand.growth` times as long as the part before.
 
         Raises:
             InputError: `keep` is given and differs from the number of rounds, or there are too many rounds.
@@ -250,11 +250,11 @@ def comparison_of(values: dict[str, object]) -> Comparison:
 
 TASK = "policy.task"
 OVERRULED = {"expand.env": "--env", "expand.steps": "--steps", "seed": "--seeds", TASK: "--task"}
-"""Settings of a search that a comparison sets itself, with the flag of `compare` that replaces each of them."""
+"""Settings of a search that the comparison determines, each with the flag of `compare` that replaces it."""
 OF_TRAINING = ("expand.form", "expand.trust")
-"""Settings of a search that affect every training on a reward that the search found, even without expansion."""
+"""Settings of a search that affect every training on the found reward, also without expansion."""
 OF_SEARCH = ("search.", "fitness.", "stop.", "proposer.start_from")
-"""Settings of `grace` that have no effect if a reward file takes the place of its search."""
+"""Prefixes of the settings of `grace` that have no effect if a reward file replaces the search."""
 
 
 def key_of(text: str) -> str:
@@ -263,7 +263,7 @@ def key_of(text: str) -> str:
 
 
 def is_search(name: str) -> bool:
-    """Whether a compared method is one of `fit`."""
+    """Whether a compared method is a method of `grace-irl fit`, which searches for a reward."""
     from grace_irl.methods.registry import names
 
     return name in names()
@@ -272,7 +272,7 @@ def is_search(name: str) -> bool:
 def told_apart(
     methods: Iterable[str], sets: Iterable[str], fit: str = METHOD
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Divide settings such as "eureka.rounds=2" into those of `fit.toml`, and those that only other searches have.
+    """Divide settings into those for `fit.toml`, and those that only other searches have, such as "eureka.rounds=2".
 
     Args:
         methods: names of the compared methods.
@@ -299,13 +299,13 @@ def told_apart(
 def require_effect_on_searches(settings: Settings, given: Mapping[str, str]) -> None:
     """Refuse settings of searches that have no effect on this comparison.
 
-    In a comparison without a method of `fit`, only the settings in `OVERRULED` are refused, because `--resume
-    --methods` may add such a method later.
+    In a comparison without a search, only the settings in `OVERRULED` are refused, because `--resume --methods` may add
+    a search later.
 
     Args:
         settings: settings of the comparison.
-        given: settings of searches that the user gave. Each setting's key maps to the flag, variable or `--set` key
-            that gave it (`grace_irl.runs.effects.words`).
+        given: settings of searches that the user gave: a map from each setting's key to the user's flag, variable or
+            `--set` key (`grace_irl.runs.effects.words`).
 
     Raises:
         InputError: a given setting has no effect.
@@ -387,10 +387,10 @@ def authorised_settings(
     sets: tuple[str, ...],
     flags: Mapping[str, object],
 ) -> Settings:
-    """The settings of a folder, after a check that the user confirmed the acting ones (`grace_irl.runs.acting`).
+    """The settings of a folder, after a check that the user confirmed all acting settings (`grace_irl.runs.acting`).
 
     Acting settings run code, read files, send prompts to a server or give trust (such as `expand.trust`). A setting is
-    confirmed if this user started the comparison with it on this machine, or if the command names it.
+    confirmed if this user started the comparison with this setting on this machine, or if the command names it.
 
     Args:
         folder: folder of the comparison.
@@ -401,7 +401,7 @@ def authorised_settings(
         flags: other settings in the user's command, as values by key.
 
     Raises:
-        InputError: a setting is not confirmed. The message names the flags.
+        InputError: an acting setting is not confirmed. The message names the missing flags.
     """
     try:
         token = (folder / "token").read_text(encoding="ascii").strip()
@@ -450,7 +450,7 @@ def _function(name: str) -> str:
 
 
 def require_task_alone(settings: Settings) -> None:
-    """Refuse settings that contradict the task. It names the environment, and scores episodes of unchanged length.
+    """Refuse settings that contradict the task, which determines the environment and the length of episodes.
 
     Raises:
         InputError: such a setting is given.

@@ -1,6 +1,6 @@
 """Standings: the scores of each method in each environment, summarised over seeds.
 
-Each training keeps several policies. The favourite is the one with the highest mean return under the reward of the
+Each training keeps several policies. The favourite is the policy with the highest mean return under the reward of the
 training. So each method has two sets of scores: those of the last policies and those of the favourites. PPO on the true
 reward is called the oracle.
 """
@@ -33,10 +33,10 @@ mean return."""
 
 @dataclass(frozen=True)
 class Oracle:
-    """The rule that decides whether the oracle, PPO on the true reward, has learnt its environment.
+    """The rule that decides whether the oracle (PPO on the true reward) has learnt its environment.
 
     Attributes:
-        experts: mean return of the experts with recorded rewards; None if no expert has them.
+        experts: mean return of the experts that have recorded rewards; None if no expert has recorded rewards.
     """
 
     experts: float | None = None
@@ -49,7 +49,7 @@ class Oracle:
         return cls(float(np.mean(totals)) if totals else None)
 
     def doubt(self, environment: str, score: float, *, success: bool) -> str:
-        """The reason why the oracle does not count as trained, in one line; "" if it does.
+        """The reason why the oracle does not count as trained, in one line; "" if the oracle counts as trained.
 
         If the oracle does not count as trained, the tables show no fractions of its score.
 
@@ -84,9 +84,9 @@ CONFIDENCE = 0.95
 TRIM = 0.25
 """Share of the runs that the interquartile mean cuts from each end."""
 IQM_RUNS = 4
-"""Minimum number of runs for an interquartile mean. With fewer runs, no run is cut, so it would equal the mean."""
+"""Minimum number of runs for an interquartile mean. With fewer runs, the interquartile mean would equal the mean."""
 UNKNOWN: Interval = (float("nan"), float("nan"))
-"""The interval for a single run or for equal scores. Neither shows how much further runs would differ."""
+"""The interval for a single run or for equal scores. Such scores do not show how much further runs would differ."""
 ANYWHERE: Interval = (-float("inf"), float("inf"))
 
 
@@ -117,7 +117,7 @@ def summarise(
     Args:
         scores: one score for each run.
         confidence: confidence level of the interval.
-        within: smallest and largest possible mean, such as 0 and 1 for success rates. The interval is clipped to them.
+        within: smallest and largest possible mean, which bound the interval. For success rates, they are 0 and 1.
 
     Raises:
         InputError: there are no scores, or a score is not finite.
@@ -163,11 +163,12 @@ class Scores:
     Attributes:
         success: summary of the success rates; None if the environment has no goal.
         returns: summary of the mean returns.
-        of_success, of_returns: mean success rate and mean return, divided by the oracle's. Last policies are compared
-            with its last policies, favourites with its favourites. Both are None if the oracle is missing or has not
-            learnt. Each is also None if the oracle's mean is not positive. Without a goal, `of_success` is None.
-        ahead: summary of the score of `grace` minus this method's score, over the seeds that both have; None for
-            `grace`, or if there are no such seeds.
+        of_success, of_returns: mean success rate and mean return, divided by those of the oracle. Last policies are
+            compared with last policies, and favourites with favourites. Both fractions are None if the oracle is
+            missing or has not learnt. A fraction is None if its divisor is not positive. Without a goal, `of_success`
+            is None.
+        ahead: summary of the score of `grace` minus this method's score, over their common seeds; None for `grace`, or
+            without common seeds.
         length: mean steps of an episode.
         components: mean of each component of the environment's reward, by name.
         task: summary of the task's scores; None without a task.
@@ -197,12 +198,12 @@ class Standing:
         transfer: whether the reward was recovered in another environment.
         seeds: seeds of the runs with a result.
         failed: number of failed runs.
-        success: whether the score is the success rate. If not, it is the return.
+        success: whether the score is the success rate instead of the return.
         last: scores of the last policies; None if all runs failed.
         favourite: scores of the favourites; None if a run has no favourite.
-        choosing: environment steps in which a run tests its kept policies to choose the favourite; mean over the runs.
-            They do not count as training. None if `favourite` is None.
-        epic: mean EPIC distance between recovered and true reward, over the runs that have one; None if no run has one.
+        choosing: mean environment steps of a run to choose the favourite. These steps do not count as training. None if
+            `favourite` is None.
+        epic: mean EPIC distance between recovered and true reward, over the runs with a distance; None without any.
         rate: mean environment steps of training per second; None if unknown.
         note: a remark for the tables; "" if there is none.
     """
@@ -303,7 +304,7 @@ class _Table:
 
         Args:
             method: name of the method.
-            chosen: evaluations of each method, either all of last policies or all of favourites.
+            chosen: evaluations by method, either of the last policies or of the favourites.
         """
         runs = chosen.get(method)
         if not runs:
@@ -326,7 +327,7 @@ class _Table:
         )
 
     def _note(self) -> str:
-        """The reason why the tables show no fractions of the oracle's score; "" if they show them."""
+        """The reason why the tables show no fractions of the oracle's score; "" if the tables show fractions."""
         last, favourites = self._doubt(self._last), self._doubt(self._favourites)
         if bool(last) == bool(favourites) or ORACLE not in self._favourites:
             return last
@@ -357,7 +358,7 @@ def _returns(runs: Runs) -> list[float]:
 
 
 def _fraction(ours: Sequence[float], theirs: Sequence[float]) -> float | None:
-    """The mean of `ours` divided by the mean of `theirs`; None if the latter is not positive."""
+    """The mean of `ours` divided by the mean of `theirs`; None if the divisor is not positive."""
     whole = float(np.mean(theirs))
     return float(np.mean(ours)) / whole if whole > 0 else None
 

@@ -88,7 +88,7 @@ def _favourite(one: Favourite | None) -> list[str]:
 def markdown(
     settings: Settings, found: Sequence[Standing], notes: Sequence[str], results: Sequence[JobResult] = ()
 ) -> str:
-    """The Markdown tables of each environment, what the methods used according to the results, and the notes."""
+    """Markdown with the tables of each environment, the resources that each method used, and the notes."""
     comparison, fit = settings.comparison, settings.fit
     form = f"episodes of {comparison.horizon} steps" if comparison.horizon else "episodes as the environment ends them"
     expansion = f"; grace expands in {fit.expand.rounds} rounds" if fit.expand.rounds else ""
@@ -163,7 +163,7 @@ def rows_of(part: Sequence[Standing]) -> tuple[Row, list[Row]]:
 
 
 def used_of(results: Sequence[JobResult], methods: Sequence[str]) -> tuple[Row, list[Row]]:
-    """Head and rows, as text, of the table of resources that each method used; no rows before a run has ended."""
+    """Head and rows, as text, of the table of resources that each method used, over the runs with an outcome."""
     head = ["method", "runs", "programs asked", "programs trained", "model calls", "tokens in", "tokens out"]
     head += ["steps of the search", "steps of the training", "steps in all", "seconds of the search"]
     head += ["seconds of the training"]
@@ -184,7 +184,7 @@ def used_of(results: Sequence[JobResult], methods: Sequence[str]) -> tuple[Row, 
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """The mean of the values; None if there are none, or if one is unknown."""
+    """The mean of the values; None if there are no values, or if a value is unknown."""
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known and len(known) == len(values) else None
 
@@ -279,7 +279,7 @@ class Line:
         """Steps, mean, minimum and maximum of each point that all seeds have reached.
 
         Args:
-            measure: the key of the plotted value. Its mean, minimum and maximum are over the seeds.
+            measure: the key of the plotted value. Mean, minimum and maximum are over the seeds.
         """
         curves = [curve for curve in self.curves if curve]
         looks = min((len(curve) for curve in curves), default=0)

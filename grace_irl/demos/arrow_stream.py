@@ -1,4 +1,4 @@
-"""Record batches of Arrow streams. All columns must be plain: they need no more bytes than the stream has."""
+"""Record batches of Arrow streams. Only plain columns are read, so the batches need no more bytes than the stream."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ def batches_of(data: pa.Buffer, where: str) -> Iterator[pa.RecordBatch]:
     """The batches of a stream in the order of its messages.
 
     Args:
-        data: the stream, in memory. A memory map of a damaged file could point behind the file's end.
+        data: the stream, in memory. Do not pass a memory map: with a damaged file, reads could go past the file's end.
         where: file, for messages.
 
     Raises:
-        InputError: no stream, or a compressed column or a dictionary.
+        InputError: an empty stream, two columns with the same name, a compressed column, a dictionary, or another
+            column that is not plain.
         pa.ArrowException: damaged messages or columns.
     """
     messages = pa.ipc.MessageReader.open_stream(pa.BufferReader(data))
@@ -49,7 +50,7 @@ def batches_of(data: pa.Buffer, where: str) -> Iterator[pa.RecordBatch]:
 
 
 def _is_plain(kind: pa.DataType) -> bool:
-    """Whether a column's values lie in the stream. Those of nulls, runs, views and empty lists may take no bytes."""
+    """Whether every value of a column takes bytes in the stream, unlike nulls, runs, views and lists of size 0."""
     if pa.types.is_struct(kind):
         return kind.num_fields > 0 and all(_is_plain(kind.field(place).type) for place in range(kind.num_fields))
     if pa.types.is_fixed_size_list(kind):
@@ -65,7 +66,7 @@ def is_compressed(metadata: bytes) -> bool:
     """Whether the body of a record batch is compressed.
 
     Args:
-        metadata: metadata of the batch's message, a FlatBuffer (arrow/format/Message.fbs).
+        metadata: metadata of the batch's message, as a FlatBuffer (arrow/format/Message.fbs).
     """
     header = _field(metadata, struct.unpack_from("<I", metadata)[0], 2)
     batch = header + struct.unpack_from("<I", metadata, header)[0]

@@ -1,4 +1,4 @@
-"""Components of vectors by their names: a reward reads them in one order, and a table may hold them in another."""
+"""The order of vector components. A reward reads components in one order, and a table may hold another order."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from grace_irl.errors import InputError
 
 
 def in_order(demonstrations: Demonstrations, fields: Sequence[str], name: str) -> Demonstrations:
-    """The demonstrations with the components of their vectors in the order in which a reward reads them.
+    """The demonstrations, with the components of their vectors in the order in which a reward reads them.
 
     Args:
         demonstrations: the demonstrations, returned unchanged if they name no components.
-        fields: names of the components in order; () if any order will do.
+        fields: names of the components in the order of the reward; () accepts any order.
         name: name of the demonstrations, for messages.
 
     Raises:
-        InputError: components with other names.
+        InputError: the demonstrations name other components than `fields`.
     """
     known = demonstrations.metadata.fields
     if not fields or not known or known == tuple(fields):

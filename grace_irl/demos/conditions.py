@@ -18,8 +18,8 @@ from grace_irl.demos.trajectory import Demonstration, Role
 from grace_irl.errors import InputError
 
 SEARCH_S = 10.0
-"""Time limit in seconds for the search in one text. A search that backtracks can take very long, and Python cannot
-stop it from another thread."""
+"""Time limit in seconds for the search in one text. A search with backtracking can take very long, and Python cannot
+stop a search from another thread."""
 
 SEARCH_BYTES = 1 << 30
 """Limit of the search process's address space in bytes, because backtracking also uses memory."""
@@ -38,7 +38,7 @@ for line in sys.stdin:
 class TextPattern:
     """A Python regular expression that ignores case.
 
-    A child process runs the searches, because a process can be stopped when a search takes too long. The child starts
+    A child process runs the searches, because a process can be killed if a search takes too long. The process starts
     with the first search and ends when this object is deleted.
 
     Args:
@@ -111,7 +111,7 @@ Check = Callable[[Demonstration], bool]
 
 @dataclass(frozen=True)
 class Conditions:
-    """Conditions on a demonstration. A demonstration is chosen if it meets all of them. None and () set no condition.
+    """Conditions that a demonstration must meet to be chosen. None and () set no condition.
 
     Attributes:
         from_role: role that the demonstration must have.
@@ -121,8 +121,8 @@ class Conditions:
         goal: regular expression that must match somewhere in the instruction, ignoring case.
         not_goal: regular expression that must not match anywhere in the instruction, ignoring case.
         package: shell patterns (`*`, `?`, `[…]`) for names of app packages. At least one screen must show a node of a
-            package that matches.
-        not_package: shell patterns for names of app packages. No screen may show a node of a package that matches.
+            matching package.
+        not_package: shell patterns for names of app packages. No screen may show a node of a matching package.
 
     Raises:
         InputError: an invalid expression, a number of states below 1, or `min_states` above `max_states`.
@@ -152,7 +152,7 @@ class Conditions:
             )
 
     def checks(self) -> Iterator[tuple[str, Check]]:
-        """Pairs of name and test, one per condition. Cheap tests come first, and tests that parse screens come last."""
+        """One pair of name and test per condition. Tests that parse screens come last, because they are slow."""
         if self.from_role is not None:
             yield f"role {self.from_role}", lambda item: item.role == self.from_role
         if self.from_task is not None:
@@ -183,8 +183,8 @@ class Funnel:
     Attributes:
         conditions: the conditions.
         seen: number of demonstrations that were tested.
-        left: map from the name of a condition to the number of demonstrations that met it and all earlier conditions.
-            The order is that of `Conditions.checks`.
+        left: map from the name of a condition to the number of demonstrations that met this condition and all earlier
+            conditions, in the order of `Conditions.checks`.
     """
 
     conditions: Conditions
@@ -205,7 +205,7 @@ class Funnel:
         return True
 
     def emptied_by(self) -> str:
-        """A message about the first condition that leaves no demonstration; "" if there is no such condition."""
+        """A message about the first condition that left no demonstration; "" if there is no such condition."""
         before = self.seen
         for name, count in self.left.items():
             if count == 0:
@@ -216,9 +216,9 @@ class Funnel:
 
 
 def succeeded(demonstration: Demonstration) -> bool:
-    """Whether the episode succeeded: the sum of its rewards is more than 0.
+    """Whether the episode succeeded: the sum of its rewards is above 0.
 
-    Without rewards, an episode succeeded if the environment ended it (`terminated`).
+    An episode without rewards succeeded if the environment ended it (`terminated`).
     """
     trajectory = demonstration.trajectory
     if trajectory.rewards is not None:
@@ -238,7 +238,7 @@ def shows(demonstration: Demonstration, patterns: Sequence[str]) -> bool:
     where = trajectory.source or "trajectory"
     if not trajectory.state_kind.annotated:
         raise InputError(f"{where}: {trajectory.kind} states show no app; expected screens (kind ui) for --package")
-    met: dict[str, bool] = {}  # results by package, because most screens of an episode share packages
+    met: dict[str, bool] = {}  # results by package; most screens of an episode share packages
     for step, state in enumerate(trajectory.states):
         for node in parse(bytes(state), f"{where}, screen {step}").iter("node"):
             package = str(node.get("package", ""))

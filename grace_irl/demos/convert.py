@@ -1,6 +1,6 @@
-"""Copies of files and folders of demonstrations, one trajectory at a time.
+"""Functions that copy files and folders of demonstrations, one trajectory at a time.
 
-A copy has another format, or its states are scrambled: random replacements take away the meaning of values and words.
+A copy has another format, or scrambled states: random replacements remove the meaning of values and words.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAP_NAME = "scramble.json"
 
 @dataclass(frozen=True)
 class Stated:
-    """Facts about the data that the user gives. They replace the facts in the file; None keeps the file's fact.
+    """Facts from the user that replace the facts in a file. None keeps the fact in the file.
 
     Attributes:
         role: role of every episode.
@@ -32,7 +32,7 @@ class Stated:
         environment: Gymnasium id.
         label: label rule of the data.
         fields: names of a vector's components.
-        kind: name of the states' kind. It replaces the file's kind only if shape and dtype of the states allow it.
+        kind: name of the states' kind, such as "grid". The shape and dtype of the states must allow this kind.
     """
 
     role: Role | None = None
@@ -70,14 +70,14 @@ def convert(
     screenshots: Keep = "embed",
     columns: Columns = Columns(),
 ) -> list[Copied]:
-    """Copy demonstrations to another format, one trajectory in memory at a time.
+    """Copy demonstrations to another format, with one trajectory in memory at a time.
 
-    A folder becomes a folder. Each file keeps its name, except for the suffix.
+    The copy of a folder is a folder. Each file in it keeps its name, except for the suffix.
 
     Args:
         source: file, folder or Minari id.
         target: file or Minari id; a folder if the source is a folder.
-        format: format of the written files. By default, it follows the target's suffix, and is Parquet in a folder.
+        format: format of the written files. None derives it from the target's suffix; files in a folder are Parquet.
         stated: facts for the metadata of the written files.
         screenshots: whether the written files embed screenshots, refer to them or leave them out.
         columns: the user's choice of columns, for tables.
@@ -97,18 +97,18 @@ def scramble(
     map_path: str | Path | None = None,
     kind: str = "",
 ) -> tuple[list[Copied], Path]:
-    """Write scrambled copies of files or folders, and beside them one scramble map with all replacements.
+    """Write scrambled copies of files or folders, and one scramble map with all replacements.
 
     Args:
         sources: files, folders or Minari ids.
-        target: folder of the copies. For a single source file, it may also be the file to write.
+        target: folder of the copies. For a single source file, the target may also be a file.
         seed: seed of a new scramble map.
-        map_path: file of an existing scramble map, to use instead of a new one.
-        kind: name of the states' kind, such as "grid", if the files do not name it; "" chooses by the values.
+        map_path: file of an existing scramble map; None draws a new map.
+        kind: name of the states' kind, such as "grid", if the files state none; "" chooses by the values of the states.
 
     Returns:
-        A record of each copy, and the path of the scramble map. For a target folder the map is `scramble.json` in it;
-        for a target file `NAME.parquet` it is `NAME.scramble.json` beside it.
+        A record of each copy, and the path of the scramble map. The map is `scramble.json` in a target folder, or
+        `NAME.scramble.json` beside a target file `NAME.parquet`.
 
     Raises:
         InputError: data that cannot be used, or a scramble map for another kind of state.
@@ -134,8 +134,8 @@ def _targets(
 ) -> list[tuple[str | Path, str | Path]]:
     """Pairs of source file and target file.
 
-    The copy of a single file gets the path `target`, unless that is a folder. All other copies go into the folder
-    `target`.
+    If there is one source file and `target` is no folder, the copy gets the path `target`. Otherwise, copies go into
+    the folder `target`.
     """
     files = [(source, file) for source in sources for file in expand(source)]
     if len(sources) == 1 and files == [(sources[0], sources[0])]:
@@ -152,7 +152,7 @@ def _targets(
     suffix = SUFFIX[format or "parquet"]
     pairs: list[tuple[str | Path, str | Path]] = []
     for source, file in files:
-        # Files of different folders may share a name, so each source folder gets its own subfolder.
+        # Files of different source folders may share a name, so each source folder gets its own target subfolder.
         inner = Path(source).name if len(sources) > 1 and source != file else "."
         pairs.append((file, folder / inner / (Path(file).stem + suffix)))
     twice = {str(path) for _, path in pairs if sum(path == other for _, other in pairs) > 1}

@@ -1,10 +1,9 @@
 """Fields whose values do not depend on behaviour: goals and contexts, clocks, and constants of a simulator.
 
-A reward can separate its training states by such a field alone and know nothing about behaviour. A goal that is
-constant within episodes tells the training episodes apart, a clock tells the steps apart, and a constant in which two
-simulators differ tells where the states come from.
+A reward can separate its training states by such a field alone, without looking at behaviour. A goal identifies the
+episode, a clock identifies the step, and a constant of a simulator identifies the simulator.
 
-An episode here is an array `(T+1, n)`: a row per state, a column per field.
+In this module, an episode is an array `(T+1, n)` with one row per state and one column per field.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from grace_irl.states.vector import VECTOR
 Episodes = Sequence[NDArray[np.float64]]
 
 ROUNDING = 8 * float(np.finfo(np.float32).eps)
-"""Maximum relative difference between values that differ only by rounding to float32, about 1e-6. One rounding errs by
-half of float32's eps at most. The factor 8 leaves room for the rounding of a few operations."""
+"""Maximum relative difference (about 1e-6) between values that count as equal. Rounding to float32 has a relative error
+of at most half of float32's eps. The factor 8 allows for the rounding errors of a few operations."""
 EVEN = 1e-3
 """Maximum relative difference between the steps of a clock."""
 
@@ -33,14 +32,16 @@ EVEN = 1e-3
 class FieldCues:
     """Names of fields whose values do not depend on behaviour.
 
-    A name is in one tuple only. The exception is a field that rises or falls evenly, but by no more than `ROUNDING`: it
-    may be in `fixed` and in `clocks`.
+    Each name is in one tuple, with one exception: a field that changes by equal steps, but by no more than `ROUNDING`
+    in total, may be in `clocks` and also in `fixed` or `sources`.
 
     Attributes:
-        fixed: constant within every episode, but not equal in all episodes: a goal, a task, the size of an object.
-        clocks: rises by equal steps in every episode, or falls by equal steps in every episode: a step counter, the
-            time, or the time that is left.
-        sources: one constant in all experts, another one in all negatives: a setting in which two simulators differ.
+        fixed: fields that are constant within each episode but differ between episodes, such as a goal, a task or the
+            size of an object.
+        clocks: fields that rise by equal steps in all episodes, or fall by equal steps in all episodes, such as a step
+            counter or the remaining time.
+        sources: fields with one constant in all experts and another constant in all negatives, such as a setting that
+            differs between two simulators.
     """
 
     fixed: tuple[str, ...] = ()
@@ -53,18 +54,18 @@ def find_cues(items: Sequence[Labelled], fields: Sequence[str] = ()) -> FieldCue
 
     Args:
         items: labelled demonstrations of one kind of state.
-        fields: names of a vector's components (`Metadata.fields`). Unless there is one name for each component,
-            components are called `[i]`, with their 0-based index. Numbers of a record are called `part[i]`.
+        fields: names of a vector's components (`Metadata.fields`). If their number differs from the number of
+            components, component i is called `[i]`, counted from 0. Numbers of a record are called `part[i]`.
 
     Returns:
-        The names, in the order of the fields. States of other kinds have none.
+        The names, in the order of the fields. There are no names for states of other kinds.
     """
     if not items or items[0].trajectory.kind not in NAMES:
         return FieldCues()
     trajectories = [item.trajectory for item in items]
     found = [trajectory.state_kind.numbers(trajectory.states) for trajectory in trajectories]
     episodes = [numbers for numbers in found if numbers is not None]
-    if not episodes:  # records of texts alone
+    if not episodes:  # records without numbers
         return FieldCues()
     names = NAMES[trajectories[0].kind](trajectories[0].states, fields)
     expert = [item.demonstration.role == "expert" for item in items]
@@ -81,8 +82,8 @@ def find_cues(items: Sequence[Labelled], fields: Sequence[str] = ()) -> FieldCue
 def fixed_fields(episodes: Episodes, expert: Sequence[bool]) -> NDArray[np.bool_]:
     """Whether each field is constant within every episode, up to rounding to float32.
 
-    Episodes of one state say nothing about this. If all episodes of the experts, or all of the negatives, have one
-    state, nobody knows whether behaviour changes a field, and the answer is False for every field.
+    Episodes with a single state are ignored. If all expert episodes or all negative episodes have a single state, the
+    result is False for every field.
 
     Args:
         episodes: the episodes.
@@ -93,18 +94,22 @@ def fixed_fields(episodes: Episodes, expert: Sequence[bool]) -> NDArray[np.bool_
         return np.zeros(episodes[0].shape[1], dtype=np.bool_)
     sizes = np.stack([np.abs(episode).max(axis=0) for episode in told])
     spans = np.stack([np.ptp(episode, axis=0) for episode in told])
-    # The median helps if a value happens to be near 0 in one episode: the rounding errors there may be as large as in
-    # the other episodes. The maximum over episodes would not do: beside one outlier, all other episodes look constant.
+    # In an episode whose values are near 0, rounding errors may be as large as in the other episodes. So the tolerance
+    # is at least that of the median size. A tolerance from the maximum size would be too large if one episode is an
+    # outlier: all other episodes would look constant.
     return np.asarray((spans <= ROUNDING * np.maximum(sizes, np.median(sizes, axis=0))).all(axis=0))
 
 
 def clock_fields(episodes: Episodes) -> NDArray[np.bool_]:
-    """Whether each field changes by equal steps within every episode, all up or all down.
+    """Whether each field is a clock: it rises by equal steps in all episodes, or falls by equal steps in all episodes.
 
-    A counter has steps of the same size in all episodes. An elapsed share begins at the same value in all episodes, and
-    also ends at the same value. Both are clocks. A thing that moves evenly is no clock: it begins or moves differently
-    in different episodes. Episodes of one state say nothing about this. If no episode has three states, no field is a
-    clock.
+    A clock must also meet one of these conditions:
+
+    - The step size is the same in all episodes, as for a step counter.
+    - The first value is the same in all episodes, and so is the last value, as for the elapsed share of an episode.
+
+    These conditions exclude most objects that move at constant speed. Episodes with a single state are ignored. If no
+    episode has at least three states, no field is a clock.
     """
     width = episodes[0].shape[1]
     told = [episode for episode in episodes if len(episode) > 1]
@@ -114,7 +119,7 @@ def clock_fields(episodes: Episodes) -> NDArray[np.bool_]:
     for episode in told:
         steps = np.diff(episode, axis=0)
         mean = np.abs(steps.mean(axis=0))
-        # Rounding may change the steps of a long count noticeably, but not by half of a step.
+        # The tolerance for unequal steps is the rounding error of the values, but at most half of the mean step.
         noise = np.clip(ROUNDING * np.abs(episode).max(axis=0), EVEN * mean, mean / 2)
         clock &= np.ptp(steps, axis=0) <= noise
         signs.append(np.sign(steps.mean(axis=0)))
@@ -129,10 +134,11 @@ def clock_fields(episodes: Episodes) -> NDArray[np.bool_]:
 
 
 def source_fields(episodes: Episodes, expert: Sequence[bool]) -> NDArray[np.bool_]:
-    """Whether each field is one constant in all experts and another one in all negatives, up to rounding to float32.
+    """Whether each field has one constant in all experts and another in all negatives, up to rounding to float32.
 
-    Such fields are among `fixed_fields`. With one expert and one negative nobody knows whether a constant belongs to
-    the episode or to the side, and the answer is False for every field.
+    All such fields are also `fixed_fields`. With one expert and one negative, the result is False for every field: a
+    constant could then belong to the episode instead of the role. Without experts or without negatives, the result is
+    False too.
 
     Args:
         episodes: the episodes.
@@ -163,16 +169,17 @@ def _of_records(states: States, fields: Sequence[str]) -> list[str]:
 
 
 NAMES: dict[str, Callable[[States, Sequence[str]], list[str]]] = {VECTOR.name: _of_vectors, RECORD.name: _of_records}
-"""For each kind with named fields: the function that lists the names, from some states and `Metadata.fields`."""
+"""Map from a kind with named fields to a function that lists the names. Its arguments are states and
+`Metadata.fields`."""
 
 
 def moments(rows: Episodes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean and standard deviation of each number over the states of several trajectories.
 
-    Deviations from the mean are computed for one trajectory at a time, which saves memory.
+    Deviations from the mean are computed for one trajectory at a time, to save memory.
 
     Args:
-        rows: the numbers `(T+1, n)` of each trajectory. There is at least one state.
+        rows: the numbers of each trajectory, `(T+1, n)`. At least one state is required.
     """
     count = sum(map(len, rows))
     mean = np.sum([each.sum(axis=0) for each in rows], axis=0) / count

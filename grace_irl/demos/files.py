@@ -1,4 +1,4 @@
-"""Functions that open, load and save demonstrations. They recognise the format and the role of each file."""
+"""Functions that open, load and save demonstrations. They detect the format and the role of each file."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ SUFFIX: dict[Format, str] = {
 """Suffix of the file name by format."""
 
 DEEPEST = 5
-"""Number of nested folders in which demonstrations are looked for."""
+"""Maximum depth of the subfolders that are searched for demonstrations."""
 
 
 def expand(path: str | Path) -> list[str | Path]:
     """The demo files at a path: the path itself, or the demo files in a folder, sorted by name.
 
-    Text files (`TEXTS`) are included only if the folder has no other demonstrations. If it has none at all, the folders
-    inside it are searched.
+    Text files (`TEXTS`) are included only if the folder has no other demonstrations. If the folder has no
+    demonstrations at all, its subfolders are searched.
 
     Raises:
         InputError: an empty path, a folder without demonstrations, or a folder with a link to a file outside it.
@@ -77,7 +77,7 @@ def expand(path: str | Path) -> list[str | Path]:
 
 
 def _inside(folders: Sequence[Path], depth: int = 0) -> list[Path]:
-    """The demo files in some folders, sorted by name. If there are none, subfolders are searched, level by level."""
+    """The demo files in the folders, sorted by name. If there are none, subfolders are searched, level by level."""
     inside = [file for folder in folders for file in sorted(folder.iterdir()) if not file.name.startswith(".")]
     known = {*ARRAYS, *PICKLES, *others()}
     files = [
@@ -112,18 +112,18 @@ def load(
     """Read files, folders and Minari ids as one set.
 
     Args:
-        paths: files, folders and Minari ids. Roles come from their metadata, else from file names that start with
-            "expert" or "negative".
+        paths: files, folders and Minari ids. The role of a file comes from its metadata, else from its name, which must
+            then start with "expert" or "negative".
         negatives: more paths. All their trajectories are negative, even if the files state another role.
         experts: more paths. All their trajectories are expert trajectories, even if the files state another role.
-        role: role of all trajectories in `paths`, even if the files state another one; None uses the files' roles.
-        kind: name of the states' kind, such as "grid", if the files do not state it. With "", `choose_kind` decides by
-            the values of the states.
+        role: role of all trajectories in `paths`, even if the files state another role; None uses the files' roles.
+        kind: name of the states' kind, such as "grid", if the files state none. With "", `choose_kind` decides by the
+            values of the states.
         columns: the user's choice of columns, for tables.
         max_memory: memory limit of the set, in bytes or as a size such as `4G`. None uses the option
             `--max-memory` or the environment variable GRACE_IRL_MAX_MEMORY, else 80 % of the available memory.
-        sample: maximum size of a sample, such as "400M" (`OpenSet.sampled`). "" draws a sample if the set is beyond the
-            memory limit. None refuses such a set.
+        sample: maximum size of a random sample to load, such as "400M" (`OpenSet.sampled`). "" draws a sample only if
+            the set exceeds the memory limit. None loads the whole set, and refuses a set that exceeds the limit.
 
     Raises:
         InputError: data that cannot be used; see `open_set`.
@@ -142,7 +142,7 @@ def open_set(
     kind: str = "",
     columns: Columns = Columns(),
 ) -> OpenSet:
-    """Open files, folders and Minari ids as one set, whose trajectories are read later. `load` explains the arguments.
+    """Open files, folders and Minari ids as one set. Trajectories are read later. `load` explains the arguments.
 
     Raises:
         InputError: data that cannot be used; see `open_source`, `expand` and `OpenSet`.
@@ -159,13 +159,13 @@ def open_set(
 
 
 class SetOfFiles:
-    """The files of a set, each opened when it is needed. One kind of states is chosen for the whole set.
+    """The files of a set. Each file is opened on demand. One kind of states is chosen for the whole set.
 
     Args:
         files: demo files, Minari folders and Minari ids.
-        kind: name of the states' kind, such as "grid", if the files do not state it; "" chooses by the values.
-        restated: whether `kind` replaces the kind that a file's metadata name. It does so only in files whose states
-            fit both kinds by shape and dtype.
+        kind: name of the states' kind, such as "grid", if the files state none; "" chooses by the values of the states.
+        restated: whether `kind` also replaces a kind that a file states, if the states fit both kinds by shape and
+            dtype.
         columns: the user's choice of columns, for tables.
     """
 
@@ -207,7 +207,7 @@ class SetOfFiles:
 
     @cached_property
     def choice(self) -> KindChoice | None:
-        """The kind chosen for all states; None if shape and dtype leave no choice in any file."""
+        """The kind chosen for all states; None if the states fit one kind only."""
         headers = [self._opened(place).header for place in range(len(self.files))]
         return choose_kind(headers, self.files, self._states, self._kind)
 
@@ -230,7 +230,7 @@ def iter_trajectories(
     Args:
         path: file, folder or Minari id.
         role: role of every demonstration; None uses the files' roles.
-        kind: name of the states' kind, such as "grid", if the files do not state it; "" chooses by the values.
+        kind: name of the states' kind, such as "grid", if the files state none; "" chooses by the values of the states.
         columns: the user's choice of columns, for tables.
     """
     files = SetOfFiles(expand(path), kind, columns=columns)

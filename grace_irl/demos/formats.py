@@ -1,8 +1,8 @@
-"""Formats of demonstration files: a reader for each, chosen by the file's name or else by its first bytes.
+"""Readers for the formats of demonstration files. The name of a file, or else its first bytes, select the reader.
 
 A reader is a function `(file, memory)` that returns an open `Source`; a reader of tables also takes the user's choice
-of columns. Other distributions add readers by the entry-point group `grace_irl.formats`: the name of an entry is the
-ending of a file's name, such as `.bag`, and its object is the reader.
+of columns. Other distributions add readers by the entry-point group `grace_irl.formats`. The name of an entry point is
+the ending of a file name, such as `.bag`. The object of the entry point is the reader.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ READERS = {**ARRAYS, **TABLES, **SCREENS}
 imported when the first such file is opened."""
 
 TEXTS = (*TABLES, ".json", ".json.gz", "ui_element.txt", "utg.yaml")
-"""Endings of text files. They are read from a folder only if it has no other demonstrations. Beside other
-demonstrations, such a file probably describes the data set."""
+"""Endings of text files. In a folder, text files are read only if the folder has no other demonstrations. Beside other
+demonstrations, a text file probably describes the data set."""
 
 MAGIC = {b"PAR1": ".parquet", b"PK\3\4": ".npz", b"\x93NUMPY": ".npy", b"\x89HDF\r\n\x1a\n": ".hdf5"}
-"""Map from the first bytes of a file to the ending whose reader opens it, if the file's name has no known ending."""
+"""Map from the first bytes of a file to an ending. It is used for files whose names have no known ending."""
 
 CHOOSING = (".parquet", *TABLES)
 """Endings of files with tables, whose columns the user may choose."""
@@ -71,7 +71,7 @@ FOLDERS = (
     ("foreign.imitation_folder:is_dataset", "foreign.imitation_folder:open_dataset"),
     ("foreign.rlds:is_dataset", "foreign.rlds:open_dataset"),
 )
-"""Folders that are one data set each: the function that recognises one, and its reader."""
+"""Layouts of folders with one data set: pairs of a function that recognises such a folder, and the reader."""
 
 Opens = Callable[..., Source]
 
@@ -81,9 +81,9 @@ def open_source(path: str | Path, memory: Memory | None = None, kind: str = "", 
 
     Args:
         path: file, folder or Minari id.
-        memory: memory limit that all files of a set share; None gives this file a limit of its own.
-        kind: kind of the states, such as "grid", for a Minari dataset whose metadata name no kind. With "", the
-            caller chooses the kind later, by the values of the states (`choose_kind`).
+        memory: memory limit that all files of a set share; None gives this file its own limit.
+        kind: kind of the states, such as "grid", for a Minari dataset without a stated kind. With "", the caller
+            chooses the kind later, by the values of the states (`choose_kind`).
         columns: the user's choice of columns, for tables.
 
     Raises:
@@ -129,17 +129,17 @@ def _open(path: str | Path, memory: Memory, kind: str, columns: Columns) -> Sour
 
 
 def endings() -> tuple[str, ...]:
-    """The endings of file names that a reader knows, those of other distributions last."""
+    """The endings of file names that have a reader. Endings from other distributions come last."""
     return (*READERS, *others())
 
 
 def others() -> tuple[str, ...]:
-    """The endings of file names that only readers of other distributions know."""
+    """The endings of file names that have a reader only in other distributions."""
     return tuple(sorted(set(_entries()) - set(READERS)))
 
 
 def ending(file: Path) -> str:
-    """The ending whose reader opens a file: by its name, or else by its first bytes; "" if there is none."""
+    """The ending of a file, from its name or else its first bytes; "" if there is none, as for TFRecord files."""
     found = next((end for end in endings() if file.name.lower().endswith(end)), "")
     if found or not file.is_file() or tfrecord.is_tfrecord(file):
         return found
@@ -149,7 +149,7 @@ def ending(file: Path) -> str:
 
 
 def reader_of_folder(folder: Path) -> Opens | None:
-    """The reader of a folder that is one data set of another library; None for any other folder."""
+    """The reader of a folder with one data set of another library; None for any other folder."""
     if not folder.is_dir():
         return None
     found = next((opens for recognises, opens in FOLDERS if _named(recognises)(folder)), None)

@@ -1,4 +1,4 @@
-"""Demonstrations that a caller in Python holds: paths, arrays, data frames and objects of other libraries."""
+"""Demonstrations from Python arguments: paths, arrays, data frames and objects of other libraries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grace_irl.demos.trajectory import Demonstrations, Role, Trajectory
 from grace_irl.errors import InputError
 
 Given = Any
-"""A path or a sequence of paths, or any object that `grace_irl.demos.foreign.objects` reads."""
+"""A path, a sequence of paths, or any object that `grace_irl.demos.foreign.objects` reads."""
 
 
 def in_memory(
@@ -27,9 +27,9 @@ def in_memory(
     """The demonstrations in a call's arguments; None if all arguments name files.
 
     Args:
-        demos: demonstrations whose roles the data state.
-        experts: demonstrations that are all experts'.
-        negatives: demonstrations that are all negative.
+        demos: demonstrations that state their own roles.
+        experts: expert demonstrations.
+        negatives: negative demonstrations.
         kind: name of the states' kind, such as "grid"; "" chooses by the values of the states.
         columns: the user's choice of columns, for tables.
 
@@ -63,15 +63,15 @@ def in_memory(
 
 
 def trajectories_of(value: Given, name: str, fields: Sequence[str] = ()) -> Sequence[Trajectory]:
-    """The trajectories of an object or of files, whatever their role.
+    """The trajectories of all roles in an object or in files.
 
     Args:
-        value: a path or a sequence of paths, or any object that holds episodes.
+        value: a path, a sequence of paths, or any object that holds episodes.
         name: name of the argument, for messages.
-        fields: names of the components of a vector, in the order in which they are needed; () if any order will do.
+        fields: names of a vector's components in the required order; () accepts any order.
 
     Raises:
-        InputError: data that cannot be used, or components with other names.
+        InputError: data that cannot be used, or components with names other than `fields`.
     """
     if isinstance(value, list | tuple) and all(isinstance(each, Trajectory) for each in value):
         return list(value)

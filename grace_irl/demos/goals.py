@@ -1,7 +1,7 @@
 """Goal states of expert trajectories, in a text file that the user can edit (docs/runs.md, "Goal states").
 
-The file is TOML. Each line holds a trajectory's digest (a hash of its content) and the 1-based indices of its goal
-states, possibly none. A comment above the line identifies the trajectory.
+The file is TOML. Each line holds a trajectory's digest (a hash of its content) and the list of the 1-based indices of
+its goal states, which may be empty. A comment above the line identifies the trajectory.
 
     # datasets/expert.parquet: episode 0; task go to obj; 12 states
     3f2a9c0d11e8b745 = [11, 12]
@@ -40,7 +40,7 @@ class GoalRow:
         source: origin of the trajectory.
         task: name of its task.
         states: number of its states.
-        goals: 1-based indices of its goal states, () if it has none, or None if nobody has marked them.
+        goals: 1-based indices of its goal states; () if it has none, None if they are not marked.
     """
 
     digest: str
@@ -51,7 +51,7 @@ class GoalRow:
 
 
 def goals_of(demonstration: Demonstration, goals: Goals | None = None) -> tuple[int, ...] | None:
-    """1-based indices of an expert's goal states, from `goals` or else from the data. None if neither marks them.
+    """1-based indices of an expert's goal states, from `goals` or else from the data; None if both lack them.
 
     Raises:
         InputError: an index outside the trajectory.
@@ -74,7 +74,7 @@ def goals_of(demonstration: Demonstration, goals: Goals | None = None) -> tuple[
 def with_goals(demonstrations: Demonstrations, goals: Goals) -> Demonstrations:
     """A copy of the set in which experts have the goal states of `goals`.
 
-    Trajectories that `goals` does not list keep their goal states.
+    An expert that is not in `goals` keeps its goal states.
 
     Raises:
         InputError: an index outside its trajectory.
@@ -89,7 +89,7 @@ def with_goals(demonstrations: Demonstrations, goals: Goals) -> Demonstrations:
 
 
 def goal_rows(demonstrations: Iterable[Demonstration], goals: Goals | None = None) -> list[GoalRow]:
-    """One row for each expert trajectory, in order. Its goal states come from `goals`, or else from the data.
+    """One row for each expert trajectory, in order. Goal states come from `goals`, or else from the data.
 
     Raises:
         InputError: an index outside its trajectory.
@@ -111,7 +111,7 @@ def load_goals(path: str | Path) -> dict[str, tuple[int, ...]]:
     """Read a file of goal states, from `save_goals` or from the user.
 
     Raises:
-        InputError: no such file, not TOML, or an entry that is not a digest with whole numbers of at least 1.
+        InputError: no such file, not TOML, or an entry other than a digest with a list of whole numbers from 1.
     """
     table = read_toml(path, "goal states: one line for each trajectory, such as 3f2a9c0d11e8b745 = [11, 12]")
     goals: dict[str, tuple[int, ...]] = {}
@@ -131,11 +131,11 @@ def load_goals(path: str | Path) -> dict[str, tuple[int, ...]]:
 def save_goals(path: str | Path, goals: Goals, demonstrations: Iterable[Demonstration]) -> None:
     """Write the goal states of expert trajectories to a file, atomically.
 
-    The goal states come from `goals`, else from `demonstrations`. Equal trajectories share one line, with a comment for
-    each of them. Trajectories whose goal states nobody has marked are left out.
+    The goal states come from `goals`, else from `demonstrations`. Equal trajectories share one line, with one comment
+    each. Trajectories without marked goal states are left out.
 
     Raises:
-        InputError: an index outside its trajectory, or a folder that cannot be written.
+        InputError: an index outside its trajectory, or a file that cannot be written.
     """
     entries: dict[str, list[GoalRow]] = {}
     for row in goal_rows(demonstrations, goals):
@@ -149,5 +149,5 @@ def save_goals(path: str | Path, goals: Goals, demonstrations: Iterable[Demonstr
 
 
 def _plain(text: str) -> str:
-    """The text on one line, without characters that a TOML comment forbids."""
+    """The text with a blank in place of each invisible character, for a TOML comment; "-" if nothing is left."""
     return "".join(char if shows(char) else " " for char in text).strip() or "-"

@@ -1,8 +1,8 @@
-"""Safe reading of HDF5 files from any author. Only data in the file itself are read.
+"""Safe reading of HDF5 files from untrusted authors. Only data in the file itself are read.
 
 The HDF5 library follows links into other files. It reads the data of an HDF5 dataset (an array) from any file that the
-dataset names, and loads code for unknown filters (compression methods). So each object is checked before it is opened
-or read.
+dataset names, and loads code for unknown filters (compression methods). So this module checks each object before it
+opens or reads the object.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ SIGNATURE = b"GCOL\1\0\0\0"
 """First bytes of a global heap. HDF5 stores texts of variable length in such heaps."""
 
 WINDOW = 64 << 20
-"""Number of bytes that are searched for heaps at once: a multiple of the size of a page."""
+"""Number of bytes that are searched for heaps at once. It must be a multiple of the page size."""
 
 SUPERBLOCK = b"\x89HDF\r\n\x1a\n"
 """First bytes of a superblock, the header of an HDF5 file."""
 
 _SIZES = {0: 13, 1: 13, 2: 9, 3: 9}
-"""Map from the superblock's version to the offset of two bytes in it: the size of an address and of a length, in bytes.
-Both sizes must be 8."""
+"""Map from the superblock's version to the offset of two bytes in the superblock. The first byte states the size of an
+address, and the second byte the size of a length. Both sizes must be 8 bytes."""
 
 _OBJECT = struct.Struct("<HHIQ")
 """Header of an object in a global heap: its index, reference count, reserved bytes and length in bytes."""
@@ -40,10 +40,10 @@ _OBJECT = struct.Struct("<HHIQ")
 def require_whole_heaps(file: Path) -> None:
     """Check that the objects in each global heap of a file fill the heap without gaps.
 
-    In a damaged heap, the HDF5 library may search for the next object for ever.
+    In a damaged heap, the HDF5 library may search for the next object without end.
 
     Raises:
-        InputError: a damaged heap, or a file with another structure than h5py writes.
+        InputError: a damaged heap, or a file with a structure that h5py does not write.
     """
     again = "expected a whole file as h5py writes it: copy it again"
     try:
@@ -58,14 +58,14 @@ def require_whole_heaps(file: Path) -> None:
                     if not _is_whole(data, at):
                         raise InputError(f"{file}: a heap of texts is damaged (at byte {at:,}); {again}")
                     at = data.find(SIGNATURE, at + 1, end)
-                # Pages that have been read count as memory of this process until they are given back.
+                # Pages of the file count as memory of this process until the process releases them.
                 data.madvise(mmap.MADV_DONTNEED, start, min(WINDOW, len(data) - start))
     except (OSError, ValueError, IndexError) as error:
         raise InputError(f"{file}: not readable as hdf5 ({error}); {again}") from None
 
 
 def _is_whole(data: mmap.mmap, start: int) -> bool:
-    """Whether the objects of the heap at `start` fill it without gaps."""
+    """Whether the objects of the heap at `start` fill the heap without gaps."""
     (size,) = struct.unpack_from("<Q", data, start + 8) if start + 16 <= len(data) else (0,)
     end, at = start + size, start + 16
     if end > len(data):
@@ -80,19 +80,19 @@ def _is_whole(data: mmap.mmap, start: int) -> bool:
 
 
 FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}
-"""Accepted HDF5 filters by number, all part of h5py. Only gzip can unpack to more than the chunk size (`UNPACKED`)."""
+"""Accepted HDF5 filters by number. All are part of h5py. Only gzip can unpack to more than the size of a chunk."""
 
 UNPACKED = 1032
-"""Maximum number of unpacked bytes per byte of gzip. HDF5 unpacks all data of a chunk, even beyond the chunk size."""
+"""Maximum number of unpacked bytes per byte of gzip data. HDF5 unpacks these data even beyond the size of a chunk."""
 
 LONGEST_TEXT = 1 << 20
-"""Maximum length in bytes of the texts in an HDF5 dataset whose texts all have the same length."""
+"""Maximum length in bytes of one text in an HDF5 dataset with texts of a fixed length."""
 
 _AGAIN = "expected the data in the file itself: write it again, or copy them into one file"
 
 
 class Hdf5File:
-    """An open HDF5 file, whose objects are checked before they are opened or read.
+    """An open HDF5 file. Each object is checked before it is opened or read.
 
     Args:
         file: the file.
@@ -128,7 +128,7 @@ class Hdf5File:
         return isinstance(self.opened(path, where, missing=True), self._h5py.Dataset)
 
     def attributes(self, path: tuple[str, ...], names: Sequence[str], where: str) -> dict[str, Any]:
-        """Those attributes in `names` that a group has, each a number or a text."""
+        """The group's attributes in `names`, as numbers and texts. Missing attributes are left out."""
         group, about = self.opened(path, where), dict[str, Any]()
         for name in names:
             if name in group.attrs:
@@ -157,7 +157,7 @@ class Hdf5File:
         return np.asarray(found[()])
 
     def texts(self, path: tuple[str, ...], where: str, most: int | None = None) -> list[str]:
-        """The texts of a dataset, or its first ones.
+        """The texts of a dataset, or only the first `most` of them.
 
         Raises:
             InputError: not a dataset of texts, or more texts than the memory limit allows.
@@ -183,10 +183,10 @@ class Hdf5File:
         Args:
             names: path from the root of the file.
             where: dataset and episode, for messages.
-            missing: whether to return None for a missing object, instead of raising.
+            missing: whether to return None for a missing object, instead of raising an error.
 
         Raises:
-            InputError: a missing object, or a link to another place.
+            InputError: a missing object, or a link that is no hard link.
         """
         found: Any = self._file
         for name in names:

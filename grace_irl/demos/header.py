@@ -1,4 +1,4 @@
-"""The header of a demo file: a JSON object with facts about the data. Formats that can store it use the same object."""
+"""The header of a demo file: a JSON object with facts about the data. All formats that have headers use this object."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ class Header:
 
     Attributes:
         metadata: kind, fields, environment, view and label of the data.
-        role: role of every episode, "mixed" if each episode states its own, or None if the file states no role.
+        role: role of every episode, "mixed" if each episode states its own role, or None if the file states no role.
         tasks: task names in order of first appearance.
         shape: shape of one state, with None for a dimension whose size varies between trajectories.
         dtype: NumPy name of the states' dtype; "str" for screens, which have shape ().
         action_shape: shape of one action, () for a number, or None without actions.
-        parts: layout of each named part of a state, sorted by name; () if states are not made of named parts.
-        kinds: names of the possible kinds, if the file states no kind and the states fit several; else (). Until
-            `grace_irl.demos.kind_rule` has chosen one, `metadata.kind` is provisional.
-        notes: lines for the user about how the file was read. No file stores them.
+        parts: layout of each named part of a state, sorted by name; () if states have no named parts.
+        kinds: names of the possible kinds, if the file states no kind and the states fit several kinds; else ().
+            `metadata.kind` is provisional until `grace_irl.demos.kind_rule` has chosen a kind.
+        notes: lines for the user about how the file was read. They are not stored in files.
         format: version of the JSON object's format.
     """
 
@@ -77,7 +77,7 @@ class Header:
         return tuple(kind.name for kind in kinds_of_parts([PartLayout("", np.dtype(self.dtype).str, shape)]))
 
     def to_json(self) -> str:
-        """The JSON object with sorted keys, so that equal headers give equal bytes."""
+        """The header as a JSON text with sorted keys, so equal headers give equal texts."""
         about = {**asdict(self), **asdict(self.metadata)}
         del about["metadata"], about["kinds"], about["notes"]
         if not self.parts:
@@ -86,7 +86,7 @@ class Header:
 
     @classmethod
     def from_json(cls, text: str | bytes, where: str) -> Header:
-        """Read the JSON object of `to_json`. Unknown keys are ignored, so other programs may add keys.
+        """Parse a text from `to_json`. Unknown keys are ignored, so other programs may add keys.
 
         Raises:
             InputError: not a header, or a header from a newer version.
@@ -116,10 +116,10 @@ class Header:
 
 
 def require_numbers(kind: StateKind, where: str, format: str) -> None:
-    """Check that a kind's states are numbers, for a format that can only store arrays of numbers.
+    """Check that the states of a kind are not texts, for a format that cannot store such states.
 
     Raises:
-        InputError: a kind whose states are texts.
+        InputError: the states are texts.
     """
     if kind.parsed:
         raise InputError(
@@ -145,7 +145,7 @@ class HeaderBuilder:
         """Update the header from one demonstration.
 
         Raises:
-            InputError: the named parts of its states differ from those of the first demonstration with such parts.
+            InputError: the states have other named parts than the states of an earlier demonstration.
         """
         trajectory = demonstration.trajectory
         self._roles.add(demonstration.role)
@@ -177,9 +177,9 @@ class HeaderBuilder:
 def merge(headers: Sequence[Header], names: Sequence[str]) -> Metadata:
     """The common metadata of several files that are read as one set.
 
-    Kinds must agree, and field names must agree among the files that have them. An environment or view that differs
-    between files is dropped, because a set may hold several tasks. The label rule comes from the first file that states
-    one. Files with only negative trajectories come last in this order.
+    All files must have the same kind. Files with field names must have the same names. An environment or view that
+    differs between files is dropped, because a set may hold several tasks. The label rule comes from the first file
+    that states a rule; files with only negative trajectories are considered last.
 
     Args:
         headers: one header per file.
@@ -225,9 +225,9 @@ def _names(fields: Sequence[str], limit: int = 4) -> str:
 
 
 def role_of(header: Header, path: str | Path) -> Role | None:
-    """The role of a file's episodes, from its metadata or else from its name.
+    """The role of a file's episodes, from the metadata or else from the file name.
 
-    The result is None if the metadata say that each episode has a role of its own.
+    The result is None if each episode states its own role.
 
     Raises:
         InputError: neither the metadata nor the name gives a role.
@@ -252,7 +252,7 @@ def read_notes(headers: Sequence[Header], by_name: Sequence[str]) -> tuple[str, 
 
     Args:
         headers: headers of the files.
-        by_name: files whose names gave their roles.
+        by_name: names of the files with a role from the file name.
     """
     found = list(dict.fromkeys(note for header in headers for note in header.notes))
     for role in get_args(Role):

@@ -24,16 +24,16 @@ def choose_kind(
     states: Callable[[int], Iterable[States]],
     asked: str = "",
 ) -> KindChoice | None:
-    """Choose the kind of a set's states, if the states of at least one file fit several kinds by shape and dtype.
+    """Choose the kind of a set's states if, by shape and dtype, the states fit several kinds.
 
     The first criterion that applies decides:
 
-    1. the kind that a file's metadata name, or the only kind that fits a file's states (the kind is certain);
+    1. a certain kind: the kind that a file states, or the only kind that fits the states of a file;
     2. the user's choice (`--kind`);
     3. the values in all files whose kind is not certain: a grid has few different values per channel.
 
-    The values of files whose kind is not certain are read an extra time. Reading stops when no further value can
-    change the result.
+    The states of files without a certain kind are read an extra time. Reading stops when no further value can change
+    the result.
 
     Args:
         headers: headers (metadata) of the files.
@@ -42,11 +42,11 @@ def choose_kind(
         asked: name of the kind that the user chose, or "".
 
     Returns:
-        The choice. None if the states fit one kind only. Also None if two files have different certain kinds;
-        `header.merge` refuses such files later.
+        The choice; None if the states fit one kind only. The result is also None if two files have different certain
+        kinds; `header.merge` refuses such files later.
 
     Raises:
-        InputError: states that cannot be of the kind that the user chose, or that another file has.
+        InputError: the user's choice, or the certain kind of another file, does not fit the states of a file.
     """
     certain: dict[str, int] = {}
     for place, header in enumerate(headers):
@@ -89,7 +89,7 @@ def of_values(trajectories: Iterable[States], kinds: Sequence[str]) -> KindChoic
 
     Args:
         trajectories: states of each trajectory.
-        kinds: names of the possible kinds, the preferred one first. The last one is chosen if the values fit no other.
+        kinds: names of the possible kinds, in order of preference. The last kind is chosen if the values fit no other.
     """
     values, rivals = ValueTally(), [kind_named(kind) for kind in kinds]
     for states in trajectories:
@@ -103,7 +103,7 @@ def of_values(trajectories: Iterable[States], kinds: Sequence[str]) -> KindChoic
 def choose_observed(
     trajectories: Iterable[States], kinds: Sequence[str], name: str, asked: str = ""
 ) -> KindChoice | None:
-    """Choose the kind of an environment's states. None if only one kind is possible and the user chose none.
+    """Choose the kind of an environment's states. Return None if only one kind is possible and the user chose none.
 
     Args:
         trajectories: states of each trajectory.
@@ -124,19 +124,19 @@ def choose_observed(
 
 
 def with_kind(header: Header, choice: KindChoice | None) -> Header:
-    """A copy of a file's header with the kind that was chosen for the set. A header whose kind is certain keeps it."""
+    """A copy of a header with the kind chosen for the set. A header with a certain kind is returned unchanged."""
     if choice is None or not header.kinds:
         return header
     return replace(header, metadata=of_kind(header.metadata, choice.kind), kinds=())
 
 
 def of_kind(metadata: Metadata, kind: StateKind) -> Metadata:
-    """A copy of the metadata with another kind for the states."""
+    """A copy of the metadata with another kind. A view with the name of the old kind gets the new name too."""
     return replace(metadata, kind=kind.name, view=kind.name if metadata.view == metadata.kind else metadata.view)
 
 
 def _objection(kind: StateKind, trajectories: Iterable[States]) -> str:
-    """The reason why the states cannot be of this kind, or ""."""
+    """The reason why the states cannot be of this kind; "" if they can."""
     values = ValueTally()
     for states in trajectories:
         values.add(states)
@@ -155,7 +155,7 @@ def _require_asked(asked: str, certain: dict[str, str], headers: Sequence[Header
 
 
 def _stated(headers: Sequence[Header], names: Sequence[str | Path]) -> KindChoice | None:
-    """The choice of the kind that the metadata of all files name. None if the states fit no other kind."""
+    """The choice of the kind that all files state; None if the states fit no other kind."""
     if not headers or len(headers[0].rivals) < 2:
         return None
     named = ", ".join(Path(name).name for name in names[:MOST_NAMED])

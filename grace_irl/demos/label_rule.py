@@ -1,7 +1,7 @@
 """The choice of the label rule for a set of demonstrations.
 
-A label rule decides which expert states are positive: "all", the "last" one, or the states marked as "goal". Positive
-states should get a high reward. The rule is chosen in the same way for all file formats.
+A label rule decides which expert states are positive: all states ("all"), the last state ("last"), or the marked goal
+states ("goal"). Positive states should get a high reward. The rule is chosen in the same way for all file formats.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ CONTINUING = (
     *("hopper", "halfcheetah", "walker2d", "ant", "humanoid", "humanoidstandup", "swimmer", "inverted", "reacher"),
     *("invertedpendulum", "inverteddoublependulum", "pusher", "cartpole", "pendulum", "bipedalwalker", "cheetah"),
 )
-"""First words of the names of environments in which no goal ends an episode, so that every expert state is positive."""
+"""First words of environment names. No goal ends an episode in these environments: every expert state is positive."""
 GOAL_FIELD = "desired_goal"
-"""Name of the part of an observation that holds the goal, in Gymnasium's goal environments."""
+"""Name of the observation part with the goal, in Gymnasium's goal environments."""
 
 MOST_NAMED = 2  # maximum number of file or environment names in a message
 
@@ -78,12 +78,12 @@ class RuleEvidence:
 
     Attributes:
         kind: name of the states' kind, such as "grid".
-        origins: name and metadata of each file, except for the files given as negatives (`--negatives`).
+        origins: name and metadata of each file, without the files given as negatives (`--negatives`).
         experts, negatives: number of expert and of negative trajectories.
         ended: number of expert trajectories that the environment ended.
         cut: number of expert trajectories that a time limit ended.
         negatives_cut: number of negative trajectories that a time limit ended.
-        marked: number of expert trajectories whose goal states are marked, or that are marked as having none.
+        marked: number of expert trajectories with a list of goal states, which may be empty.
         with_goals: number of expert trajectories with at least one goal state.
     """
 
@@ -152,8 +152,8 @@ class RuleEvidence:
     def _by_endings(self) -> RuleChoice | None:
         """The rule from the way the episodes ended, or None if the endings do not decide.
 
-        Rule "all" follows if a time limit ended all expert episodes. Rule "last" follows if the environment ended all
-        expert episodes and a time limit ended all negative ones. For "last", the experts' endings alone are not enough:
+        The rule is "all" if a time limit ended all expert episodes. The rule is "last" if the environment ended all
+        expert episodes and a time limit ended all negative episodes. For "last", the endings of experts are not enough:
         a fall also ends an episode, and many data sets mark a time limit as an end by the environment.
         """
         if self.experts and self.cut == self.experts:
@@ -175,14 +175,13 @@ def choose_rule(demonstrations: Demonstrations, asked: LabelRule | Literal[""] =
 
     1. the user's choice (`--label`);
     2. the rule in the metadata of the files with expert trajectories;
-    3. goal states: "goal" if they are marked in all expert trajectories;
+    3. goal states: "goal" if they are marked in all expert trajectories, and at least one trajectory has a goal state;
     4. the environments of the files, if this module lists them or if their observations have a part `desired_goal`;
-    5. the endings: "all" if a time limit ended all expert episodes; "last" if the environment ended all of them and a
-       time limit ended all negative episodes;
+    5. the endings: "all" if a time limit ended all expert episodes; "last" if the environment ended all expert episodes
+       and a time limit ended all negative episodes;
     6. the default rule for the kind of the states, such as "last" for grids.
 
-    The environment's rewards are not a criterion, because the search must not learn from them. So a set gets the same
-    rule with and without its rewards.
+    The environment's rewards are not a criterion, because the search must not learn from them.
 
     Args:
         demonstrations: the set.
@@ -195,13 +194,13 @@ def choose_rule(demonstrations: Demonstrations, asked: LabelRule | Literal[""] =
 
 
 def rule_of(metadata: Metadata) -> LabelRule | Literal[""]:
-    """The rule in the metadata; else the rule that follows from the environment or fields in the metadata; else ""."""
+    """The rule in the metadata, or else the rule for the environment or fields in the metadata; "" if there is none."""
     vote = _vote("", metadata)
     return vote.rule if vote is not None else ""
 
 
 def earlier_rule(demonstrations: Demonstrations) -> LabelRule:
-    """The rule in the metadata, else the default of earlier versions of grace-irl, to replay runs of those versions."""
+    """The rule in the metadata, or else the default rule of earlier versions, to replay runs of these versions."""
     from grace_irl.demos.minari.source import dataset_folder  # only this function needs the Minari reader
 
     stated = demonstrations.metadata.label
@@ -210,14 +209,14 @@ def earlier_rule(demonstrations: Demonstrations) -> LabelRule:
 
 
 def with_rule(demonstrations: Demonstrations, rule: LabelRule) -> Demonstrations:
-    """A copy of the set with this rule in its metadata, so that all later steps use it."""
+    """A copy of the set with this rule in its metadata, so that all later steps use the rule."""
     return replace(demonstrations, metadata=replace(demonstrations.metadata, label=rule))
 
 
 def require_roles_for(choice: RuleChoice, demonstrations: Demonstrations) -> None:
     """Check that a set has the trajectories that the rule needs.
 
-    Every rule needs expert trajectories. Rule "all" also needs negative ones; the other rules take their negative
+    Every rule needs expert trajectories. Rule "all" also needs negative trajectories. The other rules take negative
     states from the experts.
 
     Raises:
@@ -234,7 +233,7 @@ def require_roles_for(choice: RuleChoice, demonstrations: Demonstrations) -> Non
 
 
 def untested(demonstrations: Demonstrations) -> str:
-    """A one-line warning about the meaning of accuracies on a set without negative trajectories; "" if it has some.
+    """A one-line warning that accuracies show little without negative trajectories; "" if the set has some or is empty.
 
     Args:
         demonstrations: the set, with a split for each trajectory.
@@ -253,8 +252,8 @@ def environment_rule(name: str) -> LabelRule | Literal[""]:
     """The rule for a known environment, or "". Namespace and version of the name are ignored.
 
     Args:
-        name: Gymnasium id, such as "D4RL/antmaze-umaze-v2", or a function in a `.py` file of the user. For such a
-            function, the result is "".
+        name: Gymnasium id, such as "D4RL/antmaze-umaze-v2", or a function in a `.py` file of the user. The result for
+            a function is "".
     """
     if ".py" in name:
         return ""

@@ -1,4 +1,4 @@
-"""Labels of states: a label rule marks each state as positive (in set S_e) or negative (in set S_n).
+"""Labels of states. A label rule marks each state as positive (in set S_e) or negative (in set S_n).
 
 The two sets define the fitness of a reward program (docs/fitness.md).
 """
@@ -39,7 +39,7 @@ class Labelled:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """The input of a fit: labelled demonstrations, for training, for validation and held out.
+    """The input of a fit: labelled demonstrations in three splits (training, validation and held-out).
 
     Labels never leave the host process, so reward programs in the sandbox cannot see them.
 
@@ -54,22 +54,22 @@ class Problem:
     items: tuple[Labelled, ...]
 
     def split(self, split: Split) -> tuple[Labelled, ...]:
-        """The items of one split, in order. An item without a stated split belongs to "train"."""
+        """The items of one split, in order. Items without a stated split belong to "train"."""
         return tuple(item for item in self.items if item.demonstration.side == split)
 
     @property
     def train(self) -> tuple[Labelled, ...]:
-        """The training side. Proposers, which write new reward programs, may see it."""
+        """The training items. Proposers, which write new reward programs, may see them."""
         return self.split("train")
 
     @property
     def validation(self) -> tuple[Labelled, ...]:
-        """The validation side, by which a run chooses the size of its program. No proposer sees its states."""
+        """The validation items. A run uses them to choose the size of its program. No proposer sees their states."""
         return self.split("validation")
 
     @property
     def held_out(self) -> tuple[Labelled, ...]:
-        """The held-out side. No proposer sees its states."""
+        """The held-out items. No proposer sees their states."""
         return self.split("held_out")
 
     def __iter__(self) -> Iterator[Labelled]:
@@ -80,14 +80,14 @@ def positive_states(demonstration: Demonstration, rule: LabelRule, goals: Goals 
     """Label the states of one demonstration: a `(T+1,)` boolean array, True for positive states.
 
     Rule "all": every state of an expert is positive. Rule "last": only the final state of an expert is positive. Rule
-    "goal": only the goal states of an expert are positive. They come from `goals`, or from the data if `goals` does
-    not list the trajectory. A negative trajectory has no positive state.
+    "goal": only the goal states of an expert are positive. Goal states come from `goals`, or from the data if the
+    trajectory is not in `goals`. A negative trajectory has no positive state.
 
     Args:
         demonstration: the demonstration.
         rule: the label rule.
-        goals: map from a trajectory's digest (a hash of its content) to the 1-based indices of its goal states, () if
-            it has none. Only rule "goal" uses them.
+        goals: map from a trajectory's digest (a hash of its content) to the 1-based indices of its goal states; () for
+            no goal state. Only rule "goal" uses the map.
 
     Raises:
         InputError: rule "goal" for an expert without marked goal states, or an index outside the trajectory.
@@ -112,7 +112,7 @@ def positive_states(demonstration: Demonstration, rule: LabelRule, goals: Goals 
 
 
 def unmarked(demonstration: Demonstration) -> Labelled:
-    """A labelled demonstration without positive states, for data whose labels are not known yet."""
+    """A labelled demonstration without positive states, for data with unknown labels."""
     nothing = np.zeros(len(demonstration.trajectory.states), dtype=np.bool_)
     return Labelled(replace(demonstration, split=demonstration.side), nothing)
 
@@ -123,8 +123,8 @@ def label(demonstrations: Demonstrations, rule: LabelRule, *, goals: Goals | Non
     Args:
         demonstrations: the set.
         rule: the label rule.
-        goals: map from an expert trajectory's digest to the 1-based indices of its goal states, () if it has none; only
-            for rule "goal". A trajectory that is not listed keeps the goal states that its data mark.
+        goals: map from an expert trajectory's digest to the 1-based indices of its goal states; () for no goal state.
+            Give a map for rule "goal" only. A trajectory that is not in the map keeps the goal states from the data.
 
     Raises:
         InputError: as in `positive_states`; or `goals` with a rule other than "goal"; or no expert has a goal state.

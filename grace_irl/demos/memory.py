@@ -1,9 +1,9 @@
 """The memory limit for demonstrations, and the memory region that holds their arrays.
 
-The readers of demonstration files check the limit before they allocate. The limit comes from the option
-`--max-memory`, else from the environment variable GRACE_IRL_MAX_MEMORY. Without both, it is a share of the memory that
-is available now. The settings of a run do not contain the limit, because a good limit depends on the machine. One
-`Memory` object covers all files of a set.
+The readers of demonstration files check the limit before they allocate memory. The limit comes from the option
+`--max-memory`, else from the environment variable GRACE_IRL_MAX_MEMORY, else from the available memory (`SHARE`). The
+settings of a run do not contain the limit, because a good limit depends on the machine. One `Memory` object covers all
+files of a set.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ SHARE = 0.8
 """Default limit as a share of the available memory. The rest is for training, reward programs and other processes."""
 
 EPISODE_BYTES = 1024
-"""Size of the Python objects of one trajectory in bytes, without its arrays and texts."""
+"""Size in bytes of the Python objects of one trajectory, without arrays and texts."""
 
 SCREENSHOT_BYTES = 512
-"""Size in bytes of the Python objects that refer to one screenshot. The picture itself stays on disk."""
+"""Size in bytes of the Python objects for one screenshot. The picture itself stays on disk."""
 
 ALIGNMENT = 64
-"""Alignment of arrays in bytes: a cache line, which is enough for every dtype."""
+"""Alignment of arrays in bytes. It is the size of a cache line, and enough for every dtype."""
 
 BLOCK = 64 << 20
 """Size in bytes of one block of a `Region`, unless an array needs more."""
 
 FILE_SHARE = 0.5
-"""Share of the available memory that the arrays of a `Region` may fill. Further arrays go to temporary files."""
+"""Share of the available memory that the blocks of a `Region` may take. Further blocks are temporary files."""
 
 CGROUPS = Path("/sys/fs/cgroup")
 
@@ -64,7 +64,7 @@ class Memory:
     """The memory limit of one set of demonstrations, and the number of bytes reserved so far.
 
     Args:
-        limit: limit in bytes. None uses `stated_limit()`, else the share `SHARE` of the available memory.
+        limit: limit in bytes. None uses `stated_limit()`, or else the share `SHARE` of the available memory.
 
     Raises:
         InputError: the environment variable holds no valid size.
@@ -81,11 +81,11 @@ class Memory:
         return max(self.limit - self.taken, 0)
 
     def require(self, nbytes: int, what: str) -> None:
-        """Check that a further number of bytes is within the limit, without reserving them.
+        """Check that `nbytes` more bytes are within the limit, without reserving them.
 
         Args:
             nbytes: number of bytes that are needed at the same time.
-            what: file and part that need them, for messages.
+            what: file and part that need the bytes, for messages.
 
         Raises:
             BeyondLimitError: the bytes do not fit.
@@ -102,7 +102,7 @@ class Memory:
 
         Args:
             nbytes: number of bytes to reserve.
-            what: file and part that need them, for messages.
+            what: file and part that need the bytes, for messages.
 
         Raises:
             BeyondLimitError: the bytes do not fit.
@@ -111,7 +111,7 @@ class Memory:
         self.taken += nbytes
 
     def empty(self, shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
-        """A new array, for callers that keep one trajectory at a time. Its size is checked, but not reserved.
+        """A new array, for callers that keep one trajectory at a time. The size is checked, but not reserved.
 
         Raises:
             BeyondLimitError: the array does not fit.
@@ -141,7 +141,7 @@ def limited(max_memory: int | str | None) -> Iterator[None]:
     """Set the memory limit for all demonstrations that are read in the `with` block. None keeps the current limit.
 
     Raises:
-        InputError: `max_memory` is no valid size.
+        InputError: `max_memory` is not a valid size.
     """
     if max_memory is None:
         yield
@@ -156,8 +156,9 @@ def limited(max_memory: int | str | None) -> Iterator[None]:
 class Region:
     """A memory region for the arrays of a set. It consists of blocks that are filled in order.
 
-    A block is freed with the last of its arrays. The first blocks are anonymous memory. When they fill `FILE_SHARE` of
-    the available memory, further blocks are temporary files without a name. Pages use memory from the first write on.
+    A block is freed when its last array is freed. The first blocks are anonymous memory. Blocks beyond `FILE_SHARE` of
+    the available memory are temporary files without a name. A page of a block uses memory only after the first write to
+    the page.
     """
 
     def __init__(self) -> None:
@@ -188,7 +189,7 @@ class Region:
 
 
 def give_back() -> None:
-    """Give the freed memory that the C library and pyarrow keep for later use back to the system."""
+    """Return to the system the freed memory that the C library and pyarrow keep for later use."""
     gc.collect()
     if "pyarrow" in sys.modules:
         sys.modules["pyarrow"].default_memory_pool().release_unused()
@@ -197,7 +198,7 @@ def give_back() -> None:
 
 
 def padded(size: int) -> int:
-    """A size in bytes, rounded up to a multiple of `ALIGNMENT`. An array takes this size in a region."""
+    """A size in bytes, rounded up to a multiple of `ALIGNMENT`: the space that an array takes in a region."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
@@ -213,7 +214,7 @@ def state_limit(max_memory: int | str, name: str) -> None:
     """Set the memory limit until the end of the current context (`contextvars`), for example for one command.
 
     Args:
-        max_memory: size as for `size_of`.
+        max_memory: size in the notation of `size_of`.
         name: name of the option, for messages.
 
     Raises:
@@ -223,7 +224,7 @@ def state_limit(max_memory: int | str, name: str) -> None:
 
 
 def stated_limit() -> int | None:
-    """The limit in bytes from `limited`, `state_limit` or the environment variable; None if nobody has set one.
+    """The limit in bytes from `limited`, `state_limit` or the environment variable; None if no limit was set.
 
     Raises:
         InputError: the environment variable holds no valid size.
@@ -235,7 +236,7 @@ def stated_limit() -> int | None:
 
 
 def environment() -> dict[str, str]:
-    """Environment variables that tell a child process the user's memory limit; {} if the user has set none."""
+    """Environment variables that pass the user's memory limit to a child process; {} if the user has set no limit."""
     stated = stated_limit()
     return {} if stated is None else {VARIABLE: str(stated)}
 
@@ -245,7 +246,7 @@ def size_of(text: int | str, name: str) -> int:
 
     Args:
         text: the size.
-        name: name of its option or variable, for messages.
+        name: name of the option or variable, for messages.
 
     Raises:
         InputError: no valid size.
@@ -267,9 +268,9 @@ def spelled(nbytes: int) -> str:
 
 
 def available_memory() -> int:
-    """Number of bytes that this process can allocate without swapping, without a failure and without being killed.
+    """Number of bytes that this process can allocate without swapping, failing or being killed.
 
-    It is the smallest of these figures:
+    The result is the smallest of these numbers:
 
     - the available memory of the machine;
     - the memory that each control group of the process still allows;
@@ -299,7 +300,7 @@ def _of_cgroups() -> Iterator[int]:
                 ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
             )
         # A group's limit also holds for the groups inside it, so the limits of all parents are checked. In a container,
-        # the kernel may state a path of the host. Of that path, only the last parent (the root) exists.
+        # the kernel may state a path on the host. Then only the root of this path exists in the container.
         inner = Path(path.strip("/"))
         for group in (inner, *inner.parents):
             limit, used = (_number(root / group / name) for name in names[:2])

@@ -1,4 +1,4 @@
-"""Open sources of demonstrations as one set, in memory or one trajectory at a time."""
+"""A set of open sources of demonstrations. They are read into memory, or one trajectory at a time."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from grace_irl.states.kind import Allocate, States
 
 
 class OpenSet:
-    """Open sources as one set: with one kind of states, one order of components, and a role for each source.
+    """A set of open sources, with one kind of states, one order of components, and a role for each source.
 
     Args:
-        wanted: the sources, each with the role of all its trajectories; None uses the source's roles.
-        kind: name of the states' kind, such as "grid", if the sources do not state it; "" chooses by the values.
+        wanted: pairs of a source and the role of all its trajectories. The role None uses the roles in the source.
+        kind: name of the states' kind, such as "grid", if the sources state none; "" chooses by the values.
         memory: memory limit of the set.
 
     Attributes:
@@ -97,18 +97,18 @@ class OpenSet:
             self.memory.require(known, self.name)
             return self.all()
         except BeyondLimitError:
-            self.memory.taken = before  # the trajectories read so far are dropped
+            self.memory.taken = before  # the trajectories that were read are dropped
             return None
 
     def sampled(self, size: str) -> Demonstrations:
         """A sample of the set in memory.
 
         Args:
-            size: maximum size of the sample, such as "400M"; "" takes the whole set if it is within the memory limit,
-                else a sample whose size follows from the limit.
+            size: maximum size of the sample, such as "400M". "" loads the whole set if it is within the memory limit;
+                otherwise the maximum follows from the limit.
 
         Raises:
-            InputError: no valid size, or a size that is too small for the set or beyond the memory limit.
+            InputError: an invalid size, or a size that is too small for the set or above the memory limit.
         """
         if not size and (whole := self.held()) is not None:
             return whole
@@ -122,7 +122,7 @@ class OpenSet:
         """Load only the trajectories with these digests into memory.
 
         Raises:
-            BeyondLimitError: they need more memory than the limit of the set.
+            BeyondLimitError: these trajectories need more memory than the limit of the set.
         """
         items = []
         for item in self.each(self.empty):
@@ -150,12 +150,12 @@ class OpenSet:
             sys.modules["pyarrow"].default_memory_pool().release_unused()
 
     def of(self, items: Sequence[Demonstration], sampled: Sampled | None = None) -> Demonstrations:
-        """Some demonstrations of the set, with its metadata and notes."""
+        """A set of only these demonstrations, with the metadata and notes of this set."""
         notes = (*self.notes, sampled.line) if sampled else self.notes
         return Demonstrations(self.metadata, tuple(items), self.origins, self.choice, notes, sampled)
 
     def empty(self, shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
-        """A new array for `each`, for callers that keep a few trajectories at a time. Its size is not reserved.
+        """A new array whose size is not reserved. Pass this method to `each` if few trajectories are kept at a time.
 
         Raises:
             BeyondLimitError: the array does not fit.
@@ -165,7 +165,7 @@ class OpenSet:
 
     @property
     def name(self) -> str:
-        """The first file of the set, and the number of others, for messages."""
+        """The first file of the set and the number of other files, for messages."""
         more = len(self._sources) - 1
         return f"{self._sources[0].path}" + (f" and {more} more" if more else "")
 
@@ -179,11 +179,11 @@ def _size(item: Demonstration) -> int:
 
 
 def _beside(item: Demonstration, known: set[int]) -> int:
-    """Size of a demonstration in bytes, without its states and actions. Texts that demonstrations share count once.
+    """Size of a demonstration in bytes, without states and actions. A text that demonstrations share counts once.
 
     Args:
         item: the demonstration.
-        known: identities (`id`) of the texts that were counted before. Those of this demonstration are added.
+        known: identities (`id`) of all texts counted so far. This function adds the texts of this demonstration.
     """
     trajectory = item.trajectory
     nbytes = EPISODE_BYTES + SCREENSHOT_BYTES * len(trajectory.screenshots)

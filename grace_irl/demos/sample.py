@@ -1,6 +1,6 @@
 """A sample of whole trajectories, for sets that are larger than memory (docs/demonstrations.md).
 
-A fit searches on the sample. Then the trajectories outside the sample are read one at a time, to test the result.
+A fit searches on the sample. Then it reads the trajectories outside the sample one at a time, to test the result.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from grace_irl.demos.trajectory import Demonstration, Sampled
 from grace_irl.errors import InputError
 
 SHARE = 5
-"""A sample takes at most the memory limit divided by this number, unless the user states its size. A fit needs a few
-times the size of its data, and some hundred MiB besides (`benchmarks/larger_than_memory.py`)."""
+"""A sample takes at most the memory limit divided by this number, unless the user states a size. A fit needs a few
+times the size of its data, plus some hundred MiB (`benchmarks/larger_than_memory.py`)."""
 
 FEWEST = 2
-"""Number of trajectories of each task, role and stated split that a sample never gives up: one to learn from, one to
-hold out."""
+"""Minimum number of trajectories in a sample for each task, role and stated split: one to learn from, one to hold out.
+If a set has fewer, the sample has all of them."""
 
 Group = tuple[str, str, str | None]
 """The task, the role and the stated split of a trajectory."""
@@ -28,8 +28,8 @@ class Sample:
     """A sample of whole trajectories, drawn while a set is read.
 
     Trajectories with the same task, role and stated split form a group. While the sample is too large, the group that
-    takes the most memory loses a trajectory. Within a group, all trajectories have the same chance. The draw depends on
-    their content (their digests), not on a seed or on their order in files.
+    takes the most memory loses a trajectory. Within a group, all trajectories have the same chance to stay. The draw
+    depends on the content of the trajectories (their digests), not on a seed or on their order in files.
 
     Args:
         size: maximum size of the sample in bytes.
@@ -37,7 +37,7 @@ class Sample:
         what: name of the set, for messages.
 
     Raises:
-        InputError: the memory limit is lower than the size.
+        InputError: the memory limit is below the size.
     """
 
     def __init__(self, size: int, memory: Memory, what: str) -> None:
@@ -47,7 +47,7 @@ class Sample:
         self._taken = self._count = self._states = self._bytes = 0
 
     def add(self, item: Demonstration, nbytes: int) -> None:
-        """Offer the next trajectory of the set, which takes `nbytes` bytes.
+        """Offer the next trajectory of the set, with a size of `nbytes` bytes.
 
         Raises:
             InputError: the sample cannot hold `FEWEST` trajectories of each group.
@@ -68,7 +68,7 @@ class Sample:
             self._taken -= largest.drop()
 
     def drawn(self) -> tuple[Demonstration, ...]:
-        """The trajectories of the sample, in the order of the set. Their size is reserved in the memory limit."""
+        """Reserve memory for the sample, and return its trajectories in the order of the set."""
         self._memory.take(self._taken, self._what)
         found = sorted(
             (entry for each in self._groups.values() for entry in each.entries()), key=lambda entry: entry[0]
@@ -76,7 +76,7 @@ class Sample:
         return tuple(item for _, item in found)
 
     def about(self, items: tuple[Demonstration, ...]) -> Sampled | None:
-        """The size of the sample `items` beside that of the whole set; None if it is the whole set."""
+        """The sizes of the sample `items` and of the whole set; None if the sample is the whole set."""
         if len(items) == self._count:
             return None
         states = sum(len(item.trajectory.states) for item in items)
@@ -84,7 +84,7 @@ class Sample:
 
 
 class _Members:
-    """The trajectories of one group that are in the sample: those with the smallest digests."""
+    """The trajectories of one group that are in the sample. They are the ones with the smallest digests."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[int, int, int, Demonstration]] = []  # -digest, -place, size, trajectory
@@ -97,7 +97,7 @@ class _Members:
         return self._taken if len(self._heap) > FEWEST else 0
 
     def add(self, item: Demonstration, nbytes: int, place: int) -> int:
-        """Add a trajectory, unless one with a smaller digest was dropped. Return how many more bytes this takes."""
+        """Add a trajectory whose digest is below all dropped digests, and return its size. Else return 0."""
         digest = int(item.trajectory.digest, 16)
         if self._below is not None and digest >= self._below:
             return 0
@@ -106,14 +106,14 @@ class _Members:
         return nbytes
 
     def drop(self) -> int:
-        """Drop the trajectory with the largest digest. Return its size."""
+        """Drop the trajectory with the largest digest, and return its size."""
         digest, _, nbytes, _ = heapq.heappop(self._heap)
         self._below = -digest
         self._taken -= nbytes
         return nbytes
 
     def entries(self) -> Iterator[tuple[int, Demonstration]]:
-        """Pairs of a trajectory's place in the set and the trajectory."""
+        """Pairs of a trajectory's index in the set and the trajectory."""
         return ((-place, item) for _, place, _, item in self._heap)
 
 
@@ -121,6 +121,6 @@ def size_of_sample(text: str, memory: Memory) -> int:
     """Maximum size of a sample in bytes: the stated size, else the memory limit divided by `SHARE`.
 
     Raises:
-        InputError: no valid size.
+        InputError: an invalid size.
     """
     return size_of(text, "--sample") if text else memory.limit // SHARE

@@ -1,11 +1,11 @@
-"""Scrambled copies of demonstrations, whose states have lost their meaning.
+"""Scrambled copies of demonstrations. Their states have lost their meaning.
 
-They show what a method learns from the data alone, without prior knowledge. Each kind of state has its own scrambling.
-For grids, the integer codes of the cells are permuted per channel, and the axes are flipped or transposed. For vectors,
-the fields are permuted, rescaled and renamed. In screens and in all instructions, invented words replace the words.
-Equal states stay equal. The ends of episodes, the actions and the rewards do not change.
+A fit to scrambled copies shows what a method learns from the data alone, without prior knowledge. Each kind of state
+has its own scrambling. For grids, the integer codes of the cells are permuted per channel, and the axes are flipped or
+transposed. For vectors, the fields are permuted, rescaled and renamed. In screens and in all instructions, invented
+words replace the words. Equal states stay equal. The ends of episodes, the actions and the rewards do not change.
 
-A scramble map holds all replacements in a set of demonstrations. It is stored beside the copy as JSON.
+A scramble map holds all replacements in a set of demonstrations. The map is stored beside the copies as JSON.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from grace_irl.states.kind import Scrambler
 CONSONANTS, VOWELS = "bdfgklmnprstvz", "aeiou"
 SYLLABLES = 3
 TRIES = 100
-"""Number of attempts to invent a word of one length. Then one syllable is added, as all shorter words may be in use."""
+"""Number of attempts to invent a word of one length. Words of the next attempts have one more syllable."""
 
 
 NO_MAP = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-"""Errors that may occur while a scramble map is read from JSON that is no scramble map."""
+"""Errors that may occur when other JSON is read as a scramble map."""
 
 
 @dataclass
 class ScrambleMap:
     """A scramble map: all replacements of states and words in a set of demonstrations.
 
-    When a word occurs for the first time, an invented word is drawn for it. So the map also works for later data with
+    The map draws an invented word for each word when the word first occurs. So the map also works for later data with
     new words.
 
     Attributes:
@@ -60,7 +60,7 @@ class ScrambleMap:
 
     @classmethod
     def draw(cls, seed: int, like: Trajectory) -> ScrambleMap:
-        """A new random map for trajectories whose states have the same kind and shape as those of `like`."""
+        """A new random map for states with the kind and shape of the states of `like`."""
         return cls(seed, like.kind, like.state_kind.draw_scrambler(like.states, seed))
 
     def metadata(self, metadata: Metadata) -> Metadata:

@@ -1,4 +1,4 @@
-"""Screenshots of states: classes that know where a picture lies and read it on demand."""
+"""Screenshots of states. The classes store the place of a picture, and read the picture on demand."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from grace_irl.contents import require_inside
 from grace_irl.errors import InputError
 
 MAX_BYTES = 64 * 1024 * 1024
-"""Maximum size of a picture in bytes. Real ones have 50 KB to 5 MB."""
+"""Maximum size of a picture in bytes. Real screenshots have 50 KB to 5 MB."""
 
 SIGNATURES: dict[str, tuple[bytes, int]] = {
     "image/png": (b"\x89PNG\r\n\x1a\n", 0),
     "image/jpeg": (b"\xff\xd8\xff", 0),
     "image/webp": (b"WEBP", 8),
 }
-"""Bytes that identify a picture format, and their offset in the file. Models and browsers accept these formats."""
+"""Map from each picture format to its identifying bytes and their offset. Models and browsers accept these formats."""
 
 SUFFIXES = (".png", ".jpg", ".jpeg", ".webp")
 
 
 Keep = Literal["embed", "refer", "none"]
-"""Treatment of screenshots when demonstrations are written: embed the pictures, refer to their places, or omit them."""
+"""Treatment of screenshots in written demonstrations: embed the pictures, refer to their places, or omit them."""
 
 
 class Screenshot(Protocol):
-    """A picture of one state, which is read from its file on demand."""
+    """A picture of one state. The picture is read from its file on demand."""
 
     def read(self) -> bytes:
         """The encoded picture: PNG, JPEG or WebP.
@@ -130,15 +130,16 @@ def media_type(data: bytes, where: str) -> str:
 
 
 def beside(file: Path) -> FileScreenshot | None:
-    """The picture that belongs to a file with one state, or None if there is none.
+    """The picture that belongs to a file with one state, or None if there is no picture.
 
-    The picture has the same stem as the file. For `episode/hierarchy/step_1.xml`, it is the first of these that exists:
+    The picture has the same stem as the file. For `episode/hierarchy/step_1.xml`, the picture is the first of these
+    files that exists:
 
     - `episode/hierarchy/step_1.png`;
     - `episode/hierarchy/screenshots/step_1.png`;
     - `episode/screenshots/step_1.png`.
 
-    The suffix may also be another one of `SUFFIXES`.
+    In each folder, the suffix may be any of `SUFFIXES`.
 
     Raises:
         InputError: the picture is a link to a file outside these folders.
@@ -153,9 +154,9 @@ def beside(file: Path) -> FileScreenshot | None:
 
 
 def identity(path: Path) -> tuple[int, ...] | None:
-    """A fingerprint of a file that changes when the file is rewritten, or None if there is no file.
+    """A fingerprint of a file; None if there is no file. When a file is rewritten, its fingerprint changes.
 
-    A reader compares fingerprints, to notice that its file was replaced and may no longer hold the same pictures.
+    A reader compares fingerprints, to notice that its file was replaced.
     """
     try:
         found = os.stat(path)

@@ -1,4 +1,4 @@
-"""Selection: demonstrations that meet conditions are copied to new files, with one trajectory in memory at a time."""
+"""Selections: copies of the demonstrations that meet conditions, made with one trajectory in memory at a time."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Selection:
         conditions: conditions on each demonstration.
         role: new role of all chosen demonstrations; None keeps the role from the source.
         task: new task name of all chosen demonstrations; None keeps the task from the source.
-        sample: maximum number of trajectories. If more match, a random sample is drawn. None for no maximum.
+        sample: maximum number of trajectories. If more match, a random sample is drawn. None sets no maximum.
         held_out: share of the trajectories to hold out, drawn at random; None keeps the splits from the source.
 
     Raises:
-        InputError: a sample below 1, or a share that is not between 0 and 1.
+        InputError: a sample below 1, or a share outside the open range from 0 to 1.
     """
 
     out: str
@@ -55,10 +55,10 @@ class Match(NamedTuple):
     """A demonstration that meets the conditions.
 
     Attributes:
-        file: index of its file in the list of source files.
+        file: index of the demonstration's file in the list of source files.
         number: index of the demonstration in the file.
-        digest: digest of its trajectory.
-        states: number of its states.
+        digest: digest of the trajectory.
+        states: number of states.
     """
 
     file: int
@@ -69,14 +69,14 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True)
 class Selected:
-    """The result of a selection: the trajectories that it chose.
+    """The result of a selection: the chosen trajectories.
 
     Attributes:
         selection: settings of the selection.
         funnel: number of demonstrations left after each condition.
         taken: number of matching trajectories that an earlier selection has already chosen.
         free: number of matching trajectories that no earlier selection has chosen.
-        matches: chosen trajectories, in the order of the sources. There are fewer than `free` if a sample was drawn.
+        matches: chosen trajectories, in the order of the sources. Their number is below `free` if a sample was drawn.
         held_out: digests of the held-out trajectories; None if the splits from the sources are kept.
     """
 
@@ -99,7 +99,7 @@ class Selected:
 
     @property
     def missing(self) -> int:
-        """Number of trajectories by which the selection falls short of its sample size; 0 if it has no sample size."""
+        """Number of trajectories that the selection lacks to reach its sample size; 0 without a sample size."""
         return max((self.selection.sample or 0) - len(self.matches), 0)
 
     def side(self, digest: str, stated: Split | None) -> Split | None:
@@ -107,7 +107,7 @@ class Selected:
 
         Args:
             digest: digest of the trajectory.
-            stated: split that the source gives; None if it gives none.
+            stated: split that the source gives, or None.
         """
         if self.held_out is None:
             return stated
@@ -117,19 +117,18 @@ class Selected:
 class Selector:
     """A runner that applies selections to files, folders and Minari ids.
 
-    Sources are read twice, first to find matching trajectories and then to write them. So memory holds one trajectory
-    at a time, and a few bytes per match. The choice depends on the content of the trajectories and on the seed, not on
-    the order of files. Equal trajectories (same states, actions and instruction) never go into different files: after a
-    selection has chosen one of them, later selections cannot choose the others.
+    Sources are read twice: first to find matching trajectories, then to write them. So memory holds one trajectory at a
+    time, and a few bytes per match. The choice depends on the content of the trajectories and on the seed, not on the
+    order of files. Equal trajectories (same states, actions and instruction) never go into different files: after a
+    selection has chosen a trajectory, later selections cannot choose an equal trajectory.
 
     Args:
         paths: the sources: files, folders and Minari ids.
         selections: settings of each output file.
         seed: seed of samples and of held-out shares.
         label: label rule of the chosen data; None keeps the rule from the sources.
-        kind: name of the states' kind, such as "grid", for files without such a name; "" infers the kind from the
-            values.
-        progress: function that is called with the name of a file each time before the file is read.
+        kind: name of the states' kind, such as "grid", if the files state none; "" chooses by the values of the states.
+        progress: function that is called before each reading of a file, with the name of the file.
 
     Raises:
         InputError: no paths, a negative seed, two selections with one output file, an output file that is also a
@@ -171,7 +170,7 @@ class Selector:
         """Choose the trajectories of each selection without writing them.
 
         Raises:
-            InputError: data that cannot be used, or a held-out share although all chosen trajectories are equal.
+            InputError: data that cannot be used, or a held-out share of trajectories that are all equal.
         """
         funnels = [Funnel(selection.conditions) for selection in self._selections]
         found: list[list[Match]] = [[] for _ in funnels]
@@ -242,23 +241,23 @@ class Selector:
         return enumerate(source.demonstrations(self._role(source, file), Memory().empty))
 
     def _metadata(self) -> Metadata:
-        """The common metadata of all sources. Every source must have been read before."""
+        """The common metadata of all sources. All sources must have been read before."""
         headers = [self._headers[place] for place in range(len(self._files))]
         metadata = merge(headers, [str(file) for file in self._files])
         rules = {rule_of(header.metadata) for header in headers if header.role != "negative"}
-        # A source's environment may imply its label rule. If the environments differ, merge() drops them. If they all
-        # imply one rule, the rule is kept here.
+        # A source's environment may imply a label rule. If the environments differ, merge() drops them. If all of them
+        # imply the same rule, the rule is kept here.
         agreed = rules.pop() if len(rules) == 1 and not metadata.environment else ""
         return replace(metadata, label=self._label or metadata.label or agreed)
 
     def _role(self, opened: Source, file: str | Path) -> Role | None:
-        """The role that a file gives to all its episodes, or None if each episode has its own.
+        """The role of all episodes of a file, or None if each episode has its own role.
 
-        A file without any role gets the role of the first selection as a placeholder. Nothing reads the placeholder,
-        because every selection must then set a new role and have no condition on roles.
+        For a file without any role, every selection must set a new role and have no condition on roles. The result is
+        then a placeholder that has no effect.
 
         Raises:
-            InputError: the file gives no role, and a selection needs it.
+            InputError: the file gives no role, and a selection needs the role.
         """
         given = [selection.role for selection in self._selections if selection.conditions.from_role is None]
         try:
@@ -269,7 +268,7 @@ class Selector:
             return given[0]
 
     def _key(self, what: str) -> Callable[[Match], tuple[bytes, int, int]]:
-        """A sort key for a random order of trajectories. Equal trajectories keep the order of their files.
+        """A sort key for a random order of trajectories. Equal trajectories keep their order in the sources.
 
         Args:
             what: purpose of the order, such as "sample". Each purpose gets a different order.

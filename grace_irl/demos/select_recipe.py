@@ -1,4 +1,4 @@
-"""Recipes for `grace-irl demos select`: TOML files that define which demonstrations go into each file of a set."""
+"""Recipes for `grace-irl demos select`: TOML files that define the demonstrations in each file of a set."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TYPES: Mapping[str, type] = {
     "success": bool,
     "held_out": float,
 }
-"""Map from a key of a [[file]] table to its type. The keys are named like the options of `grace-irl demos select`."""
+"""Map from a key of a [[file]] table to its type. Keys have the names of the options of `grace-irl demos select`."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class SelectRecipe:
     """The content of a recipe.
 
     Attributes:
-        selections: one selection per output file. Their paths are relative to the output folder.
+        selections: one selection per output file. File paths are relative to the output folder.
         seed: seed of samples and of held-out shares.
         label: label rule of the chosen data; None keeps the rule from the sources.
     """
@@ -48,7 +48,7 @@ def read_select_recipe(path: str | Path) -> SelectRecipe:
     """Read a recipe: the keys `seed` and `label`, and a [[file]] table for each output file.
 
     Raises:
-        InputError: not TOML, or a key that is unknown, missing, of the wrong type or with an invalid value.
+        InputError: not TOML, an unknown or missing key, or a value that is invalid or of the wrong type.
     """
     document = read_toml(path, "a recipe with [[file]] tables")
     tables, seed = document.get("file"), document.get("seed", 0)
@@ -68,7 +68,7 @@ def read_select_recipe(path: str | Path) -> SelectRecipe:
 def require_keys(table: object, types: Mapping[str, type], where: str) -> dict[str, Any]:
     """Check that all keys of a recipe's table are known and have values of the right type, and return the table.
 
-    Lists must hold texts. Roles must be "expert" or "negative".
+    The items of lists must be texts. Roles must be "expert" or "negative".
 
     Args:
         table: the value to check.

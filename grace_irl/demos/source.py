@@ -22,9 +22,9 @@ from grace_irl.states.kind import Allocate, States
 
 
 class Source(Protocol):
-    """An open set of demonstrations on disk. The header is read when the set is opened, the trajectories on demand.
+    """An open set of demonstrations on disk. The header is read when the set is opened, trajectories on demand.
 
-    A source may have an attribute `nbytes`, the size of all its arrays in bytes, if it knows this before it reads them.
+    A source may have an attribute `nbytes`: the total size of its arrays in bytes, if this size is known in advance.
     """
 
     path: Path
@@ -36,9 +36,9 @@ class Source(Protocol):
         Apart from these arrays, memory holds only the current trajectory and one batch of the file's rows.
 
         Args:
-            role: role of every episode, "expert" or "negative"; None: the role that the file gives.
-            allocate: function that returns an array for states or actions. It raises `InputError` beyond the memory
-                limit.
+            role: role of every episode, "expert" or "negative"; None uses the roles in the file.
+            allocate: function that returns an array for states or actions. It raises `InputError` if the array exceeds
+                the memory limit.
 
         Raises:
             InputError: data that cannot be used.
@@ -47,7 +47,7 @@ class Source(Protocol):
 
 
 def build(states: States, where: str, fields: Sequence[str] = (), *, kind: str = "", **parts: Any) -> Trajectory:
-    """Create a `Trajectory` from data of a file. Error messages name the wrong component (field) of a state.
+    """Create a `Trajectory` from data of a file. Error messages name the faulty component (field) of a state.
 
     Args:
         states: states in the array layout of their kind.
@@ -119,11 +119,11 @@ class SetWriter(ABC):
     The complete set appears at `place` when the `with` block ends without an error.
 
     A subclass implements `_append` (collect a demonstration) and `_finish` (write the set to the temporary path
-    `self._part`). `_publish` then moves the set from there to `place`. A format with several files overrides `_publish`
-    and `_discard`.
+    `self._part`). `_publish` then moves the set to `place`. A format with several files overrides `_publish` and
+    `_discard`.
 
     Args:
-        place: file or folder of the set. Its parent folder is created at the first write, if it is missing.
+        place: file or folder of the set. A missing parent folder is created at the first write.
         metadata: metadata of the set.
     """
 
@@ -138,7 +138,7 @@ class SetWriter(ABC):
         """Append one demonstration.
 
         Raises:
-            InputError: the demonstration does not match the earlier ones, or the format cannot hold it.
+            InputError: the demonstration does not match earlier demonstrations, or the format cannot hold it.
         """
         where = demonstration.trajectory.source or f"episode {self._count}"
         unicode_text(demonstration.trajectory.extra_info, f"{where}: instruction")
@@ -169,10 +169,10 @@ class SetWriter(ABC):
 
     @abstractmethod
     def _append(self, demonstration: Demonstration, where: str) -> None:
-        """Collect one demonstration. `where` names it in messages.
+        """Collect one demonstration. `where` names the demonstration in messages.
 
         Raises:
-            InputError: the demonstration does not match the earlier ones, or the format cannot hold it.
+            InputError: the demonstration does not match earlier demonstrations, or the format cannot hold it.
         """
 
     @abstractmethod
@@ -184,7 +184,7 @@ class SetWriter(ABC):
         os.replace(self._part, self._place)
 
     def _discard(self) -> None:
-        """Close open files and remove temporary ones, after success and after failure."""
+        """Close open files and remove temporary files, after success and after failure."""
         with suppress(NotADirectoryError):  # raised if the parent folder is a file; there is nothing to remove then
             self._part.unlink(missing_ok=True)
 

@@ -22,17 +22,17 @@ Group = list[Demonstration]
 def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonstrations:
     """Hold out a random share of the trajectories of each task and role.
 
-    A trajectory with a stated split keeps it, and counts towards the share if it is held out. The other trajectories
-    are assigned at random. If `held_out` is above 0, the draw aims at one or more trajectories of each task and role on
-    both sides, training and held-out.
+    A trajectory with a stated split keeps this split, and counts towards the share if it is held out. The other
+    trajectories are assigned at random to training or held-out. If `held_out` is above 0, the draw tries to put at
+    least one trajectory of each task and role on each side.
 
-    Equal trajectories (same states, actions and instruction) go to the same side, even across tasks and roles. So the
-    random draw holds out no data that also occur in training. If one of several equal trajectories has a stated split,
-    those without one get the same split. If equal trajectories have different stated splits, those without one stay in
-    training.
+    Equal trajectories (same states, actions and instruction) are drawn together, even across tasks and roles. So the
+    random draw holds out no data that also occur in training. If some of several equal trajectories have a stated
+    split, the others get this split. If their stated splits differ, the others go to training, or to the last stated
+    split if none of these splits is "train".
 
     The draw depends on the content of the trajectories and not on their order in files. A new task does not change the
-    draws of other tasks, unless it shares trajectories with them.
+    draws of other tasks, unless the tasks share trajectories.
 
     Args:
         demonstrations: the set.
@@ -65,22 +65,22 @@ def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonst
 def set_aside(demonstrations: Demonstrations, validation: float, seed: int, fewest: int) -> Demonstrations:
     """Set aside a random share of the training trajectories of each task and role for validation.
 
-    At least one training trajectory of each task and role stays. Equal trajectories stay together. The set is returned
-    unchanged if some trajectories state that they are for validation, or if fewer than `fewest` different trajectories
-    of a role would be set aside. A role without training trajectories needs none.
+    The draw tries to leave at least one training trajectory of each task and role. Equal trajectories stay together.
+    The set is returned unchanged if some trajectories already have the split "validation", or if fewer than `fewest`
+    different trajectories of a role would be set aside. Roles without training trajectories do not count.
 
     Args:
         demonstrations: a result of `split`.
         validation: share of the training trajectories, 0 <= validation < 1.
         seed: seed of the draw.
-        fewest: minimum number of different trajectories of each role.
+        fewest: minimum number of different trajectories to set aside of each role.
     """
     if not validation or demonstrations.select(split="validation"):
         return demonstrations
     groups: dict[tuple[str, Role], Group] = {}
     for item in demonstrations.select(split="train"):
         groups.setdefault((item.task, item.role), []).append(item)
-    kept: set[str] = set()  # a draw for one group also decides for equal trajectories of later ones
+    kept: set[str] = set()  # a draw for one group also decides for equal trajectories in later groups
     aside: set[str] = set()
     for name in sorted(groups, key=lambda name: (len(_digests(groups[name])), name)):
         counts = _digests(groups[name])
@@ -114,7 +114,7 @@ def _digests(members: Iterable[Demonstration]) -> dict[str, int]:
 
 
 def _stated(demonstrations: Demonstrations) -> dict[str, Split]:
-    """Map from digest to stated split. The value is "train" if equal trajectories have different stated splits."""
+    """Map from digest to stated split. If equal trajectories state several splits, "train" or else the last counts."""
     sides: dict[str, Split] = {}
     for item in demonstrations:
         if item.split is not None and sides.get(item.trajectory.digest) != "train":
@@ -142,7 +142,7 @@ def _require_two_sides(members: Group, task: str, role: Role) -> None:
     """Check that the trajectories of one task and role can be on both sides.
 
     Raises:
-        InputError: there is one trajectory only, all are equal, or all have the same stated split.
+        InputError: there is only one trajectory, all are equal and state no split, or all state the same split.
     """
     stated = {item.split for item in members}
     if len(members) > 1 and len(stated) == 1 and None not in stated:
@@ -164,8 +164,8 @@ def _require_two_sides(members: Group, task: str, role: Role) -> None:
 def draw(demonstrations: Demonstrations, count: int, seed: int) -> Demonstrations:
     """Draw `count` trajectories of each task and role, without replacement.
 
-    The draw depends on the content of the trajectories and not on their order in files. The draw of one task and role
-    is independent of the others. Trajectories with a stated held-out split are all kept, in addition to `count`.
+    The draw depends on the content of the trajectories and not on their order in files. Each task and role has an
+    independent draw. All trajectories with the stated split "held_out" are kept, in addition to `count`.
 
     Args:
         demonstrations: the set.

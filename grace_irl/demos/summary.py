@@ -16,7 +16,7 @@ from grace_irl.errors import InputError
 from grace_irl.states.kind import Census, KindChoice
 
 EXAMPLES = 5
-"""Maximum number of examples in a list of the summary, such as the instructions of a group."""
+"""Maximum number of examples in each list of the summary, such as the instructions of a group."""
 
 
 @dataclass
@@ -76,7 +76,7 @@ class DemosSummary:
 
     Attributes:
         path: file, folder or Minari id that was read.
-        files: demo files at this path.
+        files: demo files at the path.
         metadata: metadata of the set.
         groups: one summary per task and role, in order of first appearance.
         shapes: number of trajectories for each shape and dtype of states.
@@ -86,7 +86,7 @@ class DemosSummary:
         samples: first demonstration of each role.
         evidence: evidence for the label rule (the rule for positive states), from all demonstrations.
         choice: the chosen kind of states and the reason, if their shape and dtype fit several kinds; else None.
-        silent: files whose trajectories have no role, neither in the data nor by the file's name.
+        silent: files that state no role in their data or in their names.
         notes: lines about how the files were read.
     """
 
@@ -124,7 +124,7 @@ class DemosSummary:
 
         Args:
             demonstration: the demonstration.
-            silent: whether no role is stated. The demonstration's `role` is then a placeholder.
+            silent: whether the role is unknown. The demonstration's `role` is then a placeholder.
         """
         trajectory = demonstration.trajectory
         kind, states = trajectory.state_kind, trajectory.states
@@ -176,8 +176,7 @@ def summarise(path: str | Path, kind: str = "", columns: Columns = Columns()) ->
 
     Args:
         path: file, folder or Minari id.
-        kind: kind of the states, such as "grid", for files that do not name it. If "", it is chosen by the values of
-            the states.
+        kind: name of the states' kind, such as "grid", if the files state none; "" chooses by the values of the states.
         columns: the user's choice of columns, for tables.
 
     Raises:
@@ -209,7 +208,7 @@ def summarise(path: str | Path, kind: str = "", columns: Columns = Columns()) ->
 
 
 def _role(header: Header, name: str) -> Role | Literal[""] | None:
-    """The role of a file's episodes; "" if neither the file nor its name gives one."""
+    """The role of a file's episodes; None if each episode states its own role, "" if the role is unknown."""
     try:
         return role_of(header, name)
     except InputError:

@@ -1,8 +1,8 @@
 """TFRecord files, a format of TensorFlow and its data sets: a sequence of records, plain or in a GZIP stream.
 
-A record consists of its length (uint64), the masked CRC-32C of the length (uint32), the data, and the masked CRC-32C
-of the data (uint32). All numbers are little-endian (tensorflow/core/lib/io/record_writer.h). The data are a
-`tf.train.Example`, with one episode.
+A record consists of the length of its data (uint64), the masked CRC-32C of the length (uint32), the data, and the
+masked CRC-32C of the data (uint32). All numbers are little-endian (tensorflow/core/lib/io/record_writer.h). The data
+are a `tf.train.Example` with one episode.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def is_name(path: str | Path) -> bool:
 
 
 def is_in_folder(path: Path) -> bool:
-    """Return whether a path is a TFRecord file by its name, or by its first bytes if its suffix is `.gz` or missing."""
+    """Whether a file is a TFRecord file, by its name, or by its first bytes if its suffix is `.gz` or missing."""
     return path.is_file() and (is_name(path) or (path.suffix in ("", ".gz") and is_tfrecord(path)))
 
 
 def is_tfrecord(path: Path) -> bool:
     """Whether a file is a TFRecord file, by its name or else by its first bytes.
 
-    Checksums are not verified, so the function works without the library that computes them.
+    Checksums are not verified, so the function works without the library for checksums.
     """
     if not path.is_file():
         return False
@@ -91,7 +91,7 @@ def write_record(stream: BinaryIO, data: bytes) -> None:
 
 
 def checksum(data: bytes, before: int = 0) -> int:
-    """CRC-32C of the data. If other bytes precede them, `before` is the CRC of those bytes."""
+    """CRC-32C of the data. If other bytes precede the data, `before` is the CRC of these bytes."""
     import google_crc32c
 
     return int(google_crc32c.extend(before, data))
@@ -112,7 +112,7 @@ def _opened(path: Path) -> BinaryIO:
 
 
 def _next(stream: BinaryIO, where: str) -> bytes | None:
-    """The data of the next record, or None at the end."""
+    """The data of the next record; None at the end of the stream."""
     head = _read(stream, _HEADER.size)[0]
     if not head:
         return None
@@ -133,7 +133,7 @@ def _next(stream: BinaryIO, where: str) -> bytes | None:
 
 
 def _read(stream: BinaryIO, length: int) -> tuple[bytes, int]:
-    """Read up to `length` bytes, fewer at the end of the stream. Return them with their CRC-32C.
+    """Read `length` bytes, or fewer at the end of the stream. Return the bytes and their CRC-32C.
 
     Reading in chunks keeps the memory proportional to the bytes that exist, even if `length` is wrong.
     """
@@ -147,10 +147,14 @@ def _read(stream: BinaryIO, length: int) -> tuple[bytes, int]:
 
 
 def require_libraries(path: Path, extra: str) -> None:
-    """Check that the libraries for TFRecord files are installed and recent enough. An extra of this package has them.
+    """Check that the libraries for TFRecord files are installed and recent enough.
+
+    Args:
+        path: the file, for messages.
+        extra: extra of this package that installs the libraries.
 
     Raises:
-        InputError: a missing or old library; the message names the extra to install.
+        InputError: a missing or old library. The message names the extra to install.
     """
     install = f"install the extra, pip install 'grace-irl[{extra}]'"
     try:

@@ -1,6 +1,6 @@
 """Python classes that hold demonstrations. All readers, writers and searches share them.
 
-`Trajectory` is one episode. `Demonstration` adds its role and task, and `Demonstrations` is a set of them.
+`Trajectory` is one episode. `Demonstration` adds a role and a task. `Demonstrations` is a set of demonstrations.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LabelRule = Literal["all", "last", "goal"]
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """One episode. Reward programs see only its states, its actions and its instruction.
+    """One episode. Reward programs see only the states, the actions and the instruction.
 
     Attributes:
         states: T+1 states in order. Their kind (`grace_irl.states`) determines the array: `(T+1, n)` numbers for
@@ -36,7 +36,7 @@ class Trajectory:
         actions: numbers `(T, ...)`, one row per action; None if the source stores states only.
         extra_info: the instruction, for example "go to the red ball"; "" without one.
         rewards: `(T,)` rewards of the environment, or None. The search for a reward program never sees them.
-        log_probs: `(T,)` log-probability of each action under the policy that acted, or None.
+        log_probs: `(T,)` log-probabilities of the actions under the policy that chose them, or None.
         terminated: whether the environment ended the episode.
         truncated: whether a time limit ended the episode.
         source: file and episode of origin, for messages and provenance.
@@ -47,7 +47,8 @@ class Trajectory:
         kind: name of the states' kind ("vector", "grid", "ui", …). "" selects the kind that recognises the states.
 
     Raises:
-        InputError: shapes that do not match, or states that are not finite.
+        InputError: shapes that do not match, or states, rewards or log-probabilities that are not finite. Only a
+            log-probability may be -inf.
     """
 
     states: States
@@ -102,7 +103,7 @@ class Trajectory:
 
     @cached_property
     def digest(self) -> str:
-        """First 16 hex digits of a SHA-256 of all that a reward program may see: states, actions and instruction."""
+        """First 16 hex digits of the SHA-256 of the data for reward programs: states, actions and instruction."""
         kind = self.state_kind
         digest = hashlib.sha256(repr((*kind.identity(self.states), self.extra_info)).encode())
         kind.feed(digest, self.states)
@@ -111,9 +112,10 @@ class Trajectory:
         return digest.hexdigest()[:16]
 
     def outline(self) -> Trajectory:
-        """A small copy for metrics over known rewards. It keeps the digest, length, true rewards and endings.
+        """A small copy for metrics, after a reward program has rewarded the states.
 
-        All states of the copy equal the first state and share its memory. The actions are left out.
+        The copy keeps the digest, the length, the true rewards and the flags of the ending. All states of the copy
+        equal the first state, and take the memory of one state. The actions are left out.
         """
         parts = self.state_kind.parts(self.states).items()
         states = {name: np.broadcast_to(part[:1].copy(), part.shape) for name, part in parts}
@@ -134,11 +136,11 @@ class Trajectory:
 class Metadata:
     """Facts about a set of demonstrations.
 
-    `environment` and `view` suffice to create an environment whose states have the form of the stored ones.
+    `environment` and `view` are enough to create an environment with states in the form of the stored states.
 
     Attributes:
         kind: name of the states' kind, such as "grid".
-        fields: names of a vector's components, or () if unknown.
+        fields: names of a vector's components; () if they are unknown.
         environment: Gymnasium id of the environment, or "".
         view: name of the conversion from observation to state ("vector", "minigrid-full", …), or "".
         label: label rule for these data, or "" if the source gives none.
@@ -168,10 +170,10 @@ class Demonstration:
         trajectory: the episode.
         role: "expert" if the episode is an example of the task, "negative" if it is a counterexample.
         task: name of the task.
-        split: side of the split. None if the source gives no side; `grace_irl.demos.split` then draws one.
+        split: side of the split; None if the source gives no side. `grace_irl.demos.split` then draws a side.
         goals: 0-based indices of the states that reach the goal, for label rule "goal"; None if they are not marked.
-        swapped: whether the instruction comes from another expert (`--swaps`) and so may name things that are not in
-            the world. Files do not store this mark.
+        swapped: whether the instruction comes from another expert (`--swaps`). The instruction may then name things
+            that are not in this episode's world. Files do not store this flag.
     """
 
     trajectory: Trajectory
@@ -182,7 +184,7 @@ class Demonstration:
     swapped: bool = False
 
     def of_kind(self, kind: StateKind) -> Demonstration:
-        """Declare the states to be of this kind. If the kind does not recognise them, nothing changes."""
+        """A copy with this kind for the states. If the kind does not recognise them, return `self`."""
         if not kind.recognises(self.trajectory.states):
             return self
         return replace(self, trajectory=replace(self.trajectory, kind=kind.name))
@@ -195,7 +197,7 @@ class Demonstration:
 
 @dataclass(frozen=True)
 class Sampled:
-    """The size of a sample and of the set that it was drawn from.
+    """The sizes of a sample and of the sampled set.
 
     Attributes:
         size: maximum size of the sample in bytes.
@@ -224,18 +226,18 @@ class Sampled:
 
 @dataclass(frozen=True, eq=False)
 class Demonstrations(Sequence[Demonstration]):
-    """A set of demonstrations with one kind of state. Vectors of a set also have the same length.
+    """A set of demonstrations with one kind of state. All vectors of a set have the same length.
 
     Attributes:
         metadata: metadata of the set.
         items: the demonstrations, in order.
-        origins: name and metadata of each file that was not given as negatives; () if the set was made in memory.
+        origins: name and metadata of each file, without files given as negatives; () for a set made in memory.
         choice: the chosen kind and the reason, if the shape and dtype of the states fit several kinds; else None.
         notes: lines for the user about how the data were read.
-        sampled: size of this set and of the set that it was sampled from; None if it is no sample.
+        sampled: sizes of this sample and of the sampled set; None if this set is no sample.
 
-    The states of one trajectory may fit several kinds. So each item gets the kind of `metadata`, if that kind
-    recognises its states.
+    The states of one trajectory may fit several kinds. So each item gets the kind of `metadata`, if this kind
+    recognises the item's states.
 
     Raises:
         InputError: states of different kinds, or vectors of different lengths.

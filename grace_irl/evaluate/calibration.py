@@ -1,20 +1,21 @@
 """Calibration: the scale > 0 and the offset that maximise the fitness f of a reward r (docs/fitness.md).
 
-The discriminator is D = sigmoid(scale * r + offset - log pi). GRACE's fitness depends on the scale of r. Calibrated
-f does not: it is the same for r and a * r + b with a > 0. f is concave in scale and offset. The rewards of expert
-states and those of negative states are called the two sides. Their positions (`Edges`) decide where the optimum lies:
+The discriminator is D = sigmoid(scale * r + offset - log pi). Without calibration, f depends on the scale of r. With
+calibration, f is the same for r and a * r + b with a > 0. f is concave in scale and offset.
 
-- Overlap: the reward of some negative state exceeds that of some expert state, but r does not prefer negative states
-  on the whole. The optimum is finite, and its scale lies below a bound that is known beforehand (`_largest_scale`).
-- Separation: f rises towards 0 without a maximum as the scale grows. The chosen scale puts `MARGIN` logits between
-  the smallest expert and the largest negative reward, and the offset puts logit 0 halfway between them. f is then
-  within 2e-13 of 0, whatever the other rewards are. If the scale followed from the standard deviation instead, f would
-  depend on outliers.
-- Contact: the smallest expert reward equals the largest negative one. The chosen scale puts `MARGIN` logits between
-  this value and the nearest other reward.
-- Reversal: the sides overlap and r prefers negative states on the whole, or r is constant. The best scale would be
-  negative or arbitrary. A calibration never reverses a reward, so its scale is practically 0. f is that of a constant
-  reward, 2 log(1/2) if log pi is 0.
+In this module, an *expert reward* is the reward of a positive state, and a *negative reward* is the reward of a
+negative state. The optimum depends on the order of these rewards (`Edges`):
+
+- Overlap: some negative reward exceeds some expert reward, but r does not prefer negative states on the whole. The
+  optimum is finite. `_largest_scale` is an upper bound of its scale.
+- Separation: all expert rewards exceed all negative rewards. f rises towards 0 without a maximum as the scale grows.
+  The chosen scale puts at least `MARGIN` logits between the smallest expert reward and the largest negative reward. The
+  offset puts logit 0 halfway between these two rewards. f is then within 2e-13 of 0, and does not depend on outliers.
+- Contact: the smallest expert reward equals the largest negative reward. The chosen scale puts at least `MARGIN` logits
+  between this value and the nearest other reward.
+- Reversal: the rewards overlap and r prefers negative states on the whole, or r is constant. The best scale would be
+  negative or arbitrary. Calibration never reverses a reward, so the chosen scale is practically 0. f is then the f of a
+  constant reward: 2 log(1/2) if log pi is 0.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from grace_irl.evaluate.evaluation import EQUAL
 
 @dataclass(frozen=True)
 class Edges:
-    """Extreme rewards, log pi and weights of an objective (`Objective`) that has positive and negative states.
+    """Extremes of rewards, log pi and weights in an `Objective` with both positive and negative states.
 
     Attributes:
         low, high: the smallest and the largest reward.
@@ -73,22 +74,22 @@ class Edges:
 
     @property
     def middle(self) -> float:
-        """Halfway between the smallest expert and the largest negative reward."""
+        """The mean of the smallest expert reward and the largest negative reward."""
         return self.expert / 2 + self.negative / 2
 
     @property
     def spread_log_pi(self) -> float:
-        """The largest log pi minus the smallest."""
+        """The largest log pi minus the smallest log pi."""
         return self.high_log_pi - self.low_log_pi
 
     @property
     def middle_log_pi(self) -> float:
-        """Halfway between the smallest and the largest log pi."""
+        """The mean of the smallest and the largest log pi."""
         return (self.low_log_pi + self.high_log_pi) / 2
 
 
 def nearest(objective: Objective, value: float) -> float:
-    """The distance from `value` to the nearest different reward. The objective must have such a reward."""
+    """The distance from `value` to the nearest reward that differs from `value`. There must be such a reward."""
     found = float("inf")
     for group in objective.groups:
         away = np.abs(group.x - value)
@@ -98,13 +99,13 @@ def nearest(objective: Objective, value: float) -> float:
 
 Floats = NDArray[np.float64]
 
-MARGIN = 60.0  # logits between separated sides: f = -2 log(1 + exp(-30)) = -2e-13 for a reward of two values
+MARGIN = 60.0  # logits between separated sides: for two distinct rewards, f = -2 log(1 + exp(-30)) = -2e-13
 MIN_SCALE = 1e-10  # logits between the extremes of a reversed reward: too few to change f by more than EQUAL
-MAX_SCALE = 1e300  # maximum of scale * max(1, largest |reward|); with it, a tiny gap gets fewer than MARGIN logits
+MAX_SCALE = 1e300  # maximum of scale * max(1, largest |reward|), even if a tiny gap then gets fewer than MARGIN logits
 EDGE = 40.0  # |logit| beyond which a sigmoid is 0 or 1 to double precision
-HUGE, TINY = 1e150, 1e-150  # bounds on the largest |reward|: outside them, squares leave the range of a double
+HUGE, TINY = 1e150, 1e-150  # bounds on the largest |reward|: beyond them, squares leave the range of doubles
 FAR = 1e30  # distance from the middle at which rewards are clipped, in units of the overlap or the gap
-MAX_HALVINGS = 5_000  # maximum iterations of a root search; bisection of the range of all doubles needs half as many
+MAX_HALVINGS = 5_000  # maximum iterations of a root search: about twice the number for bisection over all doubles
 GRADIENT = 1e-9  # largest |gradient| of an accepted optimum, for rewards in the solver's unit
 
 
@@ -119,9 +120,9 @@ class Calibration:
 def calibrate(objective: Objective) -> Calibration:
     """The calibration that maximises f.
 
-    Some rewards differ only at the limit of double precision, such as 1e9 and 1e9 + 1e-7. Their optimal scale and
-    offset may not be representable as doubles. The result is then the best calibration found. Its f is at least that
-    of a constant reward, and at least f at scale 1 and offset 0.
+    If rewards differ only at the limit of double precision, such as 1e9 and 1e9 + 1e-7, doubles may not represent the
+    optimum. The result is then the best calibration found. Its f is at least the f of a constant reward, and at least
+    f at scale 1 and offset 0.
     """
     edges = Edges.of(objective)
     if edges.constant:
@@ -140,12 +141,11 @@ def calibrate(objective: Objective) -> Calibration:
 def upper_bound(objective: Objective) -> float:
     """The supremum of f over all scales >= 0 and all offsets; at most 0.
 
-    The objective may hold only some of the states, each with the weight that it has among all states. The result is
-    then an upper bound of the calibrated f of all states: the missing states only add terms <= 0, and the supremum
-    includes the scale and offset that are best for all.
+    The objective may hold only some of the states, with their weights among all states. The result is then an upper
+    bound of the calibrated f over all states, because the missing states only add terms <= 0.
     """
     if not objective.two_sided:
-        return 0.0  # if all states have one sign, a large offset brings f to 0
+        return 0.0  # if all states have one sign, a large |offset| brings f to 0
     edges = Edges.of(objective)
     if edges.expert > edges.negative:
         return 0.0
@@ -159,11 +159,11 @@ def upper_bound(objective: Objective) -> float:
 
 
 def _optimum(objective: Objective, edges: Edges) -> tuple[Objective, float, float]:
-    """The objective with its rewards in a suitable unit, and the best scale >= 0 and offset for that unit."""
+    """Express the rewards in a suitable unit. Return this objective, and its best scale >= 0 and offset."""
     gap = edges.expert - edges.negative
     length = abs(gap) or nearest(objective, edges.expert)
-    # Clipping changes only expert rewards far above the middle and those of negative states far below it. The
-    # discriminator gets both right by a wide margin, so their log-terms are practically 0 at any relevant scale.
+    # Clipping changes only expert rewards far above the middle, and negative rewards far below the middle. The
+    # discriminator is right about these states by a wide margin: at any relevant scale, their log-terms are about 0.
     unit = objective.clipped(edges.middle, FAR * length).measured(edges.middle, length)
     if gap > 0:
         return unit, MARGIN + edges.spread_log_pi, edges.middle_log_pi
@@ -172,18 +172,18 @@ def _optimum(objective: Objective, edges: Edges) -> tuple[Objective, float, floa
         return unit, scale, _best_offset(unit, scale)
     offset = _best_offset(unit, 0.0)
     if unit.gradient(0.0, offset)[0] <= 0:
-        return unit, 0.0, offset  # f is concave and does not rise at scale 0, so it is no higher at any larger scale
+        return unit, 0.0, offset  # f is concave. As f does not rise at scale 0, f never rises
     return unit, *_maximise(unit, offset, _largest_scale(unit, edges, offset))
 
 
 def _largest_scale(unit: Objective, edges: Edges, offset: float) -> float:
-    """An upper bound of the optimal scale, if the two sides overlap by one unit.
+    """An upper bound of the optimal scale, if expert and negative rewards overlap by one unit.
 
     Let a be the smallest expert reward and b the largest negative reward, with b - a = 1. Let w be the smallest
     weight of a state, and p the largest log pi minus the smallest. All log-terms are <= 0, so f is at most the sum of
-    the log-terms of two states, those with rewards a and b. In this sum the offset cancels, and
-    log sigmoid(z) <= min(0, z), so f <= -w (scale * (b - a) - p) for any offset. The optimal f is
-    at least f at scale 0, which bounds the scale.
+    the log-terms of the two states with rewards a and b. Since log sigmoid(z) <= min(0, z) and the offset cancels,
+    f <= -w (scale * (b - a) - p) for any offset. The optimal f is at least f at scale 0. Both inequalities together
+    bound the scale.
     """
     return -unit.value(0.0, offset) / edges.lightest + edges.spread_log_pi
 
@@ -192,9 +192,8 @@ def _maximise(unit: Objective, offset: float, largest: float) -> tuple[float, fl
     """The scale and offset that maximise f over 0 < scale < largest.
 
     The search starts at scale 0 and `offset`, where f must rise with the scale. The solver is Newton's method in a
-    trust region. Its result is accepted only if the gradient there is small, whatever the solver reports. Otherwise
-    bracketing finds the optimum. This is slower but cannot miss it, because max over offset of f is concave in the
-    scale.
+    trust region. If the gradient at its result is not small, bracketing finds the optimum instead. Bracketing is
+    slower, but always finds the optimum, because the maximum of f over the offset is concave in the scale.
     """
     found = minimize(
         lambda p: -unit.value(p[0], p[1]),
@@ -211,7 +210,7 @@ def _maximise(unit: Objective, offset: float, largest: float) -> tuple[float, fl
 
 
 def _polished(unit: Objective, at: Floats) -> Floats:
-    """Improve a point near the optimum by Newton steps, as long as each step halves the gradient.
+    """Improve a point near the optimum by Newton steps, as long as each step at least halves the gradient.
 
     The criterion is the gradient, because differences of f near the optimum are lost in rounding.
     """
@@ -227,7 +226,7 @@ def _polished(unit: Objective, at: Floats) -> Floats:
 
 def _bracketed(unit: Objective, largest: float) -> tuple[float, float]:
     """The scale and offset that maximise f over 0 <= scale <= largest, by two nested root searches."""
-    at_most = _slope(unit, largest) >= 0  # true only by rounding, as the optimum lies below `largest`
+    at_most = _slope(unit, largest) >= 0  # true only due to rounding: the optimum lies below `largest`
     scale = largest if at_most else _root(lambda scale: _slope(unit, scale), 0.0, largest, 1e-30)
     return scale, _best_offset(unit, scale)
 
@@ -235,13 +234,13 @@ def _bracketed(unit: Objective, largest: float) -> tuple[float, float]:
 def _slope(unit: Objective, scale: float) -> float:
     """The derivative of g(scale) = max over offset of f(scale, offset).
 
-    By the envelope theorem it is the partial derivative of f by the scale, at the best offset.
+    By the envelope theorem, this is the partial derivative of f by the scale, at the best offset.
     """
     return float(unit.gradient(scale, _best_offset(unit, scale))[0])
 
 
 def _best_offset(unit: Objective, scale: float) -> float:
-    """The offset that maximises f at this scale, as the root of the derivative, which falls with the offset."""
+    """The offset that maximises f at this scale: the root of the derivative, which falls as the offset grows."""
     least, most = unit.range(scale)
     pad = EDGE + 1e-9 * max(abs(least), abs(most))
     return _root(lambda offset: float(unit.gradient(scale, offset)[1]), -most - pad, -least + pad, 1e-13)
@@ -257,7 +256,7 @@ def _at(objective: Objective, scale: float) -> Calibration:
 
 
 def _within(objective: Objective, edges: Edges, found: Calibration) -> Calibration:
-    """The calibration `found`, or the largest scale with its best offset if the scale of `found` is larger."""
+    """Return `found` if its scale is at most the largest scale, else the largest scale with its best offset."""
     largest = MAX_SCALE / max(1.0, abs(edges.low), abs(edges.high))
     return found if found.scale <= largest else _at(objective, largest)
 
@@ -272,7 +271,7 @@ def _flat(objective: Objective, edges: Edges) -> Calibration:
 
 
 def _best(objective: Objective, edges: Edges, found: Calibration) -> Calibration:
-    """The best of three calibrations: `found`, one with a scale practically 0, and scale 1 with offset 0.
+    """The best of three calibrations: `found`, `_flat`, and scale 1 with offset 0.
 
     Only rounding can make `found` worse than the other two.
     """

@@ -24,20 +24,20 @@ class Columns:
 
     Attributes:
         positive: `(n,)` True if the state is positive, in GRACE's set S_e of expert states.
-        log_pi: `(n,)` log pi(a | s), or None if it is 0 everywhere.
+        log_pi: `(n,)` log pi(a | s), or None if log pi is 0 everywhere.
         lengths: `(m,)` number of rows of each trajectory.
         first_step: time step of a trajectory's first row: 0 for states, 1 for transitions. The row of a transition has
             the step of its next state.
         task: `(m,)` index into `tasks`.
         tasks: K task names.
-        share: `(3, K)` weight in the fitness of one state of each task: `share[0]` for negative states, `share[1]` for
-            positive states, and `share[2]` for states of swaps. The weight of a negative state is
-            1 / (negative states of the task * number of tasks), and positive states are weighted likewise. With the
-            discriminator D, the weighted sum of log D (positive states) and log(1 - D) (negative states) is thus the
-            mean over tasks of GRACE, eq. 4.1. In a task with swaps, all swaps together weigh as much as all other
-            negative states together, and each of these two classes has half the weight of the positive states. A task
-            without positive or without negative states has weight 0, and the number of tasks does not include the task.
-        swapped: `(m,)` True for swaps, experts' trajectories with another expert's instruction; None without any.
+        share: `(3, K)` weight of one state in the fitness, for each task. `share[0]` is for negative states, `share[1]`
+            for positive states, and `share[2]` for states of swaps. A positive state weighs
+            1 / (positive states of the task * number of tasks). Without swaps, negative states are weighted likewise.
+            So the weighted sum of log D over positive states and log(1 - D) over negative states, for a discriminator
+            D, is the mean over tasks of GRACE, eq. 4.1. If a task has swaps and other negatives, each of these two
+            classes has half of the total weight of the positive states. Tasks without positive or without negative
+            states have weight 0, and are not counted.
+        swapped: `(m,)` True for swaps (experts' trajectories with another expert's instruction); None without swaps.
     """
 
     positive: Marks
@@ -55,7 +55,7 @@ class Columns:
         The classes are positive states, negative states, and states of swaps.
 
         Yields:
-            Three values for each group: mask of its rows `(n,)`, sign (+1 positive, -1 negative), weight of one row.
+            Mask of the group's rows `(n,)`, sign (+1 positive, -1 negative) and weight of one row, for each group.
         """
         row_task = np.repeat(self.task, self.lengths) if len(self.tasks) > 1 else None
         negative, swaps = ~self.positive, None
@@ -111,7 +111,7 @@ def shares(
     A task without positive or without negative states has weight 0. The result is None if every task has weight 0.
 
     Args:
-        positives, negatives, swaps: `(K,)` number of states per task. States of swaps are not among the negative ones.
+        positives, negatives, swaps: `(K,)` number of states per task. `negatives` does not include `swaps`.
     """
     swaps = np.zeros_like(negatives) if swaps is None else swaps
     whole = (positives > 0) & (negatives + swaps > 0)
@@ -129,7 +129,7 @@ def columns(items: Sequence[Labelled], log_pi: LogPi, *, takes_action: bool) -> 
     """The columns of labelled trajectories; None if no task has both positive and negative states.
 
     Rows are states or, with `takes_action`, transitions. A transition has the label of its next state. The first state
-    of a trajectory ends no transition, so with `takes_action` it has no row.
+    of a trajectory ends no transition, so it has no row with `takes_action`.
     """
     if not items:
         return None

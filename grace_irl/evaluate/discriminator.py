@@ -27,14 +27,15 @@ def fitness(rewards: Floats, columns: Columns, scale: float = 1.0, offset: float
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Rewards, weights and log pi of states with one label, positive or negative. There are k entries: one for each
-    state, or one for several states with equal rewards.
+    """Rewards, weights and log pi of states with the same label.
+
+    Each of the k entries stands for one state, or for several states with equal rewards.
 
     Attributes:
         x: `(k,)` rewards.
         sign: +1 for positive, -1 for negative states. The log-term of a state is log sigmoid(sign * logit).
         weight: one weight for all rewards, or `(k,)` weights.
-        log_pi: `(k,)` log pi, or None if it is 0.
+        log_pi: `(k,)` log pi, or None if log pi is 0.
     """
 
     x: Floats
@@ -51,10 +52,10 @@ class Group:
 
 
 class Objective:
-    """The fitness f as a function of scale and offset: the weighted sum of log sigmoid(sign * logit). It is concave.
+    """The fitness f as a function of scale and offset: the weighted sum of log sigmoid(sign * logit). f is concave.
 
-    The logit of a reward x is `scale * (x - centre) / unit + offset - log pi`. If log pi is 0, equal rewards are
-    merged: if a million expert states have only two distinct rewards, two numbers with weights remain.
+    The logit of a reward x is `scale * (x - centre) / unit + offset - log pi`. If log pi is 0, each group merges
+    equal rewards into one entry with their total weight.
     """
 
     def __init__(self, groups: Sequence[Group], centre: float = 0.0, unit: float = 1.0) -> None:
@@ -140,5 +141,5 @@ class Objective:
 
 
 def _total(weight: Floats | float, values: Floats) -> float:
-    """The weighted sum of `(k,)` values, with one weight for all or `(k,)` weights."""
+    """The weighted sum of `(k,)` values, with one common weight or `(k,)` weights."""
     return weight * float(values.sum()) if isinstance(weight, float) else float(weight @ values)

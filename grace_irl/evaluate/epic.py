@@ -1,8 +1,8 @@
 """EPIC: a distance between two rewards that ignores differences without effect on policies (Gleave et al. 2021).
 
 Rewards that differ only by a positive factor, a constant and potential shaping rank all policies alike. Their distance
-is 0. The distance of a reward and its negation is 1, and that of two uncorrelated rewards is 1/sqrt(2). The computation
-needs transitions only and trains no policy.
+is 0. The distance of a reward and its negation is 1. The distance of two uncorrelated rewards is 1/sqrt(2). The
+computation needs only transitions, and trains no policy.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Reward = Callable[[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[np.bool_]],
 """A function from n transitions to their rewards `(n,)`. Its arguments are the columns of `Transitions`."""
 
 CHUNK = 16_384
-"""Maximum number of transitions in one call of a reward function."""
+"""Maximum number of transitions in one call of a reward function, for averages over at most as many draws."""
 
 FLAT = 1e-10
 """Rewards count as constant if they deviate from their mean by at most this fraction of the largest |reward|."""
@@ -68,15 +68,15 @@ def epic_distance(
 ) -> float:
     """The EPIC distance of two rewards, from 0 to 1, estimated on a sample (Gleave et al., def. 4.5 and section 5).
 
-    The function `canonical` first removes potential shaping from both rewards, up to a constant. For this it averages
-    over actions and next states, which are drawn from the transitions independently of each other. All transitions
-    share these draws. So the constant is the same for all transitions, and the correlation of the rewards ignores it.
+    First, `canonical` removes potential shaping from both rewards, up to a constant. This function averages over
+    actions and next states that are drawn independently from the transitions. All transitions share the draws, so
+    the constant is the same for all transitions and does not change the correlation of the rewards.
 
     Args:
         first, second: the rewards. The distance is symmetric.
-        transitions: the sample. It should cover more than expert behaviour, as rewards may differ elsewhere.
+        transitions: the sample. It should cover more than expert behaviour, because rewards may differ elsewhere.
         discount: discount factor of the environment. Potential shaping adds discount * potential(s') - potential(s).
-        samples: number of draws of an action and a next state, over which the rewards are averaged.
+        samples: number of draws of an action and a next state for the averages.
         seed: seed of the draws.
 
     Raises:

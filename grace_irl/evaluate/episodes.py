@@ -1,7 +1,7 @@
 """Metrics of a reward over whole episodes, with 95 % confidence intervals over episodes.
 
-Metrics over states hide how often a reward fails. A few wrong states among thousands hardly change an accuracy, but
-every episode may contain a wrong state.
+Metrics over states can hide failures. A few wrong states among thousands hardly change an accuracy, but every episode
+may contain a wrong state.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class EpisodeLabels:
         rule: the label rule.
         starts: `(m,)` first row of each episode.
         positive: `(n,)` True for positive rows.
-        before: `(n,)` True for those rows of expert episodes that come before the episode's first positive row.
+        before: `(n,)` True for rows of expert episodes before the episode's first positive row.
         expert: `(m,)` True for episodes with a positive row.
         returns: `(m,)` true returns, or None if an episode lacks true rewards.
     """
@@ -49,9 +49,9 @@ class EpisodeLabels:
 
     @classmethod
     def of(cls, items: Sequence[Labelled], rule: LabelRule, *, takes_action: bool) -> EpisodeLabels:
-        """The episodes of labelled trajectories. Trajectories without a row are left out.
+        """The episodes of labelled trajectories, without trajectories that have no row.
 
-        The rows are those of `grace_irl.evaluate.columns.columns`.
+        The rows are in the order of `grace_irl.evaluate.columns.columns`.
         """
         first = 1 if takes_action else 0
         marks = [item.positive[first:] for item in items]
@@ -85,7 +85,7 @@ class EpisodeLabels:
         return self.payments(values, threshold).metrics()
 
     def payments(self, values: Floats, threshold: float) -> EpisodePayments:
-        """The payments of rewards `(n,)` in each episode, at a threshold."""
+        """Summarise rewards `(n,)` per episode, at a threshold."""
         if not len(self.expert):
             return EpisodePayments(self.rule, self.expert)
         if self.rule == "all":
@@ -97,22 +97,26 @@ class EpisodeLabels:
         return EpisodePayments(self.rule, self.expert, hit, early, some)
 
     def _any(self, rows: Marks) -> Marks:
-        """For each episode, whether one of its rows is marked, `(m,)`."""
+        """For each episode, whether any row is marked, `(m,)`."""
         found: Marks = np.logical_or.reduceat(rows, self.starts)
         return found
 
 
 @dataclass(frozen=True, eq=False)
 class EpisodePayments:
-    """The payments of a reward in m episodes. The metrics follow from it, without the rewards of each state.
+    """A summary of a reward in m episodes. A row is *paid* if its reward exceeds the threshold.
 
     Attributes:
         rule: the label rule.
         expert: `(m,)` True for episodes with a positive row.
-        hit, early, paid: `(m,)` whether a positive row, a row before the first positive one, and any row is paid; None
-            with rule "all" or without episodes.
-        sums, means: `(m,)` sum and mean of the rewards; None with rules "last" and "goal" or without episodes.
+        hit: `(m,)` whether a positive row is paid.
+        early: `(m,)` whether a row before the first positive row is paid.
+        paid: `(m,)` whether any row is paid.
+        sums, means: `(m,)` sum and mean of the rewards.
         returns: `(m,)` true returns; None if they are not known.
+
+    `hit`, `early` and `paid` are None with rule "all". `sums`, `means` and `returns` are None with rules "last" and
+    "goal". Without episodes, all six are None.
     """
 
     rule: LabelRule
@@ -126,7 +130,7 @@ class EpisodePayments:
 
     @classmethod
     def of(cls, parts: Sequence[EpisodePayments], rule: LabelRule) -> EpisodePayments:
-        """The payments in the episodes of several sets. Parts without episodes are left out."""
+        """Join the summaries of several sets of episodes. Sets without episodes are left out."""
         parts = [each for each in parts if len(each.expert)]
         if not parts:
             return cls(rule, np.zeros(0, np.bool_))
@@ -168,9 +172,9 @@ _OPTIONAL = ("hit", "early", "paid", "sums", "means", "returns")
 
 
 def share(value: float, of: int) -> Measurement | None:
-    """A share of `of` episodes with Wilson's score interval; None if `of` is 0.
+    """A share of `of` episodes, with Wilson's score interval; None if `of` is 0.
 
-    The value may also be the mean of numbers between 0 and 1, one per episode. Then the interval is a little too wide,
+    The value may also be a mean over episodes of numbers between 0 and 1. The interval is then a little too wide,
     because such a mean varies less than a share of episodes.
     """
     if not of:
@@ -185,8 +189,8 @@ def share(value: float, of: int) -> Measurement | None:
 def outranking(value: float, experts: int, negatives: int) -> Measurement:
     """A probability of outranking (AUC), with its interval by method 5 of Newcombe (2006, Statistics in Medicine 25).
 
-    The interval is the set of probabilities from which `value` is at most `Z` standard errors away. The standard error
-    is that of Hanley and McNeil (1982), with both sample sizes replaced by their mean.
+    The interval holds the probabilities p whose distance from `value` is at most `Z` standard errors. The standard
+    error at p follows Hanley and McNeil (1982), with both sample sizes in the numerator replaced by their mean.
     """
     more = (experts + negatives) / 2 - 1
 
@@ -203,8 +207,8 @@ def outranking(value: float, experts: int, negatives: int) -> Measurement:
 def correlated(value: float, episodes: int) -> Measurement:
     """Spearman's rank correlation, with its interval by Bonett and Wright (2000), on the scale of Fisher's z.
 
-    At ±1, z is infinite. There, the interval is computed for a correlation halfway between ±1 and the next possible
-    value. With at most three episodes, the interval holds all correlations.
+    z is infinite for a correlation of ±1. Then the interval is computed for the value halfway between ±1 and the next
+    possible correlation. With at most three episodes, the interval is [-1, 1].
     """
     if episodes <= 3:
         return Measurement(value, -1.0, 1.0)

@@ -1,4 +1,4 @@
-"""The interface of an evaluator, which scores reward programs, and the type of its results."""
+"""The interface of evaluators, which score reward programs, and the type of their results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from grace_irl.programs.program import Program
 
-EQUAL = 1e-9  # scores this close count as equal, because the optimisation behind a score is no more accurate
+EQUAL = 1e-9  # scores with at most this difference count as equal: optimisation is no more accurate
 
 
 @dataclass(frozen=True)
@@ -18,13 +18,13 @@ class Evaluation:
     Attributes:
         status: "ok", or the reason why the program is invalid, for example "timeout" (a `Status` of the sandbox).
         message: one line for the user; "" after a complete evaluation of a valid program.
-        traceback: traceback of the program's error, from which a language model can repair it; "" if there is none.
+        traceback: traceback of the program's error, for repair by a language model; "" if there is none.
         score: number by which searches compare programs; higher is better. -inf for an invalid program and for an
             evaluation that stopped early.
-        bound: upper bound of the score if the evaluation stopped early, else None. An evaluation stops once the score
+        bound: upper bound of the score if the evaluation stopped early, else None. An evaluation stops if the score
             cannot reach `Bar.floor`. A stopped evaluation has no metrics.
         metrics: named numbers for users, stop rules and searches. Every evaluator chooses its own names.
-        evidence: JSON values in a format of the evaluator. A search and the store of a run keep them unread.
+        evidence: JSON values in the evaluator's own format. Searches and the store of a run do not interpret them.
         seconds: wall time of the evaluation.
     """
 
@@ -53,9 +53,9 @@ class Bar:
     """Two limits on the score that decide how much of an evaluation runs.
 
     Attributes:
-        floor: minimum score of a useful program. Below it, an evaluation may stop early and skips held-out data.
-        elite: minimum score for a second run, in strict mode. Strict mode passes the states to the program one by one,
-            which shows whether a reward depends on later states or on other trajectories.
+        floor: minimum score of a useful program. At lower scores, an evaluation skips held-out data and may stop early.
+        elite: minimum score for a second run, in strict mode. Strict mode passes the states to the program one by one.
+            This reveals rewards that depend on later states or on other trajectories.
     """
 
     floor: float = float("-inf")
@@ -63,7 +63,7 @@ class Bar:
 
 
 class Evaluator(Protocol):
-    """An object that scores programs. Several threads may use it.
+    """An object that scores programs. Several threads may call its methods.
 
     The result of an evaluation depends only on the program, the data and the bar.
     """
@@ -71,7 +71,7 @@ class Evaluator(Protocol):
     def evaluate(self, programs: Sequence[Program], bar: Bar = Bar()) -> list[Evaluation]:
         """Evaluate programs, with one result per program, in order.
 
-        If a program fails, its result has the status of the failure. No exception is raised.
+        If a program fails, no exception is raised: the program's result has the status of the failure.
         """
         ...
 

@@ -1,8 +1,8 @@
 """The evaluator of reward programs by GRACE's fitness, the negative loss of an AIRL discriminator.
 
-An evaluation runs a program over the trajectories in stages. It ends early if the fitness cannot reach the minimum
-that the caller gave. Rewards are cached. The best programs of a search (elites) and its winner also run in strict mode,
-which checks that no reward depends on later states or on other trajectories.
+An evaluation runs a program over the trajectories in stages, and ends early if the fitness cannot reach the caller's
+minimum. Rewards are cached. The elites (best programs) and the winner of a search also run in strict mode. Strict mode
+checks that no reward depends on later states or on other trajectories.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from grace_irl.sandbox.protocol import Limits, Outcome, Sandbox
 
 Floats = NDArray[np.float64]
 
-# A set of at most STAGE_STATES states runs in one stage. Of a larger set, about STAGE_STATES states have run after the
-# second stage. Each later stage multiplies the number of states that have run by STAGE_GROWTH.
+# A set of at most STAGE_STATES states runs in one stage. In a larger set, about STAGE_STATES states have run after the
+# second stage, and each later stage multiplies this number by STAGE_GROWTH.
 STAGE_STATES = 4_096
 STAGE_GROWTH = 3
 STRICT_STATES = 5_000  # approximate number of states on which an elite runs in strict mode; the winner runs on all
@@ -59,8 +59,8 @@ class DiscriminatorEvaluator:
             log_pi: log-probabilities log pi(a | s) of the actions in the problem's trajectories.
             calibrated: whether to fit a scale and an offset to each program's rewards.
             cache: cache of rewards. None: a new cache in memory.
-            limits: time and memory limits of one run. Each state raises the CPU limit by 1 ms and the wall limit by
-                5 ms.
+            limits: time and memory limits of one run. Each state adds 1 ms to the CPU limit and 5 ms to the wall limit
+                (25 ms in strict mode); screens add more.
 
         Raises:
             InputError: a training task without positive or without negative states.
@@ -104,7 +104,7 @@ class DiscriminatorEvaluator:
         rewards: dict[str, Floats] = {}
         takes_action = program.takes_action
         for stage in train.stages:
-            # Stages are checked even if all rewards are cached, so that a resumed run stops at the same stage.
+            # Check every stage even if all rewards are cached, so that a resumed run stops at the same stage.
             outcome, known = train.source.complete(program, stage, known)
             if outcome.status != "ok":
                 return _invalid(outcome)
@@ -165,7 +165,7 @@ class DiscriminatorEvaluator:
     def _with_held_out(self, program: Program, trained: Separation, threshold: float) -> Evaluation:
         """Add metrics on held-out data, with the calibration and the threshold of the training data.
 
-        If the program fails on held-out data, the message of its exception is dropped, because it could carry a
+        If the program fails on held-out data, the message of its exception is dropped: the message could carry a
         held-out state into a prompt.
         """
         held_out = self._held_out
@@ -188,7 +188,7 @@ class DiscriminatorEvaluator:
 
 
 class _Split:
-    """The training trajectories or the held-out ones, with their stages and columns.
+    """The training or the held-out trajectories, with their stages and columns.
 
     A stage is a list of trajectories that run together. Columns hold the labels, weights and log pi of all states.
     """
@@ -210,16 +210,15 @@ class _Split:
         self._episodes: dict[bool, tuple[EpisodeLabels, dict[str, EpisodeLabels]]] = {}
         self._lock = threading.Lock()
         length = {item.trajectory.digest: len(item.trajectory.states) for item in items}
-        # Digests are hashes. So sorting by digest mixes expert and negative trajectories, with one order for all runs.
+        # Digests are hashes, so sorting by digest mixes experts and negatives, in the same order in all runs.
         self._mixed = sorted(length)
         self._length = length
         self.stages = self._stages()
 
     def columns(self, takes_action: bool) -> Columns | None:
-        """The columns for programs that reward transitions (`takes_action`) or states, computed once for each.
+        """The columns for rewards of transitions (`takes_action`) or of states. Each of the two is computed once.
 
-        They have one row per state, or per transition. The result is None if no task has both positive and negative
-        rows.
+        A row is a transition or a state. The result is None if no task has both positive and negative rows.
         """
         with self._lock:
             if takes_action not in self._columns:
@@ -227,7 +226,7 @@ class _Split:
             return self._columns[takes_action]
 
     def episodes(self, takes_action: bool) -> tuple[EpisodeLabels, dict[str, EpisodeLabels]]:
-        """All episodes, and those of each task, computed once for rewards of states and once for transitions."""
+        """All episodes, and the episodes of each task, for rewards of transitions or of states (each computed once)."""
         with self._lock:
             if takes_action not in self._episodes:
                 everything = EpisodeLabels.of(self.items, self._rule, takes_action=takes_action)
@@ -246,11 +245,11 @@ class _Split:
         return chosen
 
     def _stages(self) -> list[list[str]]:
-        """Split the trajectories into stages, lists of digests. A set of at most `STAGE_STATES` states is one stage.
+        """Split the trajectories into stages (lists of digests). A set of at most `STAGE_STATES` states is one stage.
 
         The first stage is the shortest trajectory, so a program that crashes or hangs costs little. The later stages
-        are large, because an evaluation stops only at a low upper bound of the fitness. The bound counts states that
-        have not run as perfectly classified, so it is rarely low after a small sample.
+        are large, because an evaluation stops only if the upper bound of the fitness is low. The bound assumes perfect
+        classification of all states that have not run, so it is rarely low after a few states.
         """
         everything = list(self._length)
         if sum(self._length.values()) <= STAGE_STATES:

@@ -23,7 +23,7 @@ from grace_irl.errors import InputError
 Floats = NDArray[np.float64]
 Policy = Callable[[Trajectory], Floats]
 
-MAX_STEPS = 50_000  # maximum number of steps for cloning, evenly spaced: a linear policy gains nothing from more
+MAX_STEPS = 50_000  # maximum number of steps for cloning, evenly spaced: more steps do not improve a linear policy
 RIDGE = 1e-2  # L2 penalty per step, on standardised features: keeps weights finite if actions are linearly separable
 CLIP = 20.0  # maximum |log pi|: one surprising action must not outweigh every reward
 MIN_DEVIATION = 1e-3  # minimum deviation of the Gaussian in a dimension, as a fraction of the expert actions' deviation
@@ -37,7 +37,7 @@ def clone(experts: Sequence[Trajectory], known: Sequence[Trajectory]) -> Policy:
     are clipped to [-20, 20].
 
     Args:
-        experts: trajectories for the fit.
+        experts: trajectories to which the policy is fitted.
         known: trajectories whose discrete actions become the classes of the regression. Any other action has log pi
             -20.
 
@@ -171,8 +171,8 @@ class LogPi:
 def key(trajectory: Trajectory) -> str:
     """Key of a trajectory in `LogPi.values`: its digest, and a hash of its recorded log-probabilities, if any.
 
-    The digest covers states and actions only. If two policies happen to act alike, their trajectories have equal
-    digests but different log-probabilities.
+    The digest covers states, actions and instruction. If two policies act alike, their trajectories have equal digests
+    but may have different log-probabilities.
     """
     if trajectory.log_probs is None:
         return trajectory.digest
@@ -210,7 +210,7 @@ def log_pi(problem: Problem, choice: str) -> LogPi:
 
 
 def _completed(problem: Problem, by_step: dict[str, Floats]) -> LogPi:
-    """Append an entry for each trajectory's last state, which has no action: the mean log pi of all training steps.
+    """Append an entry for each trajectory's last state: the mean log pi of all training steps.
 
     Args:
         problem: the problem.
@@ -245,7 +245,7 @@ def _uniform(trajectories: Sequence[Trajectory]) -> float:
     """log pi of the uniform policy: minus the log of the action space's size, estimated from the data.
 
     For discrete actions, the size is the number of different actions. For continuous actions, it is the volume of the
-    smallest box that holds every action, without the dimensions in which all actions agree.
+    smallest box around all actions, without dimensions in which all actions are equal.
     """
     actions = np.concatenate([np.asarray(t.actions) for t in trajectories])
     if len(actions) == 0:

@@ -40,13 +40,13 @@ class Ranking:
 
 
 def ranking(values: Floats, positive: NDArray[np.bool_], threshold: float | None = None) -> Ranking:
-    """Measure how well rewards rank positive above negative states. There must be at least one of each.
+    """Measure how well rewards rank positive above negative states. Each of the two must occur at least once.
 
     Args:
         values: `(n,)` rewards.
         positive: `(n,)` True for positive states.
-        threshold: value above which a state is classified as positive. None: the threshold with the best accuracy on
-            these states. It lies halfway between two neighbouring rewards.
+        threshold: reward above which a state is classified as positive. None: the threshold with the best accuracy on
+            these states, halfway between two neighbouring rewards.
     """
     experts, negatives = np.sort(values[positive]), np.sort(values[~positive])
     if threshold is None:
@@ -58,11 +58,11 @@ def ranking(values: Floats, positive: NDArray[np.bool_], threshold: float | None
 
 def _best(experts: Floats, negatives: Floats) -> float:
     """The threshold with the best balanced accuracy, from sorted rewards of positive and of negative states."""
-    # The classifier is "positive iff reward > t". As t grows, balanced accuracy rises only where t reaches the reward
-    # of a negative state, and falls only where it reaches that of a positive state. So a best t is the reward of a
-    # negative state, or lies below all rewards. A t below all rewards has accuracy one half. The largest reward of a
-    # negative state has at least this accuracy, because it classifies all negative states correctly. So the rewards of
-    # negative states suffice as candidates.
+    # A state is classified as positive if its reward exceeds t. As t grows, balanced accuracy rises only when t reaches
+    # the reward of a negative state, and falls only when t reaches the reward of a positive state. So a best t is the
+    # reward of a negative state, or lies below all rewards. Below all rewards, the accuracy is one half. At the largest
+    # reward of a negative state, it is at least one half, because all negative states are classified correctly. So the
+    # rewards of negative states suffice as candidates.
     candidates = np.unique(negatives)
     best = int(_balanced(experts, negatives, candidates).argmax())
     below = float(candidates[best])
@@ -70,7 +70,7 @@ def _best(experts: Floats, negatives: Floats) -> float:
     place = int(np.searchsorted(experts, below, side="right"))
     higher += [float(experts[place])] if place < len(experts) else []
     above = min(higher, default=below)
-    halfway = below / 2 + above / 2  # halved first, as a sum may overflow. The result may still round to `above`
+    halfway = below / 2 + above / 2  # halve first, because the sum may overflow. The result may round to `above`
     return halfway if below <= halfway < above else below
 
 
@@ -83,7 +83,7 @@ def _balanced(experts: Floats, negatives: Floats, thresholds: Floats) -> Floats:
 
 
 def _auc(experts: Floats, negatives: Floats) -> float:
-    """The AUC from sorted rewards: Mann-Whitney's U divided by the number of pairs. A tie counts one half."""
+    """The AUC from sorted rewards: Mann-Whitney's U divided by the number of pairs. Ties count one half."""
     wins = 0
     for start in range(0, len(experts), CHUNK):
         part = experts[start : start + CHUNK]
@@ -124,7 +124,7 @@ def task_metrics(
         rows: labels, weights and log pi of these rewards.
         fitted: the calibration, one for all tasks.
         threshold: the threshold on the reward, one for all tasks.
-        whole: metrics over all tasks. If there is only one task, these are its metrics, too.
+        whole: metrics over all tasks. If there is only one task, they are also the metrics of this task.
         episodes: the episodes of each task.
     """
     if len(rows.tasks) == 1:

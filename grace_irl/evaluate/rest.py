@@ -1,4 +1,4 @@
-"""Metrics of a reward on the trajectories that a sample left out, added up a few trajectories at a time."""
+"""Metrics of a reward on the trajectories that a sample left out, computed from a few trajectories at a time."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Rest:
-    """Metrics of a reward on the trajectories that a sample left out. All are exact: nothing is sampled.
+    """Metrics of a reward on the trajectories that a sample left out. The metrics are exact: nothing is sampled.
 
     Attributes:
-        trajectories, states: number of tested trajectories and of their states.
-        copies: number of trajectories that are not tested, as they equal one of the sample.
-        unlabelled: number of expert trajectories that are not tested, as nothing marks their goal states.
+        trajectories, states: number of tested trajectories, and of their states.
+        copies: number of untested trajectories that equal a trajectory of the sample.
+        unlabelled: number of untested expert trajectories whose goal states are not marked.
         experts, negatives: number of positive and of negative states.
-        fitness: the fitness with the calibration of the training data (`Metrics.fitness`); None if no task has states
-            of both sides, or if log pi is not 0.
-        accuracy: balanced accuracy at the threshold of the training data; None without states of both sides.
-        separated: whether the smallest reward of a positive state exceeds the largest one of a negative state.
+        fitness: `Metrics.fitness` with the calibration of the training data; None if no task has both positive and
+            negative states, or if log pi is not 0.
+        accuracy: balanced accuracy at the threshold of the training data; None without positive or without negative
+            states.
+        separated: whether the smallest reward of a positive state exceeds the largest reward of a negative state.
         episodes: metrics over episodes.
-        failure: the reason why the test ended early, such as an error of the program; "" if it did not.
+        failure: the reason why the test ended early, such as an error of the program; "" for a complete test.
         program: id of the program.
     """
 
@@ -73,13 +74,13 @@ class _Side:
 
 @dataclass
 class RestTotals:
-    """Sums over the trajectories outside a sample, from which `Rest` follows.
+    """Sums over the trajectories outside a sample, for the computation of `Rest`.
 
     Args:
         rule: the label rule.
         separation: calibration and threshold of the training data.
-        takes_action: whether the reward is one of transitions.
-        constant: whether log pi is 0, so that the fitness can be added up.
+        takes_action: whether the program rewards transitions.
+        constant: whether log pi is 0 everywhere; otherwise the fitness is not computed.
     """
 
     rule: LabelRule
@@ -98,10 +99,10 @@ class RestTotals:
 
         Args:
             items: the labelled trajectories.
-            rewards: map from a trajectory's digest to its rewards `(T+1,)`.
+            rewards: map from a trajectory's digest to the trajectory's rewards `(T+1,)`.
         """
         first, threshold = int(self.takes_action), self.separation.threshold
-        assert threshold is not None  # a run of this version has one
+        assert threshold is not None  # all runs of this version have a threshold
         for item in items:
             values, marks = rewards[item.trajectory.digest][first:], item.positive[first:]
             self.trajectories += 1

@@ -78,13 +78,13 @@ Floats = NDArray[np.float64]
 
 CPU_PER_STATE = 1e-3  # seconds added to the CPU limit per state: about fifty times the need of a realistic reward
 CPU_PER_SCREEN_BYTE = 2.5e-7
-"""Seconds added to the CPU limit per byte of a screen: about ten times what a program needs to parse the screen and
-search it once or twice."""
+"""Seconds added to the CPU limit per byte of a screen: about ten times the need of a program that parses
+the screen and searches it once or twice."""
 
 WALL_PER_STATE: dict[Mode, float] = {"batch": 5e-3, "strict": 25e-3}
-"""Seconds added to the wall limit per state. They are ample, so that no program times out on a busy machine, such as
-one that also serves a language model. Strict mode sends each state to the program and waits for its reward, so it
-needs more time."""
+"""Seconds added to the wall limit per state. The values are large, so that no program times out on a busy machine, such
+as a machine that also serves a language model. Strict mode needs more time: it sends each state to the program and
+waits for the reward."""
 
 
 WALL_PER_PARSING = 5
@@ -95,8 +95,8 @@ class RewardSource:
     """Rewards of programs over one set of trajectories.
 
     The sandbox gets equal trajectories only once. Each run scores trajectories in a new random order. The operating
-    system seeds this order, so programs cannot predict it. If a program's rewards depend on the order, they differ in a
-    second run (`differs_in_strict_mode`).
+    system seeds this order, so programs cannot predict the order. If rewards of a program depend on the order, a second
+    run gives different rewards (`differs_in_strict_mode`).
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class RewardSource:
         return sum(len(self._by_digest[digest].states) for digest in digests)
 
     def _parsed_bytes(self, digests: Sequence[str]) -> int:
-        """Size in bytes of the trajectories whose states are texts that programs must parse, such as screens.
+        """Size in bytes of those trajectories whose states programs must parse, such as screens.
 
         The states of a trajectory are padded to equal length. The size includes the padding.
         """
@@ -149,7 +149,7 @@ class RewardSource:
         )
         order = [self._place[digest] for digest in shuffled]
         outcome = self._sandbox.run(program.source, self._handle, order, mode=mode, limits=limits)
-        if outcome.status == "timeout":  # tell the model that repairs the program the limit
+        if outcome.status == "timeout":  # add the limit, for the model that repairs the program
             allowed = (
                 f"{limits.cpu_s:.0f} s of CPU are allowed for {states} states; each additional state adds "
                 f"{cpu_s / states:.2g} s"

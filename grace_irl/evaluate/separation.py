@@ -1,6 +1,6 @@
 """Metrics and calibration of a program: how well its rewards separate expert from negative states.
 
-`DiscriminatorEvaluator` stores them as the evidence of an evaluation. Reports and tables read them from there.
+`DiscriminatorEvaluator` stores both as evidence of an evaluation. Reports and tables read the evidence.
 """
 
 from __future__ import annotations
@@ -46,17 +46,18 @@ class EpisodeMetrics:
 
     Attributes:
         experts: number of episodes with a positive state.
-        negatives: number of episodes without one.
+        negatives: number of episodes without a positive state.
         hit: share of the expert episodes in which a goal (a positive state) is paid.
         early: share of the expert episodes in which a state before the first goal is paid.
         false: share of the negative episodes in which any state is paid.
-        outranks: probability that an expert episode has a higher mean reward than a negative one. Ties count one half.
+        outranks: probability that an expert episode has a higher mean reward than a negative episode. Ties count
+            one half.
         correlation: Spearman's rank correlation of an episode's sum of rewards with its true return.
 
-    With label rules "last" and "goal", `hit`, `early` and `false` are known, and the other metrics are None. With rule
-    "all", `outranks` is known, and so is `correlation` if the data hold the true rewards of all episodes. `hit` and
-    `early` need experts, `false` needs negatives, and `outranks` needs both; otherwise they are None.
-    `correlation` is None if there are fewer than three episodes, or if all sums or all true returns are equal.
+    `hit`, `early` and `false` are None with label rule "all". `outranks` and `correlation` are None with rules "last"
+    and "goal". `hit` and `early` are also None without experts, `false` without negatives, and `outranks` without
+    experts or without negatives. `correlation` is also None if an episode lacks true rewards, if there are fewer than
+    three episodes, or if all sums or all true returns are equal.
     """
 
     experts: int
@@ -78,11 +79,11 @@ class Metrics:
     Attributes:
         fitness: E_{s in S_e}[log D(s)] + E_{s in S_n}[log(1 - D(s))], nats, at most 0 (GRACE, eq. 4.1). S_e and S_n are
             the positive and the negative states. The discriminator D(s) is the probability that s is positive.
-        auc: probability that a random positive state has a higher reward than a random negative one. Ties count one
+        auc: probability that a random positive state has a higher reward than a random negative state. Ties count one
             half.
         accuracy: balanced accuracy at `Separation.threshold`, the best threshold for the training data. Held-out data
-            and single tasks have no threshold of their own.
-        separated: whether the smallest reward of a positive state exceeds the largest reward of a negative one.
+            and single tasks use the same threshold.
+        separated: whether the smallest reward of a positive state exceeds the largest reward of a negative state.
         experts: number of positive states.
         negatives: number of negative states.
         episodes: metrics over whole episodes; None in runs of older versions.
@@ -106,7 +107,7 @@ class Separation:
         scale, offset: calibration `D = sigmoid(scale * r + offset - log pi)`. r is the reward, and pi the probability
             of the recorded action (docs/fitness.md). Without calibration the scale is 1 and the offset 0.
         threshold: threshold with the best accuracy on the training data of all tasks. A state is classified as positive
-            if its uncalibrated reward is higher. None in runs of older versions, where each accuracy is at the best
+            if its uncalibrated reward is higher. None in runs of older versions: each of their accuracies uses the best
             threshold for its own data.
         tasks: map from a task's name to two metrics: on the task's training data, and on its held-out data (None if the
             task has no held-out data).
@@ -130,7 +131,7 @@ class Separation:
         evidence.
 
         Raises:
-            InputError: damaged evidence.
+            InputError: the evidence is damaged.
         """
         found = None if evaluation is None else evaluation.evidence.get(KEY)
         try:
@@ -146,7 +147,7 @@ class Separation:
         return Evaluation("ok", score=self.train.fitness, metrics=self._named(), evidence=self._kept(), seconds=seconds)
 
     def _kept(self) -> Mapping[str, Any]:
-        """The evidence as JSON values, with lists instead of tuples, so that it equals the evidence in a stored run."""
+        """The evidence as JSON values. Lists replace tuples, as in the evidence of a stored run."""
         return {KEY: json.loads(json.dumps(asdict(self)))}
 
     def _named(self) -> dict[str, float]:

@@ -1,7 +1,7 @@
-"""The choice of a program's size by episodes that its search did not use.
+"""The choice of a program's size, by episodes that the search of the program did not use.
 
-For each size, the AUC of every episode is given. Sizes are compared by the paired differences per episode. Nested folds
-(`synthesis.vector.folds`) and validation episodes (`runs.preference`) use this choice.
+The inputs are the AUCs of the same episodes for each size. The differences of two sizes, paired by episode, decide.
+Nested folds (`synthesis.vector.folds`) and validation episodes (`runs.preference`) use this module.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 FEWEST = 6
-"""Minimum number of expert episodes, and of negative ones, for the choice of a size."""
+"""Minimum number of expert episodes, and of negative episodes, for the choice of a size."""
 DOUBT = 0.5
-"""Number of standard errors of the paired differences by which a smaller size may be worse. With 1, the
-chosen sizes lost 0.007 of AUC on Hopper and 0.003 on HalfCheetah (`benchmarks/front_peers.py`)."""
+"""A smaller size may be worse by this number of standard errors of the paired differences. With 1, the chosen sizes
+lost 0.007 of AUC on Hopper and 0.003 on HalfCheetah (`benchmarks/front_peers.py`)."""
 WORTH = 0.1
-"""Fraction of (1 - best AUC) that a smaller program may lose."""
+"""A smaller size may also lose this fraction of (1 - best AUC)."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Rung:
     """Figures of one size.
 
     Attributes:
-        size: number of a sum's terms or of a predicate's limits, or another number that orders sizes.
-        auc: mean over episodes of the AUC: the probability that a positive state outranks one that is not.
-        worse: mean of the paired differences per episode: AUC of the best size minus this AUC.
+        size: number of terms of a sum, number of limits of a predicate, or another number that orders programs by size.
+        auc: mean of `episode_aucs`: the probability that a positive state has a higher reward than another state.
+        worse: mean of the paired differences: AUC of the best size minus AUC of this size, per episode.
         error: standard error of `worse`.
     """
 
@@ -42,10 +42,10 @@ class Rung:
 
 
 def ladder(aucs: Mapping[int, Floats]) -> list[Rung]:
-    """The figures of all sizes, smallest first, each in comparison with the best size.
+    """The figures of all sizes, in comparison with the best size. The smallest size comes first.
 
     Args:
-        aucs: for each size, `(E,)` the AUC of each episode.
+        aucs: map from a size to the AUC of each episode, `(E,)`.
     """
     if not aucs:
         return []
@@ -59,23 +59,23 @@ def ladder(aucs: Mapping[int, Floats]) -> list[Rung]:
 
 
 def nearly_best(rungs: Sequence[Rung]) -> list[int]:
-    """The sizes that are nearly as good as the best one, smallest first.
+    """The sizes that are nearly as good as the best size, smallest first.
 
-    Their mean AUC is lower by at most `DOUBT` standard errors plus `WORTH` times (1 - the best size's mean AUC).
+    The mean AUC of such a size is at most `DOUBT` standard errors plus `WORTH` * (1 - best mean AUC) below the best.
     """
     return [rung.size for rung in rungs if rung.worse <= DOUBT * rung.error + WORTH * (1 - rung.auc - rung.worse)]
 
 
 def chosen(rungs: Sequence[Rung]) -> int | None:
-    """The smallest size of `nearly_best`; None without sizes."""
+    """The smallest size of `nearly_best`; None if there are no sizes."""
     return next(iter(nearly_best(rungs)), None)
 
 
 def episode_aucs(rewards: Sequence[Floats], positive: Sequence[Mask]) -> Floats:
-    """For each episode, how well a program tells its states from those of the other side, `(E,)`.
+    """The AUC of each episode, `(E,)`.
 
-    If an episode has positive states, they are compared with all other states. If not, its states are compared with all
-    positive ones.
+    If an episode has positive states, they are compared with the non-positive states of all episodes. Otherwise, all
+    states of the episode are compared with the positive states of all episodes.
 
     Args:
         rewards: the rewards `(T,)` of the states of each episode.
@@ -91,12 +91,12 @@ def episode_aucs(rewards: Sequence[Floats], positive: Sequence[Mask]) -> Floats:
 
 
 def _wins(values: Floats, others: Floats, *, lower: bool = False) -> float:
-    """The probability that one of `values` is larger than one of `others`, or smaller; ties count one half.
+    """The probability that a random entry of `values` is larger than a random entry of `others`. Ties count one half.
 
     Args:
         values: the numbers of one episode.
-        others: the numbers of all others, in ascending order.
-        lower: whether to count smaller values instead of larger ones.
+        others: the numbers to compare with, in ascending order.
+        lower: whether to count smaller entries instead of larger entries.
     """
     pairs = len(values) * len(others)
     if not pairs:

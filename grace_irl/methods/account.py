@@ -1,4 +1,4 @@
-"""Accounts: the presentation of a search method's evaluations to users, as tables, sentences and JSON."""
+"""Presentation of a method's evaluations to users, as tables, sentences and JSON."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ class Column:
         return self.key or self.metric
 
     def cell(self, metrics: Mapping[str, float]) -> str:
-        """The metric as the text of a table cell, "-" if it is missing."""
+        """The metric as the text of a table cell; "-" if the metric is missing."""
         value = metrics.get(self.metric)
         return "-" if value is None else f"{value:.{self.digits}f}"
 
 
 @dataclass(frozen=True)
 class Figures:
-    """A table of texts. The terminal and the HTML report render it in different ways.
+    """A table of texts, for the terminal and the HTML report.
 
     Attributes:
         head: column headings. The first column names the rows.
@@ -72,8 +72,8 @@ class Account:
         score: name of the score.
         columns: metrics in tables of programs.
         progress: metrics of the best program in tables of generations.
-        curves: metrics between 0 and 1 that the report's chart shows. Each line is a metric of the best program so far,
-            over the number of programs tried. The title of the column names the line.
+        curves: metrics between 0 and 1 in the report's chart. Each line of the chart shows a metric of the best program
+            so far, over the number of programs tried. The label of the line is the title of the column.
         drawn: label of the chart's vertical axis.
         note: remark on the score for the report, or "".
         made: origin of a reward, for the first line of an exported file.
@@ -88,12 +88,12 @@ class Account:
     made = "recovered from demonstrations"
 
     def headline(self, evaluation: Evaluation) -> str:
-        """A short summary of a program that is the best so far."""
+        """A short summary of the best program so far."""
         named = [f"{title} {cell}" for title, cell in self._cells(evaluation) if cell != "-"]
         return ", ".join([f"best {self.score} {shown(evaluation.score)}", *named])
 
     def brief(self, evaluation: Evaluation) -> str:
-        """The most important figure of `headline`, for a line with little room."""
+        """The most important number of `headline`, for a short line."""
         return f"best {self.score} {shown(evaluation.score)}"
 
     def verdict(self, evaluation: Evaluation) -> str:
@@ -135,7 +135,7 @@ class Account:
         return [(self.score, shown(evaluation.score)), *named]
 
     def carried(self, evaluation: Evaluation) -> list[tuple[str, str]]:  # noqa: ARG002 - overriding methods use it
-        """Pairs of name and text with the numbers of `calibrated`, for the end of the docstring of an exported file."""
+        """The numbers of `calibrated` as pairs of name and text, for the end of an exported file's docstring."""
         return []
 
     def calibrated(self, evaluation: Evaluation) -> Calibrated | None:  # noqa: ARG002 - overriding methods use it

@@ -1,7 +1,7 @@
-"""Prompts of searches with several operators, for programs that demonstrations judge.
+"""Operators for searches other than GRACE's, in runs without a task. Each operator writes one kind of prompt.
 
-They are GRACE's prompts (`grace_operators`) with a direction, such as "change the structure", and with the further
-programs of the request. Searches over trained policies have the same operators (`grace_irl.tasks.operators`).
+Most of these prompts are GRACE's prompts (`grace_operators`) with a direction, such as "change the structure", and with
+further programs. For runs with a task, `grace_irl.tasks.operators` has operators with the same names.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ VERIFY = (
 
 
 def opinion(asked: str, briefing: Briefing, material: Material) -> Prompt:
-    """Write the prompt that asks for a text about the first parent, without its scores."""
+    """Write a prompt with the source of the first parent and the question `asked`. The prompt shows no scores."""
     return compose(
         briefing, "opinion", {}, source=cut(material.source.strip(), briefing.budget.of("source")), asked=asked
     )
@@ -61,7 +61,7 @@ def _changed(asked: str, briefing: Briefing, material: Material) -> Prompt:
 
 
 def _others(briefing: Briefing, programs: tuple[ParentMaterial, ...]) -> list[tuple[str, str]]:
-    """For each further program, its source, and a text with its description and scores."""
+    """Pairs of texts about programs: the source, and the description with the scores."""
     most = briefing.budget.of("source") // max(len(programs), 1)
     return [
         (

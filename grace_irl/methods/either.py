@@ -1,4 +1,4 @@
-"""Methods with two forms: demonstrations judge programs, or, where a run names a task, trained policies do."""
+"""Methods with two forms. In a run with a task, trained policies judge programs; otherwise, demonstrations do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def operators(config: Config) -> Mapping[str, Operator]:  # noqa: ARG001
-    """The operators of the form in which demonstrations judge programs."""
+    """The operators for runs without a task."""
     from grace_irl.methods.directed_operators import OPERATORS
 
     return OPERATORS
@@ -40,7 +40,7 @@ def two_forms(
     following: Callable[[Config], Following] = repairs_of,
     more: Callable[[Scored | None, Sequence[Scored]], Sequence[Panel]] = lambda best, others: (),  # noqa: ARG005
 ) -> Method:
-    """A search as a method with two forms, which differ in who judges programs.
+    """Make a method with two forms from one search.
 
     Args:
         name, summary, search, width, course, following: as for `Method`.

@@ -1,4 +1,4 @@
-"""The method `eureka` (Ma et al. 2024): the best of several programs per round, and reflection on its training."""
+"""The method `eureka` (Ma et al. 2024): each round improves the best program of the previous round."""
 
 from __future__ import annotations
 

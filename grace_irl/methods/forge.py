@@ -1,7 +1,7 @@
 """The method `forge`: a pool of single components that a planner names, and crossover of pairs drawn by score.
 
-Differences from the paper: one request names and writes one component (the paper's planner names all of them first),
-and a component that fails is sent back for repair before it is dropped.
+There are two differences from the paper. One request names and writes one component; in the paper, the planner first
+names all components. An invalid component may be sent back to the model for repair; in the paper, it is dropped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from grace_irl.settings import Section, setting
 
 
 class ForgeConfig(Section):
-    """Settings of FORGE. The paper does not give the sizes of its pools; these are ours."""
+    """Settings of FORGE. The paper gives no pool sizes; the defaults are our choice."""
 
     panel: ClassVar[str] = "Search"
 

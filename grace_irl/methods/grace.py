@@ -1,6 +1,6 @@
-"""The method `grace`: evolution of programs by the fitness of GRACE's discriminator (section 4, phase 2, and table 6).
+"""The method `grace`: evolution of programs by the discriminator's fitness (GRACE, section 4, phase 2, and table 6).
 
-It is offline: no policy is trained.
+The method is offline: it trains no policy.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def course(config: Config) -> Course:
     size, rounds = search.population, search.generations
     usual = rounds if plateau is None else min(rounds, plateau)
     reshaping = [Phase("reshape", search.reshape, search.reshape)] if search.reshape else []
-    # More requests for the first population, if answers contain no valid program. In the worst case, each is one call.
+    # Answers without a valid program cause further requests for the first population. Each may take one call.
     retries = 0 if search.steady else (ATTEMPTS - 1) * size
     first = Phase("initialise", size, size)
     end = (

@@ -25,10 +25,9 @@ from grace_irl.propose.views.trajectory import Shown
 from grace_irl.propose.views.words import words_of
 
 EXPERTS_PER_NEGATIVE = 2
-"""Number of expert trajectories per negative one, in a prompt without room for all trajectories.
+"""Number of expert trajectories per negative trajectory, in a prompt that is too short for all trajectories.
 
-Expert trajectories are more informative. They can also hold negative states, but negative trajectories hold no
-positive ones."""
+Expert trajectories are more informative, because they can hold both positive and negative states."""
 
 
 MAX_REASONING = 240
@@ -40,23 +39,23 @@ MAX_TASKS_SCORED = 12
 
 
 EXPERTS = 2
-"""Minimum number of whole expert trajectories in a prompt for a better version, if the data have them."""
+"""Minimum number of whole expert trajectories in a prompt for a better version, unless the data has fewer."""
 
 
 FOCUS = 5
-"""Maximum number of misclassified states with precedence over most others, in a trajectory too long to show in full."""
+"""Maximum number of misclassified states that stay when a long trajectory is shortened for a prompt."""
 
 
 def initialise(
     briefing: Briefing, material: Material, asked: str = "", others: Sequence[tuple[str, str]] = ()
 ) -> Prompt:
-    """Write the prompt that requests a new program. It shows random expert and negative trajectories.
+    """Write a prompt that requests a new program. The prompt shows random expert and negative trajectories.
 
     Args:
         briefing: data of the run, for all prompts.
-        material: input of this prompt. The operator reads only its `seed`.
+        material: input of this prompt. The operator reads its `seed` and `rewards`.
         asked: a direction for the new program; "" for none.
-        others: texts and scores of other programs.
+        others: other programs, each as its source and a text about the program, such as its scores.
     """
     items = _subset(briefing, np.random.default_rng(material.seed))
     shown = [shown_item(briefing, item, material) for item in items]
@@ -71,17 +70,17 @@ def mutate(
     *,
     may_end: bool = False,
 ) -> Prompt:
-    """Write the prompt that requests a better version of a program. It shows trajectories with misclassified states.
+    """Write a prompt that requests a better version of a program. It shows trajectories with misclassified states.
 
     Args:
         briefing: data of the run, for all prompts.
         material: input of this prompt. The operator reads its attributes `seed`, `source`, `evaluation`, `rewards`,
             `wrong`, `debug`, `overall`, `tried`, `expert_only`, `incorrect_only` and `include_expert`.
         asked: a direction for the new version; "" for none.
-        others: texts and scores of other programs.
-        may_end: whether the answer may say that the states lack the information for a better version (`Result.untold`).
-            The search must heed this answer. With label rule "all" no prompt allows it, because positive and negative
-            states may overlap there.
+        others: other programs, each as its source and a text about the program, such as its scores.
+        may_end: whether the prompt permits the answer that the states lack the information for a better version
+            (`Result.untold`). The search must heed this answer. With label rule "all", no prompt permits this answer,
+            because positive and negative states may overlap.
     """
     return compose(
         briefing,
@@ -103,20 +102,22 @@ def mutate(
 def mutation(briefing: Briefing, material: Material) -> dict[str, list[Shown]]:
     """The trajectories that `mutate` shows, by section of the prompt: "failures" and "examples".
 
-    A failure is a trajectory with wrong states, which the program misclassifies. Wrong states are marked. If a failure
-    is too long to show in full, `FOCUS` of its wrong states, drawn at random, take precedence over most other states.
-    Whole expert trajectories are added as examples until the prompt shows at least `EXPERTS` of them. Trajectories of
-    the failures' tasks come first, and among these the ones without wrong states. Without failures, there is also a
-    negative example.
+    Wrong states are states that the program misclassifies. A failure is a trajectory with wrong states. The prompt
+    marks the wrong states. If a failure is too long for the prompt, up to `FOCUS` randomly drawn wrong states stay when
+    other states are left out.
 
-    Three options of the material are our reading of GRACE's table 6:
+    Expert trajectories are added as examples, until the prompt shows at least `EXPERTS` expert trajectories in full.
+    The choice prefers trajectories of the failures' tasks, then trajectories without wrong states. If there are no
+    failures, one negative trajectory is also an example.
+
+    Three options of the material interpret GRACE's table 6:
 
     - `expert_only`: draw only wrong states that are positive, if there are any.
-    - `incorrect_only`: show only the drawn wrong states, each with its predecessor.
+    - `incorrect_only`: of each failure, show only the drawn wrong states and their predecessors.
     - `include_expert`: add one more expert trajectory as an example.
 
-    The choice depends on `seed`. It does not depend on `debug`, because debug texts are collected after the choice, for
-    the chosen trajectories only.
+    The choice of trajectories depends on `seed`, but not on `debug`: debug texts are collected afterwards, for the
+    chosen trajectories only.
     """
     rng = np.random.default_rng(material.seed)
     wrong = of_experts(briefing.items, material.wrong) if material.expert_only else material.wrong
@@ -158,7 +159,7 @@ def _told(briefing: Briefing, place: int, material: Material) -> Shown:
 
 
 def reshape(briefing: Briefing, material: Material) -> Prompt:
-    """Write the prompt that requests a version of a program whose reward rises more steadily along expert trajectories.
+    """Write a prompt that requests a version of a program with a steadier rise of the reward along expert trajectories.
 
     The operator reads `seed`, `source`, `evaluation` and `rewards` of the material.
     """
@@ -214,7 +215,7 @@ def scores(evaluation: Evaluation | None, names: Mapping[str, str]) -> str:
 
 
 def mistaken(items: Sequence[Labelled], material: Material) -> str:
-    """Say on how many training states a program is wrong, in plain words; "" if no rewards are known."""
+    """A sentence with the numbers of misclassified training states; "" if no rewards are known."""
     known = [(place, item) for place, item in enumerate(items) if item.trajectory.digest in material.rewards]
     parts = []
     for positive, name in ((True, "positive"), (False, "negative")):
@@ -228,12 +229,12 @@ def mistaken(items: Sequence[Labelled], material: Material) -> str:
 
 
 def tried(attempts: Sequence[Attempt], evaluation: Evaluation | None, tokens: int) -> str:
-    """List earlier versions of a program within a token limit, oldest first; the oldest are left out first.
+    """List earlier versions of a program, oldest first. If the list is too long, it omits the oldest versions.
 
     Args:
         attempts: the versions, oldest first.
         evaluation: evaluation of the program.
-        tokens: limit of the text (estimated).
+        tokens: maximum length of the list, in estimated tokens.
     """
     lines: list[str] = []
     for attempt in reversed(attempts):
@@ -249,7 +250,7 @@ def tried(attempts: Sequence[Attempt], evaluation: Evaluation | None, tokens: in
 
 
 def _outcome(evaluation: Evaluation, parent: Evaluation | None) -> str:
-    """The result of a version in a few words: whether it runs, and how its fitness compares with that of its parent."""
+    """The result of a version in a few words: whether it runs, and whether it is fitter than its parent."""
     if not evaluation.valid:
         return f"does not run ({evaluation.status})"
     if parent is None or not evaluation.complete:
@@ -268,11 +269,11 @@ def _metrics(metrics: Metrics) -> str:
 
 
 def _subset(briefing: Briefing, rng: np.random.Generator) -> list[Labelled]:
-    """Draw a random subset of trajectories, ordered such that every prefix is balanced.
+    """Draw a random subset of trajectories, in an order in which every prefix is balanced.
 
-    A prompt without room for all of them omits the last ones. For this reason, tasks alternate,
-    `EXPERTS_PER_NEGATIVE` expert trajectories come before each negative one, and the first experts have as many
-    different words in their instructions as possible (`_of_many_words`).
+    The order matters, because a prompt that cannot hold all trajectories omits the last ones. Tasks alternate. Before
+    each negative trajectory there are `EXPERTS_PER_NEGATIVE` expert trajectories. The instructions of the first expert
+    trajectories have many different words (`_of_many_words`).
     """
     budget, tasks = briefing.budget, briefing.tasks
     queues: list[list[Labelled]] = []
@@ -293,11 +294,11 @@ def _subset(briefing: Briefing, rng: np.random.Generator) -> list[Labelled]:
 
 
 def _of_many_words(items: Sequence[Labelled], count: int) -> list[Labelled]:
-    """Choose `count` trajectories so that the words of their instructions appear early, the commonest words first.
+    """Choose at most `count` trajectories, so that few trajectories show most words of the instructions.
 
-    Each step adds the trajectory whose new words have the largest total count, over all instructions; of equal ones, it
-    adds the first. So a few trajectories show every verb and every connective, which many instructions share, before
-    rare names. After every word has appeared, the same procedure orders the remaining trajectories.
+    Each step adds the trajectory whose new words are the commonest: their total count over all instructions is the
+    largest. In a tie, the step adds the first trajectory. So verbs and connectives appear before rare names. After all
+    words have appeared, all words count as new again.
     """
     words = [words_of(item.trajectory.extra_info) for item in items]
     common = Counter(word for each in words for word in each)

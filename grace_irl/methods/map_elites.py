@@ -1,9 +1,10 @@
 """The method `map-elites` (Mouret and Clune 2015).
 
-The search keeps the fittest program of each niche. A niche is a cell of a grid over two properties of a program. The
-first is its size in bits, in bins of powers of two. The second depends on who judges programs. With demonstrations, it
-is the monotonicity: how steadily the reward rises along expert trajectories. With a task, it is the number of
-components that the reward had in training.
+The search keeps the fittest program of each niche. A niche is a cell of a grid over two properties of a program:
+
+- The rows are ranges of the program's size in bits, between powers of two.
+- In a run with a task, the columns are numbers of components of the reward. Otherwise, the columns are ranges of
+  monotonicity, which measures how steadily the reward rises along expert trajectories.
 """
 
 from __future__ import annotations
@@ -45,8 +46,7 @@ class MapElitesSettings(Section):
 class MapElites:
     """A search with an archive of one program per niche. It draws parents uniformly from the archive.
 
-    Each result updates the archive at once. So `ask` never returns `Wait`, which other searches use to get more results
-    before their next request.
+    Each result updates the archive at once, so `ask` never returns `Wait`.
 
     Args:
         settings: settings of the search.
@@ -104,12 +104,12 @@ class MapElites:
         return tuple(each.program.id for each in winners(self._archive.values()))
 
     def niche(self, scored: Scored) -> Niche:
-        """The niche of a program: the bit length of its size, and the bin of its monotonicity or its components."""
+        """The niche of a program: the bit length of its size, and its column in the grid."""
         return niche_of(scored, self._settings.steps)
 
 
 def niche_of(scored: Scored, steps: int) -> Niche:
-    """The niche of a program in a grid of `steps` columns. See `MapElites.niche`."""
+    """The niche of a program in a grid of `steps` columns: the bit length of its size, and its column."""
     parts = scored.evaluation.evidence.get("components")
     if parts is None:
         tau = scored.evaluation.metrics.get("monotonicity", 0.0)  # Kendall's tau of reward against time, from -1 to 1
@@ -118,7 +118,7 @@ def niche_of(scored: Scored, steps: int) -> Niche:
 
 
 def map_panel(others: Sequence[Scored]) -> Panel:
-    """The archive as a map: the best score in each niche of the programs, by size and by the second property."""
+    """The section of the report with the best score in each niche. The grid has the default number of columns."""
     by_parts = any("components" in each.evaluation.evidence for each in others)
     steps = MapElitesSettings().steps
     best: dict[Niche, float] = {}

@@ -1,4 +1,4 @@
-"""The class `Method`: everything that distinguishes one way of recovering a reward from another."""
+"""The class `Method`: one way of recovering a reward."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Course:
         typical, most: phases of a typical run and of the longest run.
         typically, at_most: descriptions of these two runs.
         generations: number of generations of the longest run.
-        opinions: operators of further calls about each valid program, each answered by a text such as a description.
+        opinions: operators of follow-up calls about each valid program. Their answers are texts, such as a description.
     """
 
     typical: tuple[Phase, ...]
@@ -89,7 +89,7 @@ def repairs_of(config: Config) -> Following:
     """The rule that requests repairs of invalid programs, as often as the settings allow."""
     from grace_irl.propose.protocol import repairs
 
-    # A replay needs no limit: it repeats the repairs of the recorded run, and no others.
+    # A replay repeats the repairs of the recorded run, so it needs no limit.
     most = 10**9 if config.proposer.name == "replay" else config.model.repairs if config.model.repair else 0
     return repairs(most)
 
@@ -112,18 +112,18 @@ def _no_panels(best: Scored | None, others: Sequence[Scored]) -> Sequence[Panel]
 class Method:
     """A way of recovering a reward, as one object.
 
-    Even a help text imports the modules of all methods. To keep help texts fast, such a module should import NumPy,
-    searches and evaluators only within functions.
+    `--help` imports the modules of all methods. To keep `--help` fast, these modules should import NumPy, searches and
+    evaluators only within functions.
 
     Attributes:
         name: value of `--method`.
         summary: one line for the help text.
-        search: function from the settings of a run to its search.
+        search: function that creates the search from the settings of a run.
         evaluator: function that checks the data, before the run writes any file. It returns a second function, which
             creates the evaluator of the run from a `Workbench` (data, sandbox and cache of rewards).
         account: presentation of evaluations, in text and in JSON.
         operators: function from settings to the operators by name. An operator writes the prompt for a request or for a
-            follow-up call. The synthesiser, which works without a model, uses only the names.
+            follow-up call. The synthesiser needs no prompts, and uses only the operators' names.
         following: function from settings to the rule for follow-up calls after a first answer. The default rule
             requests repairs of invalid programs.
         panels: function that returns sections of the report. Its arguments are the best program, or None, and all
@@ -131,17 +131,17 @@ class Method:
         needs: requirements of a run.
         sections: classes of the method's own settings, by section name (`grace_irl.settings`). A subclass of
             `grace_irl.config.SearchConfig` is only allowed under the name `search`.
-        reads: prefixes of optional settings that this method reads, for example "expand.". They are a subset of
-            `grace_irl.runs.config.OPTIONAL`. `fit` refuses values for the other optional settings.
+        reads: prefixes of the optional settings that this method reads, a subset of `grace_irl.runs.config.OPTIONAL`.
+            `fit` refuses values for the other optional settings.
         width: function from settings to the size of the population. A run can start from at most this number of given
             programs. A run ends after twice this number of answers in a row without a program.
         course: function from settings to the forecast of a run's requests. It returns None if there is no forecast.
         states: function from settings to facts about the states, for runs without demonstrations.
-        resumes: function that checks whether a run in a folder may go on with these settings, or raises InputError.
-        with_task: the same method in the form for runs with a task (`--task`), where trained policies judge programs;
+        resumes: function that raises InputError if the run in a folder must not go on with these settings.
+        with_task: the form of this method for runs with a task (`--task`), in which trained policies judge programs;
             None if the method has one form. Both forms have the same name, search and sections.
-        writer: function from the data and the settings to the proposer "synthesis", which works without a model; None
-            for the synthesiser, which finds programs in demonstrations.
+        writer: function from the data and the settings to the proposer "synthesis", which works without a model. None
+            selects the synthesiser, which composes programs from demonstrations.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""The method `policy-evolution`: GRACE's evolution, but each program is judged by a policy that is trained on it.
+"""The method `policy-evolution`: GRACE's evolution of programs, judged by policies that are trained on their rewards.
 
-With it, GRACE's search can be compared with those of the other methods under the same evaluator and writer.
+Use this method to compare GRACE's search with other searches under the same evaluator and proposer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from grace_irl.settings import Section, setting
 
 
 class PolicyEvolutionConfig(Section):
-    """Settings of the evolution. A training is dear, so populations are smaller than GRACE's."""
+    """Settings of the evolution. Trainings are expensive, so populations are smaller than GRACE's."""
 
     panel: ClassVar[str] = "Search"
 

@@ -1,4 +1,4 @@
-"""Look-up of methods by name: built-in methods, and entry points `grace_irl.methods` of other packages."""
+"""Methods by name. Other packages add methods by entry points of the group `grace_irl.methods`."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ def method(name: str) -> Method:
 
 
 def method_of(config: Config) -> Method:
-    """The method of a run, in the form that judges programs as the run does: by demonstrations, or by a task."""
+    """The method of a run. For a run with a task, this is `Method.with_task`, if the method has it."""
     return judged_by(config.method, task_named(config))
 
 
 def judged_by(name: str, task: str) -> Method:
-    """The method with this name, in the form for runs with a task ("" for none)."""
+    """The method with this name. For a run with a task (`task` is not ""), this is `Method.with_task`, if it exists."""
     found = method(name)
     return found.with_task if task and found.with_task is not None else found
 
 
 def task_named(config: Config) -> str:
-    """The task of a run, whose trained policies judge programs; "" if it names none."""
+    """The name of a run's task; "" for a run without a task."""
     return str(getattr(getattr(config, "policy", None), "task", ""))
 
 
 def needs_demonstrations(name: str) -> bool:
-    """Whether all runs of a method need demonstrations, with a task or without."""
+    """Whether a method needs demonstrations in every run."""
     found = method(name)
     return found.needs.demonstrations and found.with_task is None
 

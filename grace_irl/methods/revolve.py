@@ -1,6 +1,7 @@
 """The method `revolve` (Hazra et al. 2025): populations on islands, with mutation, crossover and migration.
 
-The authors' fitness comes from people who compare policies. Here it is the task's score.
+In the paper, people compare policies, and the fitness comes from these comparisons. Here the fitness is the score of
+the task or, without a task, the discriminator's fitness.
 """
 
 from __future__ import annotations

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 ACTIONS = ("structure", "weights", "crossover", "path", "different")
 """The actions of an expansion, in order."""
 OPINIONS = ("align", "verify")
-"""The further calls about each program that runs: for a description of it, and for an opinion of it."""
+"""Operators of the follow-up calls about each valid program: one asks for a description, the other for an opinion."""
 
 
 class TreeConfig(Section):
-    """Settings of RF-Agent; the defaults are the paper's, but for the number of first programs."""
+    """Settings of RF-Agent. The defaults are those of the paper, except the number of first programs."""
 
     panel: ClassVar[str] = "Search"
 
@@ -69,7 +69,7 @@ def tree(config: Config) -> Search:
 
 
 def following(config: Config) -> Following:
-    """Repairs of a program that fails; then a description of the program, and the model's opinion of it."""
+    """The rule for follow-up calls: repairs of an invalid program, and `OPINIONS` on a valid program."""
     from grace_irl.propose.protocol import Step
 
     repair, asks = repairs_of(config), config.own(TreeConfig).thoughts

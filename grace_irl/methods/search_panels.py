@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 
 SHOWN = 100
-"""Maximum number of best programs in a tree, each of which is shown with its path from the root."""
+"""Maximum number of best programs that a tree shows. The tree also shows their ancestors."""
 
 
 def tree_panel(best: Scored | None, others: Sequence[Scored]) -> Panel:
-    """The tree of a search: each program below the one that it was made from, with its operator and score.
+    """The tree of a search: each program below its first parent, with its operator and score.
 
-    A large tree shows its `SHOWN` best programs, and all programs above them.
+    A large tree shows only the `SHOWN` best programs and their ancestors.
     """
     known = {each.program.id: each for each in others}
     parents = {
@@ -30,14 +30,14 @@ def tree_panel(best: Scored | None, others: Sequence[Scored]) -> Panel:
     children: dict[str, list[str]] = {}
     for name, parent in parents.items():
         children.setdefault(parent, []).append(name)
-    order: list[tuple[str, int]] = []  # programs with their depths, each below its parent
+    order: list[tuple[str, int]] = []  # programs with their depths, parents before children
     waiting = [(name, 0) for name in reversed(children.get("", []))]
     while waiting:
         name, depth = waiting.pop()
         order.append((name, depth))
         waiting += [(child, depth + 1) for child in reversed(children.get(name, []))]
     below, reached = dict.fromkeys(known, 0), dict[str, float]()
-    for name, _ in reversed(order):  # children before their parents
+    for name, _ in reversed(order):  # children before parents
         parent, own = parents[name], known[name].evaluation
         scores = [*([own.score] if own.valid else []), *([reached[name]] if name in reached else [])]
         if parent:
@@ -77,7 +77,7 @@ def _with_ancestors(names: Sequence[str], parents: Mapping[str, str]) -> set[str
 
 
 def depth_panel(others: Sequence[Scored]) -> Panel:
-    """The scores of programs by depth: 0 for a new program, else 1 more than the deepest parent."""
+    """The scores of programs by depth. A new program has depth 0, others have 1 more than their deepest parent."""
     depths: dict[str, int] = {}
     scores: dict[int, list[float]] = {}
     for each in others:

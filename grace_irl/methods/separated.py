@@ -17,7 +17,7 @@ def metrics_figures(rows: Sequence[tuple[str, Metrics | None]], title: str = "")
 
 
 def episode_figures(rows: Sequence[tuple[str, Metrics | None]], title: str = "") -> Figures | None:
-    """A table of metrics over episodes, with a row for each name that has such metrics; None if no name has any."""
+    """A table of metrics over episodes, with a row for each name that has such metrics; None without such metrics."""
     known = [(name, metrics.episodes) for name, metrics in rows if metrics is not None and metrics.episodes is not None]
     if not known:
         return None
@@ -65,10 +65,11 @@ def _cell(estimate: Measurement | None) -> str:
 
 
 def accuracy_line(threshold: float | None) -> str:
-    """A line that explains at which threshold the accuracies are measured.
+    """A line about the threshold at which the accuracies are measured.
 
     Args:
-        threshold: the threshold; None in runs of older versions, which fitted a threshold to each set of data.
+        threshold: the threshold; None in runs of older versions, which fitted one threshold to training data and
+            another one to held-out data.
     """
     if threshold is None:
         return f"accuracy: {BEST_HERE}, one for training and one for held-out data (an older version made the run)"
@@ -113,7 +114,7 @@ class SeparationAccount(Account):
         return f"On held-out data, which no proposer saw, {_judged(found.held_out)}."
 
     def figures(self, evaluation: Evaluation) -> list[Figures]:
-        """See `Account`. The table by episode comes first, then that by state over all tasks, then one per task."""
+        """See `Account`. The order is: the table by episode, the table by state over all tasks, then one per task."""
         found = Separation.of(evaluation)
         if found is None:
             return []
@@ -134,13 +135,13 @@ class SeparationAccount(Account):
         return [*self.remarks(evaluation), *rising]
 
     def cautions(self, evaluation: Evaluation) -> list[str]:
-        """See `Account`. Only runs of older versions have a caution: they fitted a threshold to each set of data."""
+        """See `Account`. Only runs of older versions have a caution: `accuracy_line(None)`."""
         found = Separation.of(evaluation)
         old = found is not None and found.held_out is not None and found.threshold is None
         return [accuracy_line(None)] if old else []
 
     def values(self, evaluation: Evaluation) -> dict[str, object]:
-        """See `Account`. The values are metrics on training and held-out data, also per task, and the calibration."""
+        """See `Account`. Metrics on training and held-out data, overall and per task, monotonicity and calibration."""
         found = Separation.of(evaluation)
         return {
             "fitness": evaluation.score,
@@ -186,12 +187,12 @@ class SeparationAccount(Account):
 
 
 def figures_by_episode(found: Separation, title: str = "") -> Figures | None:
-    """The table of metrics over episodes, for all tasks together and for each task; None in runs of older versions."""
+    """The table of metrics over episodes, overall and per task; None without such metrics, as in older runs."""
     return episode_figures([row for rows in _sides(found) for row in rows], title)
 
 
 def _sides(found: Separation) -> list[list[tuple[str, Metrics | None]]]:
-    """Names and metrics on training and held-out data: for all tasks, then for each of several tasks."""
+    """Rows of name and metrics, for training and held-out data: overall, and per task if there are several tasks."""
     sides: list[list[tuple[str, Metrics | None]]] = [[("train", found.train), ("held out", found.held_out)]]
     for name, (train, held_out) in found.tasks.items() if len(found.tasks) > 1 else ():
         sides.append([(f"{name}, train", train), (f"{name}, held out", held_out)])
@@ -252,7 +253,7 @@ def states(count: int, name: str) -> str:
 
 
 def _paid(found: Separation) -> list[tuple[str, str]]:
-    """Names of the metrics over episodes, each with a text that holds the metric on training and held-out data."""
+    """Metrics over episodes as pairs of name and text. Each text covers training and held-out data."""
     sides = [("train", found.train.episodes), ("held-out", found.held_out.episodes if found.held_out else None)]
     known = [(side, episodes) for side, episodes in sides if episodes is not None]
     lines = []

@@ -1,4 +1,4 @@
-"""Settings, evaluator and account of the methods that judge a program by the policy that it trains."""
+"""Settings, evaluator and account of the methods that judge a program by policies trained on it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from grace_irl.tasks.task import Task
 
 TASK_FILE = "task.json"
-"""File in the folder of a run with the content of its task."""
+"""Name of the file in the folder of a run that holds the content of the task."""
 RECORDED = "The scores were taken from a recording, and not trained here."
 
 
@@ -75,7 +75,7 @@ def task_of(config: Config) -> Task:
     """The task of a run.
 
     Raises:
-        InputError: no task is named, or it cannot be read.
+        InputError: the settings name no task, or the task cannot be read.
     """
     from grace_irl.tasks.task import read_task, shipped
 
@@ -149,14 +149,14 @@ def plan_of(config: Config) -> Plan:
 
 
 def _form(trajectory: Trajectory) -> str:
-    """The kind of the states of a trajectory, and what all states of a set share, such as a width."""
+    """The kind and the signature (such as the width of a vector) of a trajectory's states, as text."""
     kind = trajectory.state_kind
     shared = kind.signature(trajectory.states)
     return f"kind {kind.name}" + ("" if shared is None else f" ({shared})")
 
 
 def resumes(config: Config, folder: Path) -> None:
-    """Compare the task with the one that a run began with.
+    """Check that the task has not changed since the run in a folder began.
 
     Raises:
         InputError: the task has changed.
@@ -170,7 +170,11 @@ def resumes(config: Config, folder: Path) -> None:
 
 
 def writer(problem: Problem, config: Config) -> Proposer:
-    """The proposer that needs no model. It measures and scores episodes of random actions, and composes rewards."""
+    """The proposer that needs no model. It composes rewards from statistics of scored episodes of random actions.
+
+    Raises:
+        InputError: the task does not reward transitions, or the proposer cannot write programs for it.
+    """
     del problem
     from grace_irl.propose.given import InThread
     from grace_irl.synthesis.vector.designer import Designer
@@ -198,7 +202,7 @@ def _steps(episodes: Sequence[Trajectory]) -> list[tuple[Any, NDArray[Any]]]:
 
 
 def operators(config: Config) -> Mapping[str, Operator]:
-    """The operators of all these methods, with the text of the task."""
+    """The operators of all methods with a task. Their prompts contain the text of the task."""
     from grace_irl.tasks.operators import operators as of_task
 
     context = Path(config.model.context).read_text(encoding="utf-8") if config.model.context else ""

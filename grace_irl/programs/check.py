@@ -1,6 +1,6 @@
 """Static checks of a reward program's source, which find errors before the program runs.
 
-The checks tell the author, a person or a model, what cannot work and in which line. They give no security, because a
+The checks tell the author (a person or a model) which lines cannot work, and why. They give no security, because a
 hostile author can easily avoid them. Security comes from the sandbox (docs/sandbox.md). The checks run in the sandbox's
 child process, because a hostile source can attack the parser.
 """
@@ -126,9 +126,9 @@ FORBIDDEN_UNLESS_SELF = frozenset({"base", "sys", "os", "modules"})
 """Attributes that lead from a module or an array to other modules or memory. On `self`, a program may define them."""
 
 UNSEEDED = frozenset({"default_rng", "RandomState", "Random", "SystemRandom"})
-"""Constructors of random generators that draw other numbers in every run, unless the program passes a seed.
+"""Constructors of random generators. Without a seed, a generator draws different numbers in every run.
 
-`SystemRandom` takes a seed but ignores it."""
+`SystemRandom` ignores its seed."""
 
 _REPORTED = 20
 
@@ -139,8 +139,8 @@ class SourceReading:
 
     Attributes:
         tree: the syntax tree; None if the source is too long, has invisible characters or does not parse.
-        problems: without a tree, the reasons for that. With a tree, forbidden code in the order of lines, followed by
-            violations of the contract.
+        problems: if `tree` is None, the reasons. Otherwise, forbidden code in the order of lines, then violations of
+            the contract.
         takes_action: whether reward_fn takes (state, action, next_state) instead of (state).
     """
 
@@ -150,7 +150,7 @@ class SourceReading:
 
 
 def read(source: str) -> SourceReading:
-    """Parse and check a source. This raises no exception, whatever the source contains."""
+    """Parse and check a source. No source makes this function raise an exception."""
     source = canonical(source)
     size = len(source.encode("utf-8", "surrogatepass"))
     if (problem := too_long(size)) is not None:
@@ -170,9 +170,9 @@ def read(source: str) -> SourceReading:
 
 
 def too_long(size: int) -> SourceProblem | None:
-    """The problem with a source of `size` UTF-8 bytes that is too long; None if it is short enough.
+    """The problem with the length of a source, which is `size` UTF-8 bytes; None if the source is short enough.
 
-    Unlike the other checks, this one also runs outside the sandbox, before a source is sent to it.
+    Unlike the other checks, this check also runs outside the sandbox, before the sandbox gets the source.
     """
     if size <= contract.MAX_SOURCE_BYTES:
         return None
@@ -180,7 +180,7 @@ def too_long(size: int) -> SourceProblem | None:
 
 
 def _refusals(nodes: list[ast.AST]) -> list[SourceProblem]:
-    """All problems with forbidden imports, names, attributes and calls among a tree's nodes, in no particular order."""
+    """All forbidden imports, names, attributes and calls among a tree's nodes, in no particular order."""
     bound = bindings(nodes)
     found: list[SourceProblem] = [*bound.refusals]
     for node in nodes:
@@ -261,7 +261,7 @@ def _no_class(tree: ast.Module) -> str:
 def _method(
     owner: ast.ClassDef, classes: dict[str, ast.ClassDef], name: str
 ) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """A method that a class has, or inherits from a class of the source; None if there is none.
+    """The method `name` of a class; None if there is none. The class may inherit it from a class of the source.
 
     If a class defines the method several times, the last definition counts, as in Python.
 
@@ -288,7 +288,7 @@ def _method(
 def _arity(method: ast.FunctionDef) -> tuple[int, int]:
     """The minimum and maximum number of positional arguments that a method takes, without self.
 
-    A method with `*args` has a maximum of at least 3, the largest number that the contract needs.
+    For a method with `*args`, the maximum is at least 3, the largest number of arguments in the contract.
     """
     arguments = method.args
     most = len(arguments.posonlyargs) + len(arguments.args)

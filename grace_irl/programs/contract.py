@@ -1,8 +1,8 @@
 """The contract of a reward program: the names it defines, the modules it may import, the arguments it gets.
 
 The module holds only constants and pure functions. The sandbox uses them to check a source. Code that runs an exported
-reward, for example to train a policy, uses them to pass the same arguments as the sandbox does. docs/contract.md
-explains the contract.
+reward, for example to train a policy, uses them to pass the same arguments as the sandbox. docs/contract.md explains
+the contract.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ FILENAME = "reward.py"
 """The file name that a traceback shows for lines of the program."""
 
 MODULE = "reward"
-"""The value of `__name__` in a program. As it is not "__main__", blocks of `if __name__ == "__main__":` do not run."""
+"""The value of `__name__` in a program. So code below `if __name__ == "__main__":` does not run."""
 
 REWARD_CLASS = "Reward"
 REWARD_METHOD = "reward_fn"
 DEBUG_METHOD = "debug_fn"
 DEBUG_SETS = "debug"
-"""Name of an optional function at the top level of a program, `debug(expert_states, negative_states)`. It compares two
-lists of states, and returns a text for a prompt."""
+"""Name of an optional top-level function of a program. `debug(expert_states, negative_states)` compares two lists of
+states and returns a text for a prompt."""
 
 ALLOWED_MODULES = frozenset(
     {
@@ -57,7 +57,7 @@ ACTION_DTYPE: np.dtype[Any] = np.dtype(np.float64)
 
 
 def as_action(action: Any) -> Any:
-    """One action in the form that a program gets: a new float64 array, or a number if the action is a number."""
+    """Convert an action to the form that a program gets: a new float64 array or, for a single number, a float64."""
     found = np.array(action, dtype=ACTION_DTYPE, order="C")
     return found if found.ndim else found[()]
 
@@ -70,7 +70,7 @@ class SourceProblem:
     """A violation of the contract by a source.
 
     Attributes:
-        line: line number, from 1; 0 for the source as a whole.
+        line: line number, from 1; 0 for a problem of the whole source.
         text: description and remedy.
         kind: the status that the sandbox reports for a source with this problem (see `sandbox.protocol.Status`).
     """

@@ -2,7 +2,7 @@
 
 The calibration is a scale and an offset. They turn a reward into the logit of D, the probability that a state is an
 expert's. The calibration stands at the end of the file, so that no string or variable of the program can be mistaken
-for it. This module only splits programs into tokens; it never parses or runs them.
+for it. This module splits programs into tokens, but never runs them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from grace_irl.programs.parsing import (
 NAMES = ("SCALE", "OFFSET", "THRESHOLD", "discriminator_logit")
 """Names that an export defines below a program."""
 CALIBRATION = "# The discriminator that was fitted"
-"""Beginning of the part that an export adds below a program."""
+"""Beginning of the text that an export adds below a program."""
 SPARE = ("CALIBRATION_SCALE", "CALIBRATION_OFFSET", "CALIBRATION_THRESHOLD", "calibrated_logit")
 """Names that an export defines instead of `NAMES` if the program uses one of `NAMES`."""
 
@@ -40,7 +40,7 @@ Numbers = tuple[float, float, float | None]  # scale, offset, threshold
 _LEVEL = """# A reward above it counts as an expert's: the threshold of the best balanced accuracy on the training data.
 {threshold} = <threshold>
 """
-"""The part of an export that defines the threshold. It is left out if no threshold is known."""
+"""The lines of an export that define the threshold. An export without a threshold omits them."""
 _END = '''
 
 {about}: D(s) = sigmoid({scale} * reward + {offset} - log pi).
@@ -67,20 +67,21 @@ def export_source(
 
     The module's docstring consists of the title, the facts (one line `name: value` each) and the program's docstring.
     The end of the module defines four names: the calibration `SCALE` and `OFFSET`, the `THRESHOLD` on the uncalibrated
-    reward, and the function `discriminator_logit(reward, log_pi=0.0)`. The function returns the logit of D, and
-    `log_pi` is the log-probability of the action under the policy. If the program uses one of these names, the four
-    names of `SPARE` replace them, with a number appended if necessary.
+    reward, and the function `discriminator_logit(reward, log_pi=0.0)`. The function returns the logit of D. Its
+    argument `log_pi` is the log-probability of the action under the policy. If the program uses one of these names, the
+    module uses the names of `SPARE` instead, with a number appended if necessary.
 
     Args:
         source: a program that compiles.
         title: first line of the docstring.
         facts: provenance as pairs of name and value.
-        scale: scale of the calibration; 1 for a reward without calibration, None to define none of the four names.
+        scale: scale of the calibration; 1 for a reward without calibration. If None, the module defines none of the
+            four names.
         offset: offset of the calibration.
-        threshold: reward above which a state is classified as an expert's; None leaves out `THRESHOLD`.
+        threshold: reward above which a state is classified as an expert's. If None, the module defines no `THRESHOLD`.
 
     Raises:
-        GraceError: a calibration or a threshold that is not a finite number.
+        GraceError: the calibration or the threshold is not a finite number.
     """
     if scale is not None and not (math.isfinite(scale) and math.isfinite(offset)):
         raise GraceError(f"calibration: scale {scale}, offset {offset}; expected finite numbers: the run is damaged")
@@ -109,8 +110,8 @@ def calibration_of(source: str) -> tuple[float, float] | None:
     """Scale and offset in an exported file; None if one of them is missing, or the scale is not positive.
 
     The file is neither run nor parsed. An exported file has scale and offset in its last lines. In a file that a user
-    wrote or changed, the assignments must begin at the left margin, each on its own line. If a name is assigned several
-    times, the last assignment is read.
+    wrote or changed, the assignments must begin at the left margin, each on its own line. If a name has several
+    assignments, the last one counts.
     """
     found = _numbers(source)
     return None if found is None else found[:2]
@@ -126,9 +127,9 @@ def threshold_of(source: str) -> float | None:
 
 
 def fields_of(source: str) -> tuple[str, ...]:
-    """Names of the vector components that an exported program reads, in their order in the vector; () without any.
+    """Names of all components of the state vector, in order, from an exported file; () if the file does not name them.
 
-    The file is neither run nor parsed. The names are a fact of its docstring, such as `fields: x0 height, x1 speed`.
+    The docstring of the file names the components in a line such as `fields: x0 height, x1 speed`. The file is not run.
     """
     said, _ = _take_docstring(normalised(source))
     parts = said.split("\n\n", 2)  # the title, the facts and the program's docstring
@@ -151,7 +152,7 @@ def _numbers(source: str) -> Numbers | None:
 
 
 def _number(text: str | None) -> float | None:
-    """The finite decimal number that a text consists of; None for other texts."""
+    """Convert a text to a finite number; None if this is not possible."""
     try:
         found = float(text or "")
     except ValueError:
@@ -173,15 +174,14 @@ def program_of(source: str) -> str:
 
 
 def sound(text: str, what: str) -> str:
-    """Check the text of an exported Python file before it is written, and return it unchanged.
+    """Return the text of an exported Python file, after a check that it is safe to write.
 
     Args:
         text: text of the file.
         what: name of the exported thing, for messages.
 
     Raises:
-        InputError: the text has invisible characters or does not compile. This happens with old, damaged or forged
-            runs.
+        InputError: the text has invisible characters or does not compile, because the run is old, damaged or forged.
     """
     hidden = unseen(text)
     why = str(hidden[0]) if hidden else why_not_compiled(text, what)
@@ -191,13 +191,13 @@ def sound(text: str, what: str) -> str:
 
 
 def plain(line: str) -> str:
-    """Replace what a docstring should not contain in a line: double quotes, backslashes, invisible characters."""
+    """Replace double quotes, backslashes and invisible characters in a line for a docstring."""
     clean = "".join(c if c.isprintable() else " " for c in seen(line))
     return clean.replace("\\", "/").replace('"', "'")
 
 
 def _names_to_use() -> Iterator[tuple[str, str, str, str]]:
-    """Candidates for the four names that an export defines: `NAMES`, `SPARE`, then `SPARE` with numbers."""
+    """Yield candidates for the four names that an export defines: `NAMES`, `SPARE`, then `SPARE` with numbers."""
     yield NAMES
     yield SPARE
     for number in itertools.count(2):
@@ -206,18 +206,18 @@ def _names_to_use() -> Iterator[tuple[str, str, str, str]]:
 
 
 def _names(text: str) -> set[str]:
-    """All names in a program. They are in Unicode's NFKC form, in which Python compares names."""
+    """All names in a program, in Unicode's NFKC form, because Python compares names in this form."""
     every = every_token(text)
-    if not every or every[-1].type != tokenize.ENDMARKER:  # the text has an error, at which the tokens end
+    if not every or every[-1].type != tokenize.ENDMARKER:  # an error in the text ended the tokens early
         return set(re.findall(r"\w+", unicodedata.normalize("NFKC", text)))
     return {unicodedata.normalize("NFKC", token.string) for token in every if token.type == tokenize.NAME}
 
 
 def _ending(text: str) -> re.Match[str] | None:
-    """A match of the part that an export added below a program; None if there is none.
+    """A match of the text that an export added below a program; None if there is none.
 
-    A match reaches to the end of the file. So it cannot lie inside a string or brackets of the program: they would
-    still be open at the end of the file, and the file would not compile.
+    The match reaches to the end of the file. So it is not inside a string or brackets of the program: an open string or
+    bracket at the end would make the file invalid.
     """
     name = r"(?:{0}|CALIBRATION_{0}(?:_[0-9]+)?)"
     pattern = re.escape(_END.format(about=CALIBRATION, scale="<S>", offset="<O>", level="<T>", logit="<L>"))
@@ -237,9 +237,9 @@ def _ending(text: str) -> re.Match[str] | None:
 
 
 def _assigned(text: str) -> tuple[str, str, str]:
-    """The last scale and offset that are assigned at the left margin, and a threshold assigned directly after them.
+    """The last scale and offset assigned at the left margin, and the threshold assigned directly after them.
 
-    The values are the texts of the numbers; "" for a missing one.
+    The values are texts. A missing value is "".
     """
     found: dict[str, tuple[int, str]] = {}
     for row, line in enumerate(statements(tokens(text))):
@@ -256,13 +256,13 @@ def _assigned(text: str) -> tuple[str, str, str]:
 
 
 def _take_docstring(text: str) -> tuple[str, str]:
-    """Split a module's text into its docstring, which may be in brackets, and the rest of the text.
+    """Split a module's text into its docstring ("" if there is none) and the rest of the text.
 
-    The docstring is "" if there is none. If the whole text compiles, the rest compiles, too.
+    The docstring may be in brackets. If the whole text compiles, the rest compiles, too.
     """
     every = every_token(text)
     found = [token for token in every if matters(token)]
-    # These tokens can precede the docstring, if a line that ends in a backslash stands above a comment.
+    # Tokens of layout precede the docstring if a comment follows a line that ends in a backslash.
     layout = (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
     found = list(itertools.dropwhile(lambda token: token.type in layout, found))
     opened = list(itertools.takewhile(lambda token: token.string == "(", found))
@@ -279,7 +279,7 @@ def _take_docstring(text: str) -> tuple[str, str]:
         own = str(literal(f"({' '.join(token.string for token in strings)})"))
     except (SyntaxError, ValueError):
         return "", text.strip("\n")
-    # The rest of the docstring's line stays: a comment, or statements after a semicolon.
+    # Keep the rest of the docstring's line: a comment, or statements after a semicolon.
     stay = every[every.index(found[end - 1]) + 1]
     if after[0].string == ";":
         stay = every[every.index(after[0]) + 1]

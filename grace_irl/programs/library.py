@@ -1,6 +1,6 @@
 """Functions and classes that several programs of a run share (docs/runs.md, "Reuse").
 
-A run uses this module to rank these definitions for the user, and to export them as a Python module.
+This module ranks such definitions for the user, and exports them as the source of a Python module.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Known:
     """A function or class, with its text in the first program of the run that contains it.
 
     Attributes:
-        digest: hash of the normalised syntax tree, by which the definition is recognised in other programs.
+        digest: hash of the normalised syntax tree, which identifies the definition in other programs.
         name: qualified name in the first program, such as "near" or "Reward.near".
         program: id of the first program.
         source: lines of the definition in the first program, unchanged.
@@ -39,10 +39,10 @@ class Usage:
 
     Attributes:
         known: the function or class.
-        programs: number of different programs that contain it.
+        programs: number of different programs that contain `known`.
         valid: number of these programs that are valid.
-        calls: number of calls by its name, summed over all programs that contain it.
-        best: id of the best valid program that contains it; "" if there is none.
+        calls: number of calls of `known` by name, summed over these programs.
+        best: id of the best valid program among them; "" if there is none.
     """
 
     known: Known
@@ -53,13 +53,13 @@ class Usage:
 
 
 def segment(source: str, definition: Definition) -> str:
-    """The lines of a definition in a source. If the source has fewer lines, only the existing ones are returned."""
+    """The lines of a definition in a source. Lines beyond the end of the source are left out."""
     lines = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     return "\n".join(lines[max(definition.first - 1, 0) : max(definition.last, 0)])
 
 
 def usages(known: Iterable[Known], programs: Mapping[str, Program], order: Sequence[str]) -> list[Usage]:
-    """The use of each function by the programs of a run, sorted by importance.
+    """The use of each function or class by the programs of a run, sorted by importance.
 
     Args:
         known: the functions and classes of a run.
@@ -67,8 +67,8 @@ def usages(known: Iterable[Known], programs: Mapping[str, Program], order: Seque
         order: ids of the valid programs, best first.
 
     Returns:
-        The usages, sorted by the rank of the best valid program that contains the function, then by the number of valid
-        programs, name and digest. Functions that no valid program contains come last.
+        The usages, sorted by the rank of `Usage.best`, then by the number of valid programs, name and digest. Functions
+        without a valid program come last.
     """
     place = {name: n for n, name in enumerate(order)}
     users: dict[str, dict[str, int]] = {}
@@ -93,7 +93,7 @@ def reusable(uses: Iterable[Usage], programs: Mapping[str, Program], order: Sequ
 
     - functions that always occur in the same enclosing definition, such as the methods of a shared class, because the
       whole class is reusable;
-    - functions that occur only within other functions, because they may need variables of the outer function.
+    - functions that occur only within other functions, because they may need variables of those functions.
 
     Args:
         uses: the usages to select from.
@@ -119,7 +119,7 @@ def reusable(uses: Iterable[Usage], programs: Mapping[str, Program], order: Sequ
 
 
 FUTURE = "from __future__ import annotations"
-MAX_CONSTANT = 2_000  # maximum characters of a copied constant; a longer one is only named, in a comment
+MAX_CONSTANT = 2_000  # maximum characters of a copied constant; comments name longer constants
 
 
 @dataclass
@@ -148,17 +148,17 @@ def library_source(
     """The source of a module with functions of a run's programs.
 
     The imports come first. A constant comes before the first function that needs it. Above each function, a comment
-    gives its origin and its use in the run. The comment also names what the function needs and the module lacks: other
-    definitions, and constants that are too long or that have another value here. A method becomes a function whose
-    first argument is `self`. If several functions have the same name, the later ones get a number (`near_2`), also in
-    their own recursive calls.
+    gives its origin and its use in the run. The comment also names definitions that the function needs and the module
+    lacks. It names needed constants, too, if they are too long or the module has another constant of the same name. A
+    method becomes a function whose first argument is `self`. If several functions have the same name, the later ones
+    get a number (`near_2`), also in their own recursive calls.
 
     Args:
         uses: functions to write, best first.
         programs: programs by id, at least the first program of each function (`Known.program`).
         scores: text about the score of each program, by id.
-        title: first line of the written module's docstring.
-        facts: further lines of this docstring.
+        title: first line of the module's docstring.
+        facts: further lines of the docstring.
     """
     taken: dict[str, int] = {}
     written = []
@@ -192,7 +192,7 @@ def library_source(
 
 
 def dedented(text: str) -> str:
-    """A definition without its indentation. Lines within strings stay unchanged, except those of docstrings."""
+    """A definition without its indentation. Lines within strings stay unchanged, except in docstrings."""
     lines = text.split("\n")
     width = len(lines[0]) - len(lines[0].lstrip())
     inside: set[int] = set()
@@ -206,7 +206,7 @@ def dedented(text: str) -> str:
 
 
 def renamed(text: str, old: str, new: str) -> str:
-    """A definition under another name. Uses of the old name in the definition (`old`, `self.old`) change, too."""
+    """A definition with a new name. Uses of the old name within the definition (`old`, `self.old`) change, too."""
     if old == new:
         return text
     lines = text.split("\n")
@@ -230,7 +230,7 @@ def renamed(text: str, old: str, new: str) -> str:
 
 
 def _closure(used: set[str], constants: Mapping[str, str]) -> set[str]:
-    """Add to `used` all names in the values of the constants that are used, directly or through other constants."""
+    """Add to `used` the names in the values of used constants, until there are no more names to add."""
     while True:
         more = {name for each in used & constants.keys() for name in names(constants[each])}
         if more <= used:

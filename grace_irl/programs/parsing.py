@@ -1,11 +1,11 @@
-"""Parsing of Python sources, a check of their characters, and their tokens.
+"""Functions that parse Python sources, split them into tokens, and check their characters.
 
-Parsing is limited to one thread at a time. Up to Python 3.11.7, all threads share one counter for the depth of syntax
-trees, and parsing in two threads may raise a SystemError (python/cpython#106905).
+Only one thread parses at a time. Up to Python 3.11.7, all threads share one counter for the depth of syntax trees, and
+parsing in two threads may raise a SystemError (python/cpython#106905).
 
-The check refuses invisible characters and characters that reorder a text. They can make a reader approve a different
-program than the one that runs (CVE-2021-42574), or control the reader's terminal. The check only scans the text, so it
-is safe outside the sandbox, too.
+The check refuses invisible characters and characters that reorder a text. With such characters, a source can look
+different from the program that runs (CVE-2021-42574), or control the reader's terminal. The check only scans the text,
+so it is safe outside the sandbox, too.
 """
 
 from __future__ import annotations
@@ -37,18 +37,19 @@ _REPORTED = 20
 
 
 def canonical(source: str) -> str:
-    """The source in the form that is stored: with LF line ends and without a byte order mark."""
+    """The source in the form in which it is stored: with LF line ends and without a byte order mark."""
     return source.removeprefix(BOM).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def unseen(source: str) -> tuple[SourceProblem, ...]:
-    """Problems with invisible characters in a source, at most `_REPORTED`. The source must be a result of `canonical`.
+    """The first `_REPORTED` problems with invisible characters in a source, which must be a result of `canonical`.
 
-    A character that occurs several times in a line is one problem.
+    If a line contains the same character several times, this is one problem.
 
-    Refused are control characters except LF and tab, direction marks, characters without width, line and paragraph
-    separators, letters and marks without a glyph, and private or unassigned characters. Variation selectors are refused
-    after a letter or a digit, because names with and without them look equal. Spaces of any width above 0 are allowed.
+    The check refuses control characters except LF and tab, direction marks, characters of zero width, line and
+    paragraph separators, letters and marks without a glyph, and private or unassigned characters. It refuses variation
+    selectors after a letter or a digit, because names with and without them look equal. It allows spaces of any width
+    above 0.
     """
     if source.isascii() and source.replace("\n", "").replace("\t", "").isprintable():
         return ()
@@ -64,7 +65,7 @@ def unseen(source: str) -> tuple[SourceProblem, ...]:
 
 
 def seen(text: str) -> str:
-    """The text with a space for each character that `unseen` refuses."""
+    """The text with a space in place of each character that `unseen` refuses."""
     signs = list(text)
     for place, _ in _refused(text):
         signs[place] = " "
@@ -118,11 +119,11 @@ def literal(text: str) -> object:
 
 
 def why_not_compiled(source: str, filename: str) -> str:
-    """The reason why a source does not compile, in one line; "" if it compiles. A separate process compiles it.
+    """The reason why a source does not compile, in one line; "" if it compiles. The compiler runs in another process.
 
     Args:
         source: text to compile.
-        filename: name of the file in the reason.
+        filename: file name of the source, for the reason.
     """
     python = [sys.executable, "-I", "-S", "-W", "ignore", "-c", _COMPILE, filename]
     try:
@@ -145,7 +146,7 @@ def normalised(source: str) -> str:
 
 
 def every_token(text: str) -> list[TokenInfo]:
-    """All tokens, including comments and empty lines. After a syntax error, the rest of the tokens is missing."""
+    """All tokens, including comments and empty lines. The tokens end at the first syntax error."""
     found: list[TokenInfo] = []
     with contextlib.suppress(tokenize.TokenError, SyntaxError):
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -164,9 +165,9 @@ def matters(token: TokenInfo) -> bool:
 
 
 def statements(found: Iterable[TokenInfo]) -> Iterator[list[TokenInfo]]:
-    """The logical lines that begin at the left margin, each as a list of tokens.
+    """Yield the logical lines that begin at the left margin, each as a list of tokens.
 
-    A logical line may extend over several lines of text, such as within brackets.
+    A logical line may extend over several lines of text, for example within brackets.
 
     Args:
         found: the result of `tokens`.

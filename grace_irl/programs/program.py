@@ -21,7 +21,7 @@ class Definition:
     Attributes:
         name: qualified name, such as "near" or "Reward.near".
         digest: hash of the normalised syntax tree (16 hex digits).
-        within: "module" at the top level, "class" if all enclosing definitions are classes, else "function".
+        within: "module" at the top level, "class" if all enclosing definitions are classes, otherwise "function".
         calls: number of calls of the function or class by name in the source, such as `near(…)`, `self.near(…)` or
             `Reward.near(…)`. Recursive calls are included.
         first, last: line numbers, from 1, of the first line (with decorators) and of the last line.
@@ -44,10 +44,10 @@ class Program:
         source: Python text that defines `class Reward` (docs/contract.md).
         size: description length in bits (`programs.size`). Of two equally good programs, the smaller one ranks higher.
         operator: operator of the search that made the program, such as "initialise" or "mutate".
-        parents: ids of the programs from which it was made.
-        prior: log-prior of this program minus the highest log-prior of the proposer's programs, in nats. The proposer,
-            which wrote the program, determines both. The value is at most 0; 0 if unknown. The fewer the
-            demonstrations, the more the prior affects the ranking.
+        parents: ids of the programs from which the operator made this program.
+        prior: log-prior of this program minus the highest log-prior of all programs of its proposer, in nats. The
+            proposer computes it. The value is at most 0; 0 if unknown. The prior affects the ranking more if there are
+            fewer demonstrations.
         functions: functions and classes of the program.
         takes_action: whether reward_fn takes (state, action, next_state) instead of (state).
     """
@@ -77,8 +77,8 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _SKIPPED_FIELDS = frozenset({"ctx", "type_comment", "kind", "type_ignores"})
 """Fields of syntax trees that digests ignore."""
 _LATER_FIELDS = frozenset({"type_params", "default_value"})
-"""Fields that syntax trees of Python 3.11 lack. Digests include them only if they are not empty, so that all versions
-of Python compute the same digests."""
+"""Fields that syntax trees of Python 3.11 lack. Digests ignore empty fields of this kind, so that all versions of
+Python compute the same digests."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class _Found:
     """Definitions and calls in a tree, collected in one pass.
 
     Attributes:
-        functions: functions and classes in order of appearance. Their `calls` are still 0.
+        functions: functions and classes in order of appearance. `identify` fills in their `calls` later.
         classes: qualified names of classes.
         calls: calls by name, each as (scope, owner, name). The scope is the qualified name of the enclosing function or
             class; "" at the top level. In `self.near(…)` the owner is "self" and the name is "near". In `near(…)` the
@@ -114,7 +114,7 @@ class _Found:
 
 
 def identify(tree: ast.Module) -> Identity:
-    """The identity of a program. The tree is hashed bottom-up, so one pass yields the digests of all functions.
+    """The identity of a program. Hashing runs bottom-up, so one pass yields the digests of all functions.
 
     Raises:
         RecursionError: the tree is deeper than the interpreter's recursion limit.
@@ -160,8 +160,8 @@ def _digest(node: ast.AST, scope: str, found: _Found) -> bytes:
             if isinstance(child, ast.AST):
                 parts.append(b"\x01" + _digest(child, inner, found).hex().encode())
             else:
-                # `ascii` distinguishes 1, 1.0 and True, and 0.0 and -0.0. So does `repr`, but its text for a non-ASCII
-                # character depends on the interpreter's version of Unicode.
+                # `ascii` distinguishes 1, 1.0 and True, and also 0.0 and -0.0. `repr` does not serve, because its text
+                # for a non-ASCII character depends on the interpreter's version of Unicode.
                 parts.append(b"\x02" + ascii(child).encode())
     digest = hashlib.blake2b(b"\x03".join(parts), digest_size=16).digest()
     if slot >= 0:
@@ -170,9 +170,9 @@ def _digest(node: ast.AST, scope: str, found: _Found) -> bytes:
 
 
 def _joined(values: list[ast.expr]) -> list[ast.expr]:
-    """Parts of an f-string, with neighbouring texts merged and empty ones left out.
+    """Parts of an f-string, with neighbouring texts merged and empty texts removed.
 
-    Some versions of Python do this by themselves. Digests must not depend on the version.
+    Some versions of Python do this by themselves, and digests must not depend on the version.
     """
     joined: list[ast.expr] = []
     for value in values:
@@ -192,7 +192,7 @@ def _within(scope: str, classes: set[str]) -> Within:
 
 
 def _callee(function: ast.expr) -> Iterable[tuple[str, str]]:
-    """Yield owner and name of a called function, as in `_Found.calls`; nothing for a call such as `table[0](…)`."""
+    """Yield owner and name of a called function, as in `_Found.calls`. A call such as `table[0](…)` yields nothing."""
     match function:
         case ast.Name(id=name):
             yield "", name
@@ -209,9 +209,9 @@ def _called(found: _Found) -> Counter[str]:
     for scope, owner, name in found.calls:
         parts = scope.split(".") if scope else []
         around = [".".join(parts[:end]) for end in range(len(parts), 0, -1)]
-        if owner == "":  # search from the innermost scope outwards; names defined in a class need an owner
+        if owner == "":  # search from the innermost scope outwards; methods need an owner
             wanted = [f"{outer}.{name}" for outer in around if outer not in found.classes] + [name]
-        elif owner in ("self", "cls", "super"):  # a method of an enclosing class, else of any; super: any class
+        elif owner in ("self", "cls", "super"):  # super: all classes; self, cls: enclosing classes first
             own = [f"{outer}.{name}" for outer in around if outer in found.classes]
             others = sorted(f"{each}.{name}" for each in found.classes)
             wanted = others if owner == "super" else own + others

@@ -1,7 +1,7 @@
 """The size of a reward program: the description length, in bits, of the code that decides the reward.
 
-Terms, conditions and constants count. Docstrings, comments, layout and the letters of names do not, nor does code that
-`reward_fn` never reaches, such as `debug_fn`.
+The size ignores docstrings, comments, layout, the spelling of names, and code that `reward_fn` never reaches, such as
+`debug_fn`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NODE = 3.0
 DIGIT = math.log2(10)
 MOST_BITS = 4096
 CHARACTER = 5.0
-"""Bits of a character of a text."""
+"""Bits of a character in a string constant."""
 
 _FREE = (ast.expr_context, ast.Load, ast.Module, ast.Expr, ast.arguments, ast.alias)
 _UNREAD = frozenset({"annotation", "returns", "type_params", "ctx"})
@@ -26,8 +26,9 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 def description_length(tree: ast.Module) -> int:
     """The size of a program in bits.
 
-    A name costs the bits of choosing it among the program's names. A number costs its digits, and a text its length.
-    A text that occurs again costs as much as a name. Functions that `reward_fn` does not reach by name are left out.
+    A node of the syntax tree costs `NODE` bits. A name adds log2(n) bits, where n is the number of different names and
+    texts in the program. A number adds bits for its digits, and a text adds bits for its characters. Each repetition of
+    a text adds log2(n) bits instead. Functions that `reward_fn` does not reach by name cost nothing.
     """
     nodes = [node for part in _reached(tree) for node in _walked(part)]
     names = {name for node in nodes for name in _names(node)}
@@ -50,7 +51,7 @@ def description_length(tree: ast.Module) -> int:
 
 
 def _number_bits(value: object) -> float:
-    """The bits of a number: its significant digits, and the place of the point."""
+    """The bits of a number, for its significant digits and its exponent; 1 for other constants, such as True."""
     if isinstance(value, int) and value.bit_length() > MOST_BITS:  # Python does not write such numbers in decimal
         return float(value.bit_length())
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):

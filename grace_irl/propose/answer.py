@@ -1,7 +1,7 @@
 """Parser of a language model's raw answer. `parse` returns the reward program in the answer, or the kind of failure.
 
-An answer is untrusted text, so this module neither runs nor compiles it. Regular expressions find the program, and
-the sandbox later checks whether it compiles.
+An answer is untrusted text, so this module neither runs nor compiles it. Regular expressions find the program. The
+sandbox later checks whether the program compiles.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _IMPORTED = re.compile(r"^(?:from[ \t]+[\w.]+[ \t]+)?import[ \t]+([^#\n]+)", re.MULTILINE)
 
 MAX_BLOCKS = 64
-"""Maximum number of blocks that `blocks` returns. It ignores later blocks of the text."""
+"""Maximum number of blocks that `blocks` returns. Later blocks are ignored."""
 
 _MAX_LINE = 500  # maximum characters of a line that opens a block
 _MAX_DOCSTRING = 400  # maximum lines between a fence inside a docstring and the fence that ends the block
@@ -84,8 +84,8 @@ def blocks(text: str) -> list[Block]:
 def _closing(lines: Sequence[str], start: int, mark: str) -> tuple[int, str | None]:
     """Find the end of a block.
 
-    A fence inside a docstring of the program is probably part of the docstring. So it closes the block only if no fence
-    outside a docstring follows within `_MAX_DOCSTRING` lines.
+    A fence inside a docstring of the program is probably part of the docstring. So such a fence closes the block only
+    if no fence outside a docstring follows within `_MAX_DOCSTRING` lines.
 
     Args:
         lines: all lines of the answer.
@@ -93,8 +93,8 @@ def _closing(lines: Sequence[str], start: int, mark: str) -> tuple[int, str | No
         mark: the opening fence.
 
     Returns:
-        The index of the line with the closing fence, and the code before the fence on that line, if any. Without a
-        closing fence the index is the number of lines.
+        The index of the line with the closing fence, and the code before the fence on this line, or None. Without a
+        closing fence, the index is the number of lines.
     """
     first: tuple[int, str | None] | None = None
     quotes = 0
@@ -117,11 +117,11 @@ def joined(parts: Sequence[Block], wanted: re.Pattern[str]) -> str:
     """Build the program from the blocks of an answer. The result is "" if no block matches `wanted`.
 
     The main block is chosen among the matching blocks with `def reward_fn`, or among all matching blocks if none has
-    this function. It is the last complete block, or the longest block if all are incomplete. A block is incomplete if
-    it contains words such as "rest unchanged" instead of code.
+    this function. The last complete block is chosen, or the longest block if all are incomplete. A block is incomplete
+    if it contains words such as "rest unchanged" instead of code.
 
-    Models often put imports and helpers into other blocks. So a block without a match is added if it defines a name
-    that the program uses but does not define, or the function `debug` that the program lacks.
+    Models often put imports and helpers into other blocks. So other blocks are added if they define a name that the
+    program uses but does not define. A block with the function `debug` is also added if the program lacks `debug`.
     """
     programs = [part for part in parts if part.language not in _NO_PROGRAM and not part.text.startswith("{")]
     candidates = [part for part in programs if wanted.search(part.text)]
@@ -154,7 +154,7 @@ def _names(code: str) -> set[str]:
 
 
 MAX_CHARS = 1_000_000
-"""Maximum number of characters of an answer. A longer answer is a failure. Programs need far less: at most 64 KB."""
+"""Maximum number of characters of an answer. A longer answer is a failure. A program has at most 64 KB."""
 
 MAX_UNTOLD = 500  # maximum characters of the reason in a failure of kind "untold"
 MAX_REASONING = 4_000  # maximum characters of `Answer.reasoning`
@@ -196,8 +196,8 @@ class Answer:
 def parse(text: str, finish: Finish = "stop") -> Answer:
     """Find the program in an answer.
 
-    The program may be in a fenced block, in JSON, or bare. All three are tried, since models do not always use the
-    requested format. A complete program is accepted even if the token limit cut the text after it.
+    The program may be in a fenced block, in JSON, or bare. All three forms are tried, since models do not always use
+    the requested format. A complete program is accepted even if the token limit cut the text after the program.
 
     Args:
         text: the answer as the model sent it, of any size and content.
@@ -230,9 +230,9 @@ def parse(text: str, finish: Finish = "stop") -> Answer:
 def tidy(text: str) -> str:
     """Replace unusual line breaks and spaces, and remove some invisible characters.
 
-    Chat windows insert such characters, and Python refuses most of them. Zero-width joiners stay: a program may compare
-    texts of screens with a text that contains one, and removing it would silently change the comparison. A later check
-    refuses a program with a joiner, and names the escape sequence to write instead.
+    Chat windows insert such characters, and Python refuses most of them. Zero-width joiners stay, because a program may
+    compare texts of screens with a text that contains a joiner. Without the joiner, the comparison could give another
+    result. A later check refuses programs with joiners and names the escape sequence to use instead.
     """
     text = text.encode("utf-8", "replace").decode()  # replaces lone surrogates
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u00a0", " ")
@@ -242,8 +242,8 @@ def tidy(text: str) -> str:
 def without_thoughts(text: str) -> tuple[str, str]:
     """Split an answer into the text after the model's thoughts, and the thoughts.
 
-    Thoughts are the text between tags such as <think> and </think>. If the closing tag is missing, all text counts as
-    thoughts.
+    Thoughts are the text between tags such as <think> and </think>. If an opening tag has no closing tag, all text
+    counts as thoughts.
     """
     opened = _THOUGHT.match(text)
     for name in (opened[1],) if opened else ("think", "thinking"):
@@ -262,7 +262,7 @@ class _Found:
         source: the program; "" if there is none.
         whole: whether the program is complete.
         reasoning: the text beside the program; the whole answer if there is no such text.
-        as_json: whether the answer contains a JSON object with a field for code, even if that holds no program.
+        as_json: whether the answer contains a JSON object with a field for code, even if this field has no program.
     """
 
     source: str

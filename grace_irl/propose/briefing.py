@@ -76,12 +76,12 @@ class PromptBudget:
         trajectories: maximum tokens of all trajectories of a prompt together.
         negative: maximum tokens of one negative trajectory under the label rules "last" and "goal". Negative
             trajectories are often random walks, which are long and say little.
-        negative_events: the limit that replaces `negative` if the view knows an actor. Negative trajectories then show
-            the steps in which something other than the actor changes, and few others.
+        negative_events: the limit that replaces `negative` if the view knows an actor, the one thing that moves in
+            nearly every step. Negative trajectories then show mainly the steps in which something else changes.
         negative_heavy: the limit that replaces `negative` for large states, such as screens. One screen takes as many
             tokens as several grids.
-        dense: maximum tokens of one trajectory under the label rule "all". Statistics of the states then say more than
-            single trajectories.
+        dense: maximum tokens of one trajectory under the label rule "all". Under this rule, statistics of the states
+            say more than single trajectories.
         experts: maximum number of expert trajectories, or the number of tasks if that is larger.
         negatives: maximum number of negative trajectories, or the number of tasks if that is larger.
         failures: maximum number of trajectories with states that the parent program misclassifies.
@@ -125,12 +125,12 @@ class Briefing:
         rule: the label rule, which decides which states are positive.
         view: the object that writes states as text.
         system: the system part of prompts that request a program.
-        clean_system: the system part of prompts that ask in which states of an expert the task is done.
+        clean_system: the system part of prompts that ask for goal states, the states in which the task is done.
         preamble: the beginning of every user part.
         answer_format: the format of the model's answers, "code" or "json".
         budget: limits of prompts.
         images: whether prompts with trajectories include pictures of states.
-        spared: tokens that the system part and the preamble save in comparison with scale 1.
+        spared: tokens that the system part and the preamble save in comparison with their form at scale 1.
     """
 
     items: tuple[Labelled, ...]

@@ -25,7 +25,7 @@ class Cleaner:
 
     Args:
         asking: access to the model.
-        keep: callback that stores an answer, valid or not, as soon as it arrives. Each answer costs money.
+        keep: callback that stores each answer, valid or not, as soon as it arrives.
         in_flight: maximum number of trajectories in parallel.
     """
 
@@ -39,8 +39,7 @@ class Cleaner:
 
         Args:
             items: expert trajectories, all different.
-            said: number of answers that are already stored, by trajectory digest. It is also the index of the next
-                answer, since indices begin at 0.
+            said: number of stored answers by trajectory digest. This number is the index of the next answer.
 
         Returns:
             The last failure by trajectory digest, for the trajectories that still have no goal states.

@@ -25,7 +25,7 @@ SET_STATES = 400  # maximum number of states in each argument of debug(expert_st
 def material(
     bench: Workbench, briefing: Briefing, request: Request, parents: Sequence[Parent], operator: Operator
 ) -> Material:
-    """Collect the material from which an operator writes the prompt for a request. Only training data enter.
+    """Collect the material from which an operator writes the prompt for a request. Only training data are used.
 
     Args:
         bench: data, sandbox and stored rewards of the run.
@@ -66,8 +66,8 @@ def material(
 def _known(bench: Workbench, briefing: Briefing, parent: Parent, seed: int | None) -> ParentMaterial:
     """Collect facts about a program.
 
-    The seed draws states for debug(expert_states, negative_states). Without a seed, this call is omitted. Ancestors get
-    no seed, because prompts do not show their debug output.
+    The seed is for the random choice of states for debug(expert_states, negative_states). Without a seed, this function
+    is not called. Ancestors get no seed, because prompts do not show their debug output.
     """
     source = parent.program.source
     rewards = bench.rewards.get(parent.program.id, {item.trajectory.digest for item in briefing.items})
@@ -78,7 +78,7 @@ def _known(bench: Workbench, briefing: Briefing, parent: Parent, seed: int | Non
 
 
 def _debug(bench: Workbench, source: str, shown: Sequence[Shown]) -> dict[tuple[str, int], str]:
-    """Run debug_fn at the most important steps (`foremost`). Return its output by trajectory digest and step."""
+    """Run debug_fn at the most important steps (`foremost`). Return the outputs by trajectory digest and step."""
     trajectories = [each.item.trajectory for each in shown]
     requests = [DebugRequest(place, step) for place, each in enumerate(shown) for step in sorted(foremost(each))]
     handle = bench.sandbox.put(trajectories)

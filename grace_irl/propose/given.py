@@ -1,5 +1,6 @@
 """Proposers (sources of programs) that need no model, and wrappers of proposers.
-`Given` returns programs that exist already, and `Replay` returns the answers of a recorded run. `Seeded` and `InThread`
+
+`Given` returns programs that exist already. `Replay` returns the answers of a recorded run. `Seeded` and `InThread`
 wrap other proposers.
 """
 
@@ -23,8 +24,8 @@ class GivenProgram:
     Attributes:
         source: the program's text.
         origin: the file or the run that the program comes from, for messages.
-        prior: log-prior in nats, minus that of the most probable program of the same proposer. The value is at most 0;
-            0 if unknown.
+        prior: log-prior in nats, relative to the most probable program of the same proposer, so at most 0; 0 if
+            unknown.
     """
 
     source: str
@@ -52,8 +53,8 @@ class Given:
 class Seeded:
     """A proposer that passes each request on to one of two proposers, `first` or `then`.
 
-    `first` gets a request if its index is below `count` and its operator is "initialise". All other requests go to
-    `then`, and so does each request to which `first` has no program.
+    `first` gets the requests with an index below `count` and the operator "initialise". `then` gets all other requests,
+    and the requests for which `first` has no program.
     """
 
     def __init__(self, first: Proposer, then: Proposer, count: int) -> None:
@@ -98,9 +99,9 @@ class Recording(Protocol):
 
 
 class Replay:
-    """A proposer that repeats a recorded run, without a server or model.
+    """A proposer that repeats the answers of a recorded run, including answers to follow-up calls such as repairs.
 
-    It also repeats the answers of follow-up calls, such as repairs.
+    No server or model is needed.
 
     Args:
         recording: the recorded answers.
@@ -112,7 +113,7 @@ class Replay:
         self._name = name
 
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
-        """See `Proposer`. A request without a recorded answer fails, because the recorded run ended before it."""
+        """See `Proposer`. A request fails if the recorded run ended before this request."""
         del parents
         missing = f"exhausted: {self._name} holds no answer to request {request.index}"
         return self._recording.proposal(request.index) or Proposal("", failure=missing, exhausted=True)
@@ -120,7 +121,7 @@ class Replay:
     async def follow(
         self, step: Step, request: Request, parents: Sequence[Parent], version: Parent, attempt: int
     ) -> Proposal | None:
-        """See `Follower`. Return the recorded answer of the follow-up call."""
+        """See `Follower`. The result is the recorded answer to the follow-up call."""
         del step, parents, version
         return self._recording.proposal(request.index, attempt)
 
@@ -134,8 +135,8 @@ def require_answers(recording: Recording, name: str) -> None:
 class InThread:
     """A wrapper that runs a proposer in a separate thread, one request at a time.
 
-    It keeps the event loop free for evaluations while a proposer computes. A proposer that only waits for a server does
-    not need it. A run that is stopped or interrupted does not wait for a pending answer.
+    So the event loop stays free for evaluations while the proposer computes. A proposer that only waits for a server
+    needs no thread. A run that is stopped or interrupted does not wait for a pending answer.
     """
 
     def __init__(self, proposer: Proposer) -> None:
@@ -150,7 +151,7 @@ class InThread:
 
     @property
     def sizes(self) -> tuple[SizeFigures, ...] | None:
-        """See `SizesPrograms`. The analysis of the data must have ended, as it has after the first answer."""
+        """See `SizesPrograms`. The result is available after the first answer."""
         return self._proposer.sizes if isinstance(self._proposer, SizesPrograms) else None
 
     async def stop(self) -> None:

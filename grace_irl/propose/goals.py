@@ -48,8 +48,8 @@ class Goals:
     """Goal states of all trajectories in a prompt, as parsed from the answer.
 
     Attributes:
-        indices: for each trajectory, in the prompt's order, the sorted indices of its goal states, from 0. () means
-            that it has no goal state, None that the answer about it is invalid.
+        indices: for each trajectory, in the prompt's order, the sorted indices of its goal states, from 0; () for no
+            goal state; None if the answer about the trajectory is missing or invalid.
         failure: one line that begins with the kind of failure; "" if every trajectory has a valid answer. The kinds
             are:
 
@@ -67,7 +67,7 @@ class Goals:
 def parse_goals(text: str, lengths: Sequence[int], finish: Finish = "stop") -> Goals:
     """Read goal states from an answer: JSON, or lines such as `trajectory 1: 4, 7`.
 
-    Both are accepted, whichever format the prompt requested.
+    Both formats are accepted, regardless of the format that the prompt requests.
 
     Args:
         text: the answer as the model sent it.
@@ -99,7 +99,7 @@ def parse_goals(text: str, lengths: Sequence[int], finish: Finish = "stop") -> G
 
 
 def _of_json(text: str, count: int) -> dict[int, list[int]]:
-    """Goal states by trajectory number, both counted from 1; {} if the text has no JSON object with goal states."""
+    """Numbers of goal states by number of trajectory, from 1; {} if the text has no JSON object with goal states."""
     for value in objects(text):
         entries = value.get("trajectories")
         if isinstance(entries, list):
@@ -124,9 +124,9 @@ def _states(entry: Mapping[str, object]) -> list[int] | None:
 
 
 def _of_lines(text: str, count: int) -> dict[int, list[int]]:
-    """Goal states by trajectory number, both counted from 1, from lines such as `trajectory 1: 4, 7`.
+    """Numbers of goal states by number of trajectory, from 1, as read from lines such as `trajectory 1: 4, 7`.
 
-    Of several lines about one trajectory, the last readable one is used.
+    Of several lines about one trajectory, the last readable line is used.
     """
     said: dict[int, list[int]] = {}
     for number, rest in _LINE.findall(text):
@@ -163,7 +163,7 @@ class GoalAnswer:
         digest: digest of the trajectory.
         attempt: number of the answer about this trajectory, from 0. The last valid answer is used.
         origin: "file" (the user's file), "data" (marks in the demonstrations) or "model".
-        indices: numbers of the goal states, from 1 (those in `Goals` begin at 0); () for no goal state; None if the
+        indices: numbers of the goal states, from 1 (indices in `Goals` begin at 0); () for no goal state; None if the
             answer is invalid.
         failure: one line that says why the answer is invalid; "" otherwise.
         prompt: the prompt as sent to a model; "" for other origins.

@@ -1,4 +1,4 @@
-"""Reader of JSON objects in a model's answer, even of invalid ones, and the JSON schemas of answers."""
+"""Reader of valid and invalid JSON objects in a model's answer, and the JSON schemas of answers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 CODE_KEYS = ("reward_class_code", "code", "source", "program", "reward_code")
 REASONING_KEYS = ("reasoning", "rationale", "explanation", "thought")
-"""Keys in models' answers for the program (`CODE_KEYS`) and its explanation (`REASONING_KEYS`). The first key of each
-list that is present is used."""
+"""Keys in models' answers for the program (`CODE_KEYS`) and its explanation (`REASONING_KEYS`). In each list, the first
+key that is present is used."""
 
 MAX_ATTEMPTS = 16
 """Maximum number of opening braces at which `objects` tries to decode. Each attempt may read the whole text."""
@@ -38,7 +38,7 @@ def read_object(text: str) -> JsonAnswer | None:
     """Find the JSON object with code in an answer, even inside fences or other text; None if there is none."""
     whole = _carrying(objects(text, strict=True))
     # Some answers have raw line breaks in the code, which is invalid JSON. In such code an escaped `\n` belongs to a
-    # string of the program and must stay. `_broken` keeps it, and the lenient `objects`, which is tried last, does not.
+    # string of the program and must stay. `_broken` keeps it. The lenient `objects` does not, so it is tried last.
     return whole or _broken(text) or _carrying(objects(text))
 
 
@@ -58,7 +58,7 @@ def objects(text: str, *, strict: bool = False) -> Iterator[dict[str, object]]:
 
     Args:
         text: any text.
-        strict: whether an object with raw line breaks in its strings is invalid.
+        strict: whether objects with raw line breaks in their strings count as invalid.
     """
     decoder = json.JSONDecoder(strict=strict)
     end = 0
@@ -76,7 +76,7 @@ def objects(text: str, *, strict: bool = False) -> Iterator[dict[str, object]]:
 
 
 def twice_escaped(code: str) -> str:
-    """Unescape the line breaks of code that a model escaped twice. Any other code is returned as it is."""
+    """Unescape code that a model escaped twice. Return any other code unchanged."""
     if "\n" in code or "\\n" not in code:
         return code
     try:
@@ -87,7 +87,7 @@ def twice_escaped(code: str) -> str:
 
 
 def unescape(raw: str) -> str:
-    """Replace escape sequences of JSON in a text, and leave all other backslashes as they are."""
+    """Replace escape sequences of JSON in a text. All other backslashes stay."""
     return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), raw)
 
 
@@ -111,7 +111,8 @@ def _first(value: dict[str, object], keys: Sequence[str]) -> str:
 def _broken(text: str) -> JsonAnswer | None:
     """Read the program from invalid JSON.
 
-    Examples are unescaped quotes or raw line breaks in the program, triple quotes around it, and a missing end.
+    Possible faults are unescaped quotes or raw line breaks in the program, triple quotes around the program, and a
+    missing end.
     """
     keys = "|".join(CODE_KEYS)
     start = re.search(rf"\"(?:{keys})\"\s*:\s*(\"\"\"|'''|\"|`)", text)
@@ -125,7 +126,7 @@ def _broken(text: str) -> JsonAnswer | None:
     code = rest[:end] if whole else rest
     if code.count("\n") <= 2:
         code = unescape(code)
-    elif mark == '"':  # raw line breaks, so an escaped one is part of a string in the code
+    elif mark == '"':  # line breaks are raw, so an escaped line break is part of a string in the code
         code = code.replace('\\"', '"')
     before = re.search(rf"\"(?:{others})\"\s*:\s*\"((?:[^\"\\]|\\.)*)\"", text[: start.start()])
     return JsonAnswer(code, unescape(before[1]) if before else "", whole)

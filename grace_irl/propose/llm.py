@@ -18,7 +18,7 @@ from grace_irl.propose.prompter import Prompter, PromptSettings
 from grace_irl.propose.protocol import Chat, Completion, Parent, Prompt, Proposal, Question, Step
 from grace_irl.search.protocol import Request
 
-SHRINKS = 5  # maximum number of versions of one prompt, each shorter than the last
+SHRINKS = 5  # maximum number of versions of one prompt, each shorter than the one before
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Asked:
 
 
 class Asking:
-    """A client that sends prompts to a model. If a prompt is too long for the model, it sends a shorter one.
+    """A client that sends prompts to a model. If a prompt is too long for the model, the client sends a shorter one.
 
     Args:
         chat: the model.
@@ -109,8 +109,8 @@ class _Call:
     """One call to the model, which answers consecutive requests with the same prompt.
 
     Attributes:
-        first: `Request.sample` of the first request that this call answers: its index among the requests with this
-            prompt. It is above 0 only in a resumed run.
+        first: `Request.sample` of the first request that this call answers. It is above 0 only if a resumed run already
+            has the answers to earlier requests.
         answers: task that returns the answers.
     """
 
@@ -145,7 +145,7 @@ class LlmProposer:
         """
         group = request.index - request.sample
         if group not in self._calls:
-            # A resumed run may already have the answers to the first requests. Then only the others are requested.
+            # A resumed run may already have the answers to the first requests. Then only the others are sent.
             work = self._answers(request, tuple(parents), request.samples - request.sample)
             self._calls[group] = _Call(request.sample, asyncio.create_task(work))
         call = self._calls[group]
@@ -157,7 +157,7 @@ class LlmProposer:
     async def follow(
         self, step: Step, request: Request, parents: Sequence[Parent], version: Parent, attempt: int
     ) -> Proposal | None:
-        """See `Follower`. It raises the same errors as `propose`."""
+        """See `Follower`. The errors are those of `propose`."""
         name = f"{request.index:04d}-{step.operator}" + (f"-{attempt}" if attempt > 1 else "")
         found = await self._asked(
             lambda prompter: prompter.follow(step, request, tuple(parents), version), name, 1, reads=step.writes
@@ -179,7 +179,7 @@ class LlmProposer:
     async def _asked(
         self, write: Callable[[Prompter], Prompt], name: str, n: int, *, reads: bool = True
     ) -> list[Proposal]:
-        """Request `n` proposals from one prompt. With `reads`, the answers are programs, otherwise texts."""
+        """Request `n` proposals with one prompt. `reads` is True if the answers are programs, False for texts."""
         asked = await self._asking.ask(write, name, n, ANSWER_SCHEMA if reads else NOTE_SCHEMA)
         found = [_read(asked.prompt, each, reads=reads) for each in asked.completions]
         # Only the first answer of a call stores the prompt.
@@ -189,7 +189,7 @@ class LlmProposer:
 
 
 def _read(prompt: Prompt, completion: Completion, *, reads: bool) -> Proposal:
-    """Make a proposal from an answer: from the program in it if `reads` is true, otherwise from its text."""
+    """Make a proposal from an answer. `reads` is True if the answer is a program, False if it is a text."""
     answer = parse(completion.text, completion.finish) if reads else None
     return Proposal(
         source=answer.source if answer else "",

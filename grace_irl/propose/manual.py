@@ -19,18 +19,18 @@ MAX_BYTES = 2_000_000  # maximum bytes that are read from an answer file
 
 
 class Manual:
-    """A chat through files: it writes `NAME.prompt.md` and waits for `NAME.answer.md`.
+    """A chat through files. The chat writes `NAME.prompt.md` and waits for `NAME.answer.md`.
 
     Further answers to one prompt are `NAME-2.answer.md`, `NAME-3.answer.md`, …
 
     Prompts and answers stay in the folder, so a resumed run finds answers that a person has saved before. An existing
-    prompt file is not overwritten. An answer is read only after its file has stayed the same for `STILL` checks, so
-    that no half-written file is read. An empty file does not count as an answer.
+    prompt file is not overwritten. An answer file is read only after it has stayed the same for `STILL` checks, so that
+    the answer is complete. An empty file does not count as an answer.
 
     Args:
         folder: folder of the files; created with the first prompt.
-        note: callback that shows a message. There is one message for each batch of prompts that are written shortly
-            after one another, and one for each file that belongs to no prompt.
+        note: callback that shows a message: one for each batch of new prompts, and one for each file that belongs to no
+            prompt.
         answer_format: the requested format of programs.
     """
 
@@ -42,7 +42,7 @@ class Manual:
         self._asked: dict[str, int] = {}  # number of requested answers by prompt name
         self._foreign: set[str] = set()
         self._untold: list[str] = []  # unanswered prompts that no message has named yet
-        self._still = 0  # number of checks since the last of these prompts was written
+        self._still = 0  # number of checks since the last prompt in `_untold` was written
         self._looked = float("-inf")
 
     async def answer_format(self) -> AnswerFormat:
@@ -93,7 +93,7 @@ class Manual:
             await asyncio.sleep(LOOK)
 
     def _look(self) -> None:
-        """Check the folder, but not again within `LOOK` / 2 seconds, since every waiting prompt calls this method."""
+        """Check the folder at most once in `LOOK` / 2 seconds, because every waiting prompt calls this method."""
         now = time.monotonic()
         if now - self._looked < LOOK / 2:
             return
@@ -123,7 +123,7 @@ class Manual:
         )
 
     def _look_for_foreign_files(self) -> None:
-        """Report each file that belongs to no prompt, once. Most often its name has a typing error."""
+        """Report each file that belongs to no prompt, once. Most often the file's name has a typing error."""
         for entry in os.scandir(self._folder):
             name = entry.name
             if name in self._foreign or name.startswith(".") or name.endswith((PROMPT, ".png")):
@@ -138,9 +138,10 @@ class Manual:
             )
 
     def _is_answer(self, stem: str) -> bool:
-        """Whether a prompt has requested the answer with this file name, given without its ending.
+        """Whether an answer file belongs to a prompt. `stem` is the file's name without `ANSWER`.
 
-        The number of answers to a prompt of an earlier process is unknown, so every number in a name is accepted there.
+        If an earlier process wrote the prompt, the number of requested answers is unknown. Then the file's name may
+        have any number.
         """
         base, _, number = stem.rpartition("-")
         for prompt, place in ((stem, 1), (base, int(number) if number.isascii() and number.isdigit() else 0)):

@@ -25,10 +25,10 @@ Wrong = Mapping[int, NDArray[np.int64]]
 
 
 def wrong_states(items: Sequence[Labelled], rewards: Mapping[str, NDArray[np.float64]]) -> Wrong:
-    """Find the wrong states, which are the states that a program misclassifies.
+    """Find the states that a program misclassifies, called wrong states.
 
-    A program classifies a state as positive if the state's reward is above a threshold. The threshold is the one with
-    the best accuracy on these data. A state is wrong if its class differs from its label.
+    A program classifies a state as positive if the state's reward is above the threshold with the best accuracy on
+    these data. A state is wrong if its class differs from its label.
 
     Args:
         items: the training data.
@@ -60,10 +60,10 @@ def of_experts(items: Sequence[Labelled], wrong: Wrong) -> Wrong:
 def drawn(items: Sequence[Labelled], wrong: Wrong, count: int, rng: np.random.Generator) -> list[int]:
     """Sample at most `count` trajectories with wrong states, without replacement. Return their indices.
 
-    Tasks take turns, in a new random order in each round, so that a task with many wrong states does not dominate. At
-    its turn, a task with wrong states of both labels first draws the label, positive or negative. Both have the same
-    probability, since both have the same weight in the fitness. Then one of the task's wrong states with this label is
-    drawn, and its trajectory is added.
+    Tasks take turns, in a new random order in each round, so that a task with many wrong states does not dominate. If a
+    task has wrong states of both labels, a label is drawn first. Positive and negative have the same probability,
+    because they have the same weight in the fitness. Then one of the task's wrong states with this label is drawn, and
+    its trajectory is added.
     """
     left: dict[str, dict[bool, dict[int, int]]] = {}
     for place, steps in wrong.items():
@@ -97,8 +97,8 @@ class ParentMaterial:
         evaluation: the program's scores.
         rewards: rewards `(T+1,)` by trajectory digest.
         wrong: states that the program misclassifies (`wrong_states`).
-        overall: output of the program's debug(expert_states, negative_states), which is called once.
-        notes: texts with which the model answered follow-up calls about the program, by the operator of the call.
+        overall: output of one call of the program's debug(expert_states, negative_states).
+        notes: the model's answers to follow-up calls about the program, by operator of the call.
         tried: versions of the program from earlier generations, oldest first.
     """
 
@@ -125,7 +125,7 @@ class Material:
             attribute and the next two at random (GRACE, table 6).
         incorrect_only: whether the prompt shows only wrong states, each with the state before it.
         expert_only: whether the prompt shows only wrong states that are positive, if there are any.
-        trajectories: trajectories of a prompt that asks which of their states are goals; () in other prompts.
+        trajectories: trajectories of a prompt that asks for their goal states; () in other prompts.
     """
 
     seed: int = 0
@@ -149,7 +149,7 @@ class Workbench:
     """The data and tools of a proposer during a run.
 
     Attributes:
-        problem: labelled demonstrations, of which proposers read only `problem.train`.
+        problem: labelled demonstrations. Proposers read only `problem.train`.
         sandbox: the sandbox that runs debug functions.
         seed: seed of the run.
         limits: limits of one sandbox run.

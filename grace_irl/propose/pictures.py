@@ -27,10 +27,10 @@ from grace_irl.states.screen import SCREEN
 from grace_irl.text import line
 
 PICTURES = 6  # maximum number of pictures in one prompt
-TRAJECTORIES = 3  # maximum number of drawn trajectories without a misclassified state
+TRAJECTORIES = 3  # maximum number of drawn trajectories without states in focus
 CELL = 40  # side of a grid cell in pixels, with room for its three numbers, one below the other
 LONGEST = 1_200  # maximum width and height of a picture in pixels; cells of large grids are smaller
-LEAST_NUMBERED = 36  # minimum side in pixels of a cell in which its numbers are written
+LEAST_NUMBERED = 36  # minimum side in pixels of a cell with written numbers
 ENLARGED = 512  # maximum width and height in pixels to which small images are enlarged
 NAMED = 80  # maximum number of characters for the names of a record's parts in a caption
 APART = 8  # pixels between the images of a record
@@ -68,7 +68,7 @@ def require_kind(kind: str, trajectory: Trajectory | None = None) -> None:
 
     Args:
         kind: name of the state kind, such as "grid".
-        trajectory: a trajectory whose states are checked, too; None to check the kind alone.
+        trajectory: a trajectory to check, too; None to check only the kind.
     """
     objection = "" if trajectory is None or kind not in PAINTERS else PAINTERS[kind].objection(trajectory)
     if kind not in PAINTERS or objection:
@@ -87,9 +87,9 @@ def require_kind(kind: str, trajectory: Trajectory | None = None) -> None:
 def pictures(titles: Mapping[str, Shown]) -> Pictures:
     """Draw at most `PICTURES` states of the trajectories in a prompt.
 
-    Wrong states, which the parent program misclassifies, are chosen first, one from each trajectory in turn. Then come
-    the last and the first state of expert trajectories. If the prompt asks for goal states, some states between the
-    first and the last one follow.
+    The states in focus (`Shown.focus`) come first, one from each trajectory in turn. Most often, the parent program
+    misclassifies these states. Then come the last and the first state of expert trajectories. If the prompt asks for
+    goal states, some states between the first and the last state follow.
 
     Args:
         titles: the trajectories by their titles in the prompt.
@@ -130,7 +130,7 @@ def _tells(shown: Shown) -> bool:
 
 
 def _steps(shown: Shown) -> list[int]:
-    """Steps to draw of a trajectory without wrong states, most informative first."""
+    """The steps to draw of a trajectory without states in focus, most informative first."""
     last = len(shown.item.positive) - 1
     return list(dict.fromkeys((last, 0) if shown.marks else (last, 0, *halves(last + 1))))
 

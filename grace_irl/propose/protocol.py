@@ -1,4 +1,4 @@
-"""Interfaces of proposers, which answer a search's requests with programs, and of chats, which answer prompts."""
+"""Interfaces of proposers and chats. A proposer answers a search's requests with programs. A chat answers prompts."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Proposal:
         reasoning: the proposer's explanation, for users.
         prompt: the prompt as sent; "" for proposers without prompts.
         raw: the answer as it came.
-        sketch: internal form of the program in the synthesiser, a proposer without a language model; "" from other
-            proposers. The run stores the sketch, and returns it to the synthesiser if the program becomes a parent.
+        sketch: the synthesiser's internal form of the program; "" from other proposers. The synthesiser is a proposer
+            without a language model. If the program becomes a parent, the synthesiser gets its sketch back.
         tokens_in, tokens_out: number of tokens as counted by the server; 0 without a server.
         seconds: wall time of the call.
-        prior: log-prior of the program minus the highest log-prior of the proposer's programs, in nats, so at most 0;
-            0 if unknown.
+        prior: log-prior of the program in nats, relative to the proposer's most probable program, so at most 0; 0 if
+            unknown.
         exhausted: whether there is no program because the proposer has nothing new to propose.
     """
 
@@ -46,10 +46,10 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Attempt:
-    """An earlier version of a program, with its author's explanation and its evaluation.
+    """An earlier version of a program.
 
     Attributes:
-        reasoning: `Proposal.reasoning` of the version.
+        reasoning: the proposer's explanation of the version (`Proposal.reasoning`).
         evaluation: the version's scores.
     """
 
@@ -59,13 +59,13 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Parent:
-    """A program on which a new one builds.
+    """A program on which a new program builds.
 
     Attributes:
         program: the program.
         evaluation: the program's scores.
         sketch: `Proposal.sketch` of the program.
-        notes: map from the operator of a follow-up call (`Step.operator`) to the text that answered the call.
+        notes: answers to follow-up calls that ask for a text, by the call's operator (`Step.operator`).
         tried: versions of the program from earlier generations, oldest first.
     """
 
@@ -89,13 +89,14 @@ class Proposer(Protocol):
 
 @dataclass(frozen=True)
 class SizeFigures:
-    """Figures of one size from nested folds (`synthesis.vector.folds`), or of one program on validation episodes.
+    """Figures of one program size in nested folds (`synthesis.vector.folds`), or of one program on validation episodes.
 
     Attributes:
         words: the size in words, such as "3 terms"; "" on validation episodes.
-        program: id of the best program of this size that was searched on all training episodes.
-        auc: mean over episodes of the area under the ROC curve of programs that were searched without the episode.
-        worse: mean over episodes of the difference: area of the best size minus area of this size.
+        program: id of the best program of this size, from the search on all training episodes.
+        auc: area under the ROC curve, averaged over episodes. Each episode is scored by a program that was searched
+            on other episodes.
+        worse: AUC of the best size minus AUC of this size, averaged over episodes.
         error: standard error of `worse`.
         chosen: whether this size is chosen.
     """
@@ -110,12 +111,13 @@ class SizeFigures:
 
 @runtime_checkable
 class SizesPrograms(Protocol):
-    """A chooser of program sizes: a proposer, by nested folds, or `runs.preference`, by validation episodes."""
+    """A chooser of program sizes. A proposer chooses by nested folds, `runs.preference` by validation episodes."""
 
     @property
     def sizes(self) -> tuple[SizeFigures, ...] | None:
-        """The figures of each size, smallest first. () if there are too few episodes for folds; None without a choice
-        of sizes.
+        """The figures of each size, smallest first.
+
+        () if there are too few episodes for folds; None if there is no choice of sizes.
         """
         ...
 
@@ -125,9 +127,9 @@ class Step:
     """A follow-up call about a request after its first answer, such as a repair.
 
     Attributes:
-        operator: name of one of the search method's operators, such as "repair".
-        writes: whether the answer is a new version of the program. If True, this version replaces the old one, provided
-            that it can be parsed. If False, the answer is a text for the search and later prompts (`Parent.notes`).
+        operator: name of an operator of the search method, such as "repair".
+        writes: whether the answer is a new version of the program. If True, this version replaces the old one if it can
+            be parsed. If False, the answer is a text for the search and later prompts (`Parent.notes`).
     """
 
     operator: str
@@ -135,9 +137,9 @@ class Step:
 
 
 Following = Callable[[Request, Result, Sequence[Step]], Step | None]
-"""Rule for follow-up calls. Its arguments are a request, its result and the steps so far.
+"""Rule for follow-up calls: a function of a request, the request's result, and the steps so far.
 
-It returns the next step, or None if the result is final."""
+The function returns the next step, or None if the result is final."""
 
 
 def repairs(most: int) -> Following:
@@ -158,13 +160,14 @@ class Follower(Protocol):
     async def follow(
         self, step: Step, request: Request, parents: Sequence[Parent], version: Parent, attempt: int
     ) -> Proposal | None:
-        """Return an answer to a step, or None to end the steps. If `step.writes` is False, only `Proposal.raw`
-        of the answer is used.
+        """Return an answer to a step, or None to end the steps.
+
+        If `step.writes` is False, only `Proposal.raw` of the answer is used.
 
         Args:
             step: the follow-up call, chosen by the search method's rule (`Following`).
             request, parents: the arguments of `propose` for the first answer.
-            version: the current version of the program. If it is invalid, its evaluation has the reason.
+            version: the current version of the program. The evaluation of an invalid version gives the reason.
             attempt: number of this follow-up call within the request, from 1.
         """
         ...
@@ -217,7 +220,7 @@ class Completion:
         tokens_in: number of tokens of the prompt; 0 for all but the first answer of a call. So a sum over answers
             counts each prompt once.
         tokens_out: number of tokens of this answer. If the server reports only a sum, it is divided among the answers.
-        seconds: wall time of the call; 0 for all but its first answer.
+        seconds: wall time of the call; 0 for all but the first answer of a call.
     """
 
     text: str
@@ -252,7 +255,7 @@ class Chat(Protocol):
         ...
 
     async def room(self) -> int | None:
-        """Maximum tokens of a prompt, so that prompt and answer fit into the model's context; None if unknown."""
+        """Maximum tokens of a prompt that leaves room for an answer in the model's context; None if unknown."""
         ...
 
     async def ask(self, question: Question) -> tuple[Completion, ...]:

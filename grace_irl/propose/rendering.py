@@ -1,7 +1,6 @@
 """Operators, which write prompts from templates (docs/prompts.md).
 
-`compose` is the function with which all operators write a prompt. `repair` and `clean` are the two operators that every
-search method has.
+All operators write prompts with `compose`. Every search method has the operators `repair` and `clean`.
 """
 
 from __future__ import annotations
@@ -70,8 +69,9 @@ def compose(
 ) -> Prompt:
     """Write a prompt from a template.
 
-    The sections with trajectories share the tokens that the other parts leave. If their shortest forms do not fit, the
-    last sections are left out; the first one stays. With `Briefing.images`, pictures follow the text.
+    The sections with trajectories share the tokens that the other parts leave. If the shortest forms of these sections
+    do not fit, the last sections are left out. The first section always stays. With `Briefing.images`, pictures follow
+    the text.
 
     Args:
         briefing: the common part of all prompts.
@@ -90,7 +90,7 @@ def compose(
         return render(template, preamble=briefing.preamble, **values, **sections)
 
     def fixed_in(kept: Mapping[str, Sequence[Shown]]) -> int:
-        # Sections with trajectories get the placeholder "-", since the template leaves out the headings of empty ones.
+        # The template leaves out the headings of empty sections, so sections with trajectories get the placeholder "-".
         tokens = estimate(system) + estimate(user({key: "-" if each else "" for key, each in kept.items()}))
         pictured = briefing.images and any(kept.values())
         return tokens + (most_of_captions(briefing.items[0].trajectory.kind) if pictured else 0)

@@ -19,8 +19,8 @@ class PromptSection:
 
     Attributes:
         text: the lines of the section.
-        titles: the trajectories in the section by their titles, in order.
-        numbers: highest number in the prompt's titles so far, by role ("Expert", "Negative", "Trajectory").
+        titles: the trajectories of the section by title, in order.
+        numbers: highest number in the titles so far, by role ("Expert", "Negative", "Trajectory").
     """
 
     text: str
@@ -41,10 +41,10 @@ def needed(view: View, shown: Sequence[Shown]) -> int:
 def section(view: View, shown: Sequence[Shown], tokens: int, numbers: Mapping[str, int] | None = None) -> PromptSection:
     """Write trajectories under headings by task and role, in about `tokens` tokens.
 
-    If not everything fits, trajectories are added in the given order, until one does not fit. Each is measured
-    without its pure moves, in which only the actor changes (`telling`). The first is always added, in its shortest form
-    if need be. The remaining tokens are divided evenly among the added ones. A last line gives the number of omitted
-    trajectories.
+    If not everything fits, trajectories are added in the given order until one does not fit. Their lengths are measured
+    without pure moves, the steps in which only the actor changes (`telling`). The first trajectory is always added, in
+    its shortest form if necessary. The remaining tokens are divided evenly among the added trajectories. A last line
+    gives the number of omitted trajectories.
 
     Args:
         view: the object that writes states as text.

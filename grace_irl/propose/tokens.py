@@ -17,7 +17,7 @@ def estimate(text: str) -> int:
     """Estimate the number of tokens of a text, rather too high than too low.
 
     The estimate counts digits, words, runs of punctuation and runs of white space. A constant number of characters
-    per token would be wrong: grids written as numbers have 1.6 to 2.1, programs have 3.0 to 3.8.
+    per token would be wrong: a token has 1.6 to 2.1 characters in grids written as numbers, 3.0 to 3.8 in programs.
 
     For Qwen's byte-pair encoding, the estimate is 1.02 to 1.10 times the true number on prompts with grids. On programs
     and prose it is 1.05 to 1.35 times the true number. Tokenizers that join several digits into one token need fewer

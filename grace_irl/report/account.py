@@ -1,4 +1,4 @@
-"""Facts about a run at the head of its report: data, author of the programs, cost and ending."""
+"""Facts about a run for the head of its report: data, proposer of the programs, cost and ending."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ RULES = {
     "last": "the last state of each expert trajectory",
     "goal": "the goal states of expert trajectories",
 }
-"""The states that each label rule calls positive."""
+"""Descriptions of the positive states, by label rule."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """The training data, the validation data or the held-out data.
+    """The training, validation or held-out data.
 
     Attributes:
         side: name of the split, as in `SIDES`.
         experts, negatives: number of expert and of negative trajectories.
-        states, positives: number of all states and of positive ones.
+        states, positives: number of all states, and of positive states.
         digest: digest of all trajectories.
     """
 
@@ -51,7 +51,7 @@ class RunAccount:
         title: heading of the report, with the task or the names of the demonstrations.
         parts: training, validation and held-out data.
         facts: further facts as pairs of name and value.
-        ending: a sentence that says how the run ended, or that it has not ended.
+        ending: a phrase about the end of the run, or about a run that has not ended.
         notes: messages to the user during the run, as pairs of time and text.
     """
 
@@ -62,7 +62,7 @@ class RunAccount:
     notes: tuple[tuple[str, str], ...]
 
 
-NOTES = 20  # maximum number of messages, the latest ones
+NOTES = 20  # maximum number of messages; earlier messages are omitted
 
 
 def account(store: Store, config: Config, environment: str) -> RunAccount:
@@ -70,7 +70,7 @@ def account(store: Store, config: Config, environment: str) -> RunAccount:
 
     Args:
         store, config: database and configuration of the run.
-        environment: name of the environment of its demonstrations; "" if unknown.
+        environment: name of the environment of the demonstrations; "" if unknown.
     """
     events = store.events()
     spent = spending(store, Prices(config.model.price_in, config.model.price_out))
@@ -132,7 +132,7 @@ def _facts(
 
 
 def _tasks(rows: Sequence[TrajectoryRow], *, prompted: bool) -> str:
-    """The names of the tasks, as text. A neutral name in prompts follows in brackets: `GoToObj (task A in prompts)`."""
+    """The names of the tasks, as text. If prompts use neutral names, they are added: `GoToObj (task A in prompts)`."""
     names = neutral_names(row.task for row in sorted(rows, key=lambda row: row.split != "train"))
     if [*names] == ["default"]:
         return ""
@@ -148,7 +148,7 @@ def _calls(spent: Spending) -> str:
 
 
 def _ending(events: Sequence[tuple[str, str, str]]) -> str:
-    """The state of the run, from its last event that is not a note."""
+    """The state of the run, from the last event that is not a note."""
     kind, detail = next(((kind, detail) for _, kind, detail in reversed(events) if kind != "note"), ("", ""))
     if kind == "stopped":
         return f"ended by {detail}"

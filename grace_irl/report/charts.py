@@ -17,8 +17,8 @@ from grace_irl.svg import Frame, Place, marks, text
 Floats = NDArray[np.float64]
 
 WIDTH, NARROW = 600, 380
-"""Width in pixels of a chart on its own, and of a chart beside another one."""
-BINS = 40  # number of intervals of a histogram; each has a bar upwards and one downwards
+"""Width in pixels of a single chart, and of a chart beside another chart."""
+BINS = 40  # number of intervals of a histogram; each interval has one bar upwards and one bar downwards
 POINTS = 400  # maximum number of points of a line; a longer line keeps the extremes of each section
 LIMIT = 1e15  # maximum absolute value in a chart; larger values are clipped
 HAIR = 1.5  # minimum height in pixels of a bar that is not empty, so that one state among thousands is visible
@@ -121,16 +121,16 @@ def chart(
 def histogram(
     above: Floats, below: Floats, *, least: float, most: float, level: float | None, label: str, share: float
 ) -> Markup:
-    """A histogram of rewards. Bars of positive states point up, those of negative states down.
+    """A histogram of rewards. Bars of positive states point up, and bars of negative states point down.
 
-    A bar's height is a share: the states of its class with rewards in its interval, divided by all states of its class.
+    The height of a bar is the share of the positive (or negative) states whose rewards are in the interval.
 
     Args:
         above, below: rewards of positive and of negative states, `(n,)` and `(m,)`.
-        least, most: range of rewards. The outermost bars include rewards outside it.
+        least, most: range of rewards. The outermost bars include rewards outside the range.
         level: threshold on the reward, or None.
         label: description for screen readers.
-        share: limit of the vertical axis, up and down. A bar of this share of the states reaches the frame's edge.
+        share: limit of the vertical axis, up and down: a share of the states.
     """
     low, high = _apart(least, most)
     width, height = NARROW, 250
@@ -172,9 +172,9 @@ def tallest(groups: Sequence[Floats], least: float, most: float) -> float:
 
 
 def reach(values: Floats) -> tuple[float, float, int]:
-    """The range of a histogram of these rewards, and the number of rewards outside it.
+    """The range of a histogram of these rewards, and the number of rewards outside the range.
 
-    The range excludes distant outliers, so that they do not squeeze all others into a few bars.
+    The range excludes distant outliers. Otherwise, all other rewards could be in a few bars.
     """
     low, p1, p99, high = (float(v) for v in np.percentile(values, (0, 1, 99, 100)))
     middle = p99 - p1
@@ -207,7 +207,7 @@ def _within(value: float) -> float:
 
 
 def _apart(low: float, high: float) -> tuple[float, float]:
-    """The ends of a range, moved apart if they are equal or nearly so."""
+    """The ends of a range, moved apart if they are nearly equal."""
     wide = max(abs(low), abs(high), 1.0)
     return (low, high) if high - low > 1e-9 * wide else (low - 0.5 * wide, high + 0.5 * wide)
 

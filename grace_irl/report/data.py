@@ -1,6 +1,7 @@
 """Data of the report: states of the demonstrations, stored rewards, and learning curves of an expansion.
 
-Each round of an expansion trains a policy on the reward, and searches again with the policy's rollouts as negatives.
+Each round of an expansion trains a policy on the reward, adds the policy's rollouts to the negatives and, if necessary,
+searches again.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ NOT_OWN = (
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """The demonstrations of a run, as far as they are still readable.
+    """The readable demonstrations of a run.
 
     Attributes:
         metadata: metadata of the demonstrations; None if nothing could be read.
@@ -45,7 +46,7 @@ class Data:
 
 
 Shown = Demonstrations | Callable[[DataConfig], Demonstrations]
-"""Demonstrations that a report shows, or a function that reads them by the settings of the run."""
+"""Demonstrations that a report shows, or a function from the run's settings to such demonstrations."""
 
 
 def read(config: Config, rows: Sequence[TrajectoryRow], *, own: bool = True, given: Shown | None = None) -> Data:
@@ -54,11 +55,11 @@ def read(config: Config, rows: Sequence[TrajectoryRow], *, own: bool = True, giv
     Args:
         config: configuration of the run, which names the files.
         rows: descriptions of the run's trajectories from its database. Other trajectories in the files are ignored.
-        own: whether this user made the run on this machine. If not, no file that the run names is opened.
+        own: whether this user made the run on this machine. If not, files that the run names are not opened.
         given: demonstrations to use in place of the files.
 
     Raises:
-        InputError: `given` is a function that raises it.
+        InputError: the function `given` raises this error.
     """
     wanted = {row.digest for row in rows}
     if given is not None and not isinstance(given, Demonstrations):
@@ -106,7 +107,7 @@ class Valued:
 
 
 def valued(store: Store, program: str) -> list[Valued]:
-    """All trajectories of the run with stored rewards of this program, in order."""
+    """All trajectories of the run with stored rewards of this program, in the order of the database."""
     rows, rule = store.trajectories(), store.meta("label")
     goals = last_words(store.goals())
     rewards = store.get(program, (row.digest for row in rows))
@@ -118,7 +119,7 @@ def valued(store: Store, program: str) -> list[Valued]:
 
 
 def _positive(row: TrajectoryRow, rule: str, goals: Mapping[str, tuple[int, ...]]) -> Marks:
-    """The labels `(T+1,)` of a trajectory, as `grace_irl.demos.labels` sets them.
+    """The labels `(T+1,)` of a trajectory, equal to those of `grace_irl.demos.labels`.
 
     Args:
         row: description of the trajectory.
@@ -137,8 +138,8 @@ def _positive(row: TrajectoryRow, rule: str, goals: Mapping[str, tuple[int, ...]
 
 
 CURVE = "curve.json"
-"""Name of a file with the learning curve of a policy, which `grace_irl.rl.curve.to_json` writes. This module reads the
-file itself, so that a report needs no training code."""
+"""Name of the file with the learning curve of a policy, as written by `grace_irl.rl.curve.to_json`. This module parses
+the file itself, so that a report needs no training code."""
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from grace_irl.report.data import Valued
 Floats = NDArray[np.float64]
 
 MOST = 4
-"""Maximum number of states in each list of a report: positive states with the lowest rewards, and negative states with
-the highest. It is also the maximum number of trajectories with charts, at most half of them experts."""
-OF_ONE = 2  # maximum number of states in one of these lists from the same trajectory
+"""Maximum number of states in each of two lists: positive states with the lowest rewards, and negative states with the
+highest rewards. Also the maximum number of trajectories with charts: one half for experts, one half for negatives."""
+OF_ONE = 2  # maximum number of states from the same trajectory in one of these lists
 
 SIDES = {"train": "training", "validation": "validation", "held_out": "held out"}
 """The splits, with their names in the report."""
@@ -24,10 +24,10 @@ SIDES = {"train": "training", "validation": "validation", "held_out": "held out"
 
 @dataclass(frozen=True)
 class RewardGroup:
-    """Rewards of the positive states, or of the negative ones, in training or held-out data.
+    """Rewards of the positive states, or of the negative states, of one split.
 
     Attributes:
-        side: "training" or "held out".
+        side: name of the split in the report (`SIDES`), such as "training".
         positive: whether these are the positive states.
         states: number of states.
         least, low, median, high, most: the smallest reward, the 5th, 50th and 95th percentile, and the largest reward.
@@ -93,7 +93,7 @@ class EvidencePanel:
         groups: rewards of positive and negative states, in each split.
         low: positive states with the lowest rewards.
         high: negative states with the highest rewards.
-        mistakes: numbers of all positive and of all negative states on the wrong side of the threshold.
+        mistakes: number of positive states, and of negative states, on the wrong side of the threshold.
         stories: some expert and negative trajectories.
     """
 
@@ -123,7 +123,7 @@ def gather(trajectories: Sequence[Valued]) -> EvidencePanel:
 
 
 def split(trajectories: Sequence[Valued], side: str, *, positive: bool) -> Floats:
-    """The rewards `(n,)` of the positive states, or of the negative ones, in a split of `SIDES`."""
+    """The rewards `(n,)` of the positive states, or of the negative states, in a split (a key of `SIDES`)."""
     parts = [each.values[each.known & (each.positive == positive)] for each in trajectories if each.row.split == side]
     return np.concatenate(parts) if parts else np.zeros(0)
 
@@ -138,7 +138,7 @@ def _threshold(trajectories: Sequence[Valued]) -> float | None:
 
 
 def _wrong(value: float, threshold: float | None, positive: bool) -> bool:
-    # As in `ranking`: a positive state must lie above the threshold, a negative one may lie on it.
+    # As in `ranking`, a reward equal to the threshold is wrong for a positive state, and right for a negative state.
     return threshold is not None and (value <= threshold if positive else value > threshold)
 
 
@@ -159,9 +159,9 @@ def _groups(trajectories: Sequence[Valued], threshold: float | None) -> list[Rew
 def _extremes(
     trajectories: Sequence[Valued], threshold: float | None, *, positive: bool
 ) -> tuple[tuple[Shot, ...], int]:
-    """Select the positive states with the lowest rewards, or the negative ones with the highest.
+    """Select the positive states with the lowest rewards, or the negative states with the highest rewards.
 
-    The second result counts all positive states, or all negative ones, on the wrong side of the threshold.
+    The second result is the number of all positive (or negative) states on the wrong side of the threshold.
     """
     sign = 1.0 if positive else -1.0
     ranked: list[tuple[float, int, int]] = []
@@ -171,7 +171,7 @@ def _extremes(
         worth = sign * each.values[steps]
         if threshold is not None:
             wrong += int(np.sum(worth <= threshold if positive else -worth > threshold))
-        best = np.lexsort((-steps, worth))[:OF_ONE]  # of equal rewards, the later states, because goals are at the end
+        best = np.lexsort((-steps, worth))[:OF_ONE]  # prefer later states among equal rewards, as goals are at the end
         ranked += [(float(worth[n]), place, int(steps[n])) for n in best]
     chosen = sorted(ranked)[:MOST]
     shots = (
@@ -183,7 +183,7 @@ def _extremes(
 def _stories(trajectories: Sequence[Valued], threshold: float | None, extremes: Sequence[Shot]) -> list[Story]:
     """Some trajectories of each role with at least two rewards.
 
-    Those with the worst mistakes come first, then held-out ones, then others.
+    Trajectories with the worst mistakes come first, then held-out trajectories, then all others.
     """
     mistaken = {shot.of.row.digest for shot in extremes if shot.wrong}
     found = []
@@ -202,14 +202,14 @@ def _stories(trajectories: Sequence[Valued], threshold: float | None, extremes: 
 
 
 def _shots(each: Valued, threshold: float | None) -> tuple[Shot, ...]:
-    """The first state with a reward, the last one, and one state between them.
+    """The first and the last state with a reward, and a state between them.
 
-    The state between them is the one at which the reward changes most, or the middle one if there is no change.
+    The state between them is the state at which the reward changes most. Without any change, it is the middle state.
     """
     steps = np.flatnonzero(each.known)
     first, last = int(steps[0]), int(steps[-1])
     moves = np.abs(np.diff(each.values[steps]))
-    inner = moves[:-1]  # without the change at the last state, which is shown anyway
+    inner = moves[:-1]  # without the change at the last state, because that state is shown anyway
     between = int(steps[int(inner.argmax()) + 1]) if len(inner) and inner.max() > 0 else (first + last) // 2
     return tuple(
         Shot(each, step, _wrong(float(each.values[step]), threshold, bool(each.positive[step])))

@@ -43,7 +43,7 @@ class Field:
         positive: (mean, standard deviation) over positive states; None without such states.
         negative: (mean, standard deviation) over negative states; None without such states.
         effect: difference of the two means in units of the pooled deviation (Cohen's d); 0 if a mean is missing or if
-            that deviation is 0.
+            the pooled deviation is 0.
     """
 
     index: int
@@ -75,7 +75,7 @@ def fields(
 def _moments(
     valued: Sequence[Valued], trajectories: dict[str, Trajectory], *, positive: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Mean and standard deviation of each field over the positive training states, or over the negative ones."""
+    """Mean and standard deviation of each field over the positive (or negative) training states."""
     parts = [
         _rows(trajectories[each.row.digest], each.positive == positive)
         for each in valued
@@ -108,7 +108,7 @@ COMMON = "·▒"  # marks of common background cells; drawings omit these marks
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the legend: a coloured square and the cell codes that it represents."""
+    """One line of the legend: a coloured square and the cell codes that the square represents."""
 
     square: Markup
     codes: str
@@ -125,7 +125,7 @@ class GridPictures:
         self._legend = Legend(grids)
 
     def draw(self, grid: NDArray[np.integer], label: str) -> Markup | None:
-        """A drawing of one grid; None if it has too many cells."""
+        """A drawing of one grid; None if the grid has too many cells."""
         height, width = grid.shape[:2]
         if height * width > MOST_CELLS:
             return None
@@ -147,7 +147,7 @@ class GridPictures:
 
     @property
     def legend(self) -> list[Entry]:
-        """The entries of the legend, the most frequent first."""
+        """The entries of the legend, most frequent cells first."""
         entries = []
         for cell, (mark, style) in list(self._legend.blocks.items())[:MOST_LISTED]:
             codes = " ".join(map(str, cell))
@@ -180,7 +180,7 @@ BYTES = 4_000_000
 
 @dataclass(frozen=True)
 class VectorRow:
-    """A table row: statistics of one field over the training states, and its values in the shown states."""
+    """A table row: statistics of one field over the training states, and the field's values in the shown states."""
 
     field: Field
     numbers: list[float | None]
@@ -196,8 +196,8 @@ class GalleryFigures:
     """Figures of states of one kind. This base class is for kinds without figures.
 
     Args:
-        data: demonstrations of the run, as far as they are readable.
-        evidence: evidence about the reward. Statistics of fields use the training trajectories in it.
+        data: readable demonstrations of the run.
+        evidence: evidence about the reward. Statistics of fields use its training trajectories.
         states: states to draw.
 
     Attributes:
@@ -250,7 +250,7 @@ class GridFigures(GalleryFigures):
 
 
 class ImageFigures(GalleryFigures):
-    """Figures of images: the image itself, reduced if it is large, enlarged by a whole factor if it is small."""
+    """Figures of images. Large images are reduced, and small images are enlarged by a whole factor."""
 
     def drawing(self, state: Any, label: str) -> Markup | None:
         """See `GalleryFigures`."""
@@ -310,16 +310,16 @@ FIGURES: dict[str, type[GalleryFigures]] = {
 
 
 class Gallery:
-    """Figures of the states that the evidence names, up to a limit on their total size.
+    """Figures of the states in the evidence, up to a limit on their total size.
 
     Args:
-        data: demonstrations of the run, as far as they are readable.
+        data: readable demonstrations of the run.
         evidence: evidence about the reward, with the states to show.
         limit: maximum size of all figures together, bytes.
 
     Attributes:
         figures: figures for the kind of the states.
-        left_out: number of figures that were omitted because of the limit.
+        left_out: number of figures omitted because of the limit.
     """
 
     def __init__(self, data: Data, evidence: EvidencePanel, limit: int = BYTES) -> None:
@@ -338,7 +338,7 @@ class Gallery:
         return found.extra_info if found else ""
 
     def drawing(self, shot: Shot) -> Markup | None:
-        """A drawing of a state, or None if there is none or it exceeds the limit."""
+        """A drawing of a state; None if there is no drawing, or if the drawing exceeds the limit."""
         trajectory = self._data.trajectories.get(shot.of.row.digest)
         if trajectory is None:
             return None
@@ -346,7 +346,7 @@ class Gallery:
         return drawn if drawn is not None and self._fits(len(drawn)) else None
 
     def screen(self, shot: Shot) -> ScreenFigure | None:
-        """A screen, or None if there is none or it exceeds the limit."""
+        """The figure of a screen; None if there is no figure, or if the figure exceeds the limit."""
         trajectory = self._data.trajectories.get(shot.of.row.digest)
         view = None if trajectory is None else self.figures.screen(trajectory, shot.step)
         return view if view is not None and self._fits(view.size) else None

@@ -38,7 +38,7 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def fixed(value: float | None, digits: int = 4) -> str:
-    """A number as text with `digits` decimal places, for columns. Numbers from 1e9 on have an exponent instead."""
+    """A number as text with `digits` decimal places, for columns. Numbers of magnitude 1e9 or more have an exponent."""
     if value is None or math.isnan(value):
         return "–"
     written = f"{round(value, digits) + 0.0:,.{digits}f}" if abs(value) < 1e9 else f"{value:.4g}"  # + 0.0: no -0
@@ -59,7 +59,7 @@ def line(text: str, longest: int = 400) -> str:
 
 
 def _harmless(value: object) -> object:
-    """A value for the template, in which invisible characters and direction marks are escaped."""
+    """Escape invisible characters and direction marks in a value for the template."""
     if isinstance(value, Markup):
         return Markup(harmless(value))
     return harmless(value) if isinstance(value, str) else value
@@ -67,7 +67,7 @@ def _harmless(value: object) -> object:
 
 @cache
 def _environment() -> jinja2.Environment:
-    # An undefined value in the template raises an error; by default it would be an empty string.
+    # Undefined values in the template raise errors. By default, they would become empty strings.
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("grace_irl.report", "templates"),
         undefined=jinja2.StrictUndefined,

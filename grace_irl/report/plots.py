@@ -1,4 +1,4 @@
-"""The charts of the report, and the data for its charts and tables."""
+"""The charts of the report, and data for charts and tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grace_irl.runs.record import Record, candidate
 from grace_irl.runs.store import Store
 from grace_irl.search.ranks import Scored, winner
 
-REASONS = 5  # maximum number of reasons shown per verdict, the most frequent ones
+REASONS = 5  # maximum number of reasons per verdict; the most frequent reasons are shown
 ANCESTORS = 30  # maximum number of programs in the list of ancestors
 
 VERDICTS = {
@@ -56,7 +56,8 @@ class Verdict:
     Attributes:
         name: a key of `VERDICTS`.
         count: number of programs. A program that gets the verdict again in a resumed run counts again.
-        reasons: pairs of reason and number of programs, the most frequent ones. "…" replaces each number in a reason.
+        reasons: pairs of reason and number of programs, for the most frequent reasons. "…" replaces each number in a
+            reason.
     """
 
     name: str
@@ -72,8 +73,8 @@ class Verdict:
 def steps(store: Store) -> list[ScoreStep]:
     """One step for each change of the best program, and one for the end of the search.
 
-    Programs from reshaping are omitted, because reshaping is for a reward that rises steadily towards the goal, not for
-    a better score.
+    Programs from reshaping are omitted, because reshaping aims at rewards that rise steadily towards the goal, and not
+    at better scores.
     """
     requests, records = store.requests(), store.records()
     best: Scored | None = None
@@ -226,7 +227,7 @@ def searches(steps: Sequence[ScoreStep], account: Account) -> list[Plot]:
             up=account.drawn,
             label=f"{account.drawn.capitalize()} of the best program so far over programs tried",
             width=NARROW,
-            low=0.9,  # the axis includes 0.9 and 1, whatever the accuracy
+            low=0.9,  # the axis always includes 0.9 and 1
             high=1.0,
         )
         named = tuple((each.kind, each.name) for each in lines)
@@ -260,7 +261,7 @@ def _learning(
     high: float | None = None,
     note: str = "",
 ) -> Plot | None:
-    """A chart with a line for each training that has this measure, or None if no training has it."""
+    """A chart with one line per training with this measure; None if no training has this measure."""
     lines = []
     for number, each in enumerate(trainings):
         known = [(look.steps, value) for look in each.looks if (value := getattr(look, measure)) is not None]

@@ -1,4 +1,4 @@
-"""Figures of screens, which are states of a user interface: pictures, changes since the previous state, an outline."""
+"""Figures of screens (states of a user interface): pictures, changes since the previous state, and an outline."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ScreenPicture:
     Attributes:
         uri: `data:` URI of a PNG file.
         width, height: size, pixels.
-        screenshot: whether it is a screenshot rather than a drawing.
+        screenshot: whether the picture is a screenshot, not a drawing.
     """
 
     uri: str
@@ -38,10 +38,10 @@ class ScreenFigure:
     """The figure of a screen in the report.
 
     Attributes:
-        pictures: the screenshot, if the data have one, and a drawing of the state that programs get.
+        pictures: the screenshot, if the data have one, and a drawing of the state as programs get it.
         trouble: reason why a picture is missing; "" if no picture is missing.
         changes: kind ("changed", "new", "gone") and text of each line that differs from the previous screen; () if
-            nothing differs. None for the first screen, or if the previous one is entirely different.
+            nothing differs. None for the first screen, or if the previous screen is entirely different.
         outline: lines of the outline, which lists the nodes of the screen as in prompts.
         left_out: number of omitted lines of the outline.
     """

@@ -35,7 +35,7 @@ def _sentence(clause: str) -> str:
 
 
 def _unaudited(separation: Separation, evidence: EvidencePanel) -> list[str]:
-    """Warnings for runs without an audit. An audit says the same in its own words."""
+    """Warnings for runs without an audit. An audit contains equivalent warnings."""
     train, held_out = separation.train, separation.held_out
     found = []
     if held_out is None:

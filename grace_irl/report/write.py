@@ -1,7 +1,7 @@
 """The report of a run or an expansion, as one self-contained HTML file.
 
-An expansion consists of rounds. Each round trains a policy on the reward, and searches again with the policy's rollouts
-as negatives. Round 0 only searches.
+An expansion consists of rounds. Round 0 is a search. Each later round trains a policy on the reward, adds the policy's
+rollouts to the negatives and, if necessary, searches again.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from grace_irl.runs.rest import stored_rest
 from grace_irl.runs.run import history, is_own, opened
 from grace_irl.runs.store import Store
 
-GENERATIONS = 200  # maximum number of generations in the report; earlier ones are omitted
+GENERATIONS = 200  # maximum number of generations in the report; earlier generations are omitted
 
 
 @dataclass(frozen=True)
 class Expansion:
-    """The report's part on an expansion.
+    """The section of the report about an expansion.
 
     Attributes:
         rounds: complete rounds.
@@ -90,12 +90,12 @@ def report_of_fit(folder: Path, note: Callable[[str], None], demonstrations: Sho
     """Write the report at the end of a fit. A failure of the report does not fail the fit.
 
     Args:
-        folder: folder of the run or the expansion. Without a run in it there is no report.
+        folder: folder of the run or the expansion. If the folder contains no run, there is no report.
         note: function that is called with one line about a failure.
         demonstrations: as for `write_report`.
 
     Returns:
-        The path of the file, or None.
+        The path of the file; None if there is no report.
     """
     if not (RunPaths(folder).database.is_file() or (folder / "rounds").is_dir()):
         return None

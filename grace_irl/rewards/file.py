@@ -32,9 +32,9 @@ class RewardFile:
 
     `rewards(trajectories)` runs the program in the sandbox, so the file need not be trusted.
 
-    A call of the object, `reward(extra_info)`, returns the program's own `Reward` object for one trajectory. The
-    program then runs in the user's process, with all permissions of that process. So first read the file, and then load
-    it by `load_reward(path, trust=True)`.
+    The call `reward(extra_info)` of this object returns the program's own `Reward` object for one trajectory. The
+    program then runs in the user's process, with all permissions of that process. So read the file before you load it
+    by `load_reward(path, trust=True)`.
 
     `wrap`, `wrap_vec` and `imitation_reward` are for training. They run a trusted program in this process, and any
     other program in a separate, locked-down process (docs/training.md).
@@ -46,7 +46,7 @@ class RewardFile:
         scale, offset: the calibration in the file, see `discriminator_logit`; 1 and 0 if the file has none.
         threshold: threshold on the program's reward with the best balanced accuracy on the training data. A state with
             a higher reward is classified as positive. None if the file has no threshold.
-        fields: names of the components of a state, in the order that the program reads; () if the file names none.
+        fields: names of the components of a state, in order; () if the file does not name them.
     """
 
     def __init__(self, path: Path, source: str, *, trust: bool) -> None:
@@ -101,14 +101,14 @@ class RewardFile:
 
         Args:
             trajectories: the trajectories to reward: `Trajectory` objects, paths, or any object that holds episodes, as
-                for `grace_irl.fit`. Columns of a table are taken by their names, in any order.
+                for `grace_irl.fit`. The columns of a table may have any order, because their names identify them.
             workers: number of processes of the sandbox; None for one per core.
             allow_weak_sandbox: see `wrap`.
-            sandbox: an open sandbox. If None, this call opens one and closes it again.
+            sandbox: an open sandbox. If None, this call opens a sandbox and closes it again.
 
         Raises:
-            InputError: an object that holds no episodes, or states that cannot be used.
-            GraceError: the program fails, or returns something that is not a finite number.
+            InputError: the object holds no episodes, or the program cannot read the states.
+            GraceError: the program fails or returns a value that is not a finite number.
         """
         return SandboxedRunner(
             self.source, str(self.path), workers=workers, allow_weak=allow_weak_sandbox, sandbox=sandbox
@@ -129,14 +129,14 @@ class RewardFile:
             environment: the environment to wrap.
             view: the conversion of observations to states, as for `rewards.gymnasium.RewardEnv`.
             scale: the form of the returned reward (`rewards.scale.Scale`).
-            terms: whether to call the program's `terms_fn` at every step. It gives the components of the reward, which
-                are added to the `info` of the step.
-            allow_weak_sandbox: whether to accept tier E, a sandbox that does not protect the user's files
-                (docs/sandbox.md), for a file that is not trusted.
+            terms: whether to add the components of the reward, from the program's `terms_fn`, to the `info` of each
+                step.
+            allow_weak_sandbox: whether a file that is not trusted may run in tier E, a sandbox that does not protect
+                the user's files (docs/sandbox.md).
 
         Raises:
-            InputError: `environment` is not a Gymnasium environment, or its observations are vectors of another length
-                than the vectors that this reward reads.
+            InputError: `environment` is not a Gymnasium environment, or its observations are vectors with another
+                length than this reward's states.
         """
         from grace_irl.rewards.gymnasium import RewardEnv
 
@@ -154,8 +154,8 @@ class RewardFile:
         Stable-Baselines3 `VecEnv` becomes a `rewards.sb3.RewardVecEnv`.
 
         Raises:
-            InputError: `venv` is neither of the two, or its observations have another length than the states of this
-                reward.
+            InputError: `venv` has neither of these types, or its observations are vectors with another length than this
+                reward's states.
         """
         from grace_irl.rewards.gymnasium import vector_wrapped
 
@@ -175,7 +175,7 @@ class RewardFile:
         return ImitationReward(self.runner(allow_weak_sandbox=allow_weak_sandbox), self.scaled(scale), extra_info)
 
     def runner(self, *, terms: bool = False, allow_weak_sandbox: bool = False) -> RewardRunner:
-        """A runner of this program: in this process if the file is trusted, else in the sandbox."""
+        """A runner of this program, in this process if the file is trusted, otherwise in the sandbox."""
         if self.trust:
             return InProcessRunner(self.source, str(self.path), terms=terms)
         return SandboxedRunner(self.source, str(self.path), terms=terms, allow_weak=allow_weak_sandbox)
@@ -204,7 +204,7 @@ class RewardFile:
         return f"RewardFile({str(self.path)!r}, trust={self.trust})"
 
     def _repr_html_(self) -> str:
-        """The program as a notebook displays it."""
+        """The HTML that a notebook displays for this object."""
         trust = "may run in this process" if self.trust else "runs in the sandbox only"
         return shown(f"Reward {self.path}", [f"{trust}; scale {self.scale:.4g}, offset {self.offset:.4g}"], self.source)
 

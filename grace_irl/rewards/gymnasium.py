@@ -37,8 +37,8 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         runner: the runner of the program. No other object may use this runner, and `close` closes the runner, too.
         scale: conversion of the program's reward to the returned reward.
         view: the conversion of observations to states. None if the observation is the state, or a dict with the state
-            under "state". Instructions come from the view if there is one, else from `info["instruction"]` of `reset`,
-            else from the environment's attribute `mission`.
+            under "state". The view also gives the instruction of an episode. Without a view, the instruction is
+            `info["instruction"]` of `reset`, or else the environment's attribute `mission`.
 
     Raises:
         InputError: `environment` is not a Gymnasium environment.
@@ -95,23 +95,24 @@ class RewardVectorEnv(VectorWrapper):
     Every sub-environment behaves as in `RewardEnv`. In each step, the program receives all new states in one message.
     All modes of automatic reset are supported (`metadata["autoreset_mode"]`):
 
-    - `NEXT_STEP`: after the end of an episode, the next call of `step` ignores the environment's action. It returns the
-      first observation of the next episode and the reward 0.
+    - `NEXT_STEP`: after the end of an episode, the next call of `step` ignores the action for this environment. For
+      this environment, it returns the first observation of the next episode and the reward 0.
     - `SAME_STEP`: the `Reward` object of the old episode rewards the last state of that episode (`infos["final_obs"]`).
-      A new object starts from the returned observation.
-    - `DISABLED`: the caller resets, by `options={"reset_mask": ...}`.
+      A new `Reward` object starts from the returned observation.
+    - `DISABLED`: the caller resets environments by `options={"reset_mask": ...}`.
 
-    `infos["original_reward"]` holds the rewards of the environments, `infos["reward_terms"]` the components by name.
+    `infos["original_reward"]` holds the rewards of the environments. `infos["reward_terms"]` holds the components of
+    the program's rewards by name.
 
     Args:
         venv: the vector environment to wrap. Its observations are states, or dicts with the states under "state".
-            Instructions come from `infos["instruction"]` at the beginning of an episode, else from the attribute
-            `mission` of the environments.
+            The instruction of an episode is `infos["instruction"]` at its beginning, or else the environment's
+            attribute `mission`.
         runner: the runner of the program. No other object may use this runner, and `close` closes the runner, too.
         scale: conversion of the program's reward to the returned reward.
 
     Raises:
-        InputError: an inner wrapper normalises observations. Programs expect unnormalised ones.
+        InputError: an inner wrapper normalises observations. Programs expect unnormalised observations.
     """
 
     def __init__(
@@ -206,7 +207,7 @@ class RewardVectorEnv(VectorWrapper):
         ]
 
     def _mission(self) -> tuple[Any, ...]:
-        """The `mission` of each environment; () unless all have one, because Gymnasium's `get_attr` would fail."""
+        """The `mission` of each environment; () if one environment has none, because `get_attr` would then fail."""
         inner: Any = self.env.unwrapped
         if self._missions is None:
             self._missions = hasattr(inner, "call") and all(inner.call("has_wrapper_attr", "mission"))

@@ -15,15 +15,15 @@ from grace_irl.sandbox.session import Begin
 
 
 class ImitationReward:
-    """A reward function for `imitation` (its `RewardFn`), for example for its `RewardVecEnvWrapper`.
+    """A reward function (`RewardFn`) for the `imitation` library, for example for `RewardVecEnvWrapper`.
 
     The protocol `RewardFn` has no episodes, but a program needs them. So row i of a batch continues the episode in row
     i of the previous batch, as in batches from a vector environment. A row starts a new episode if its `state` differs
-    from the previous `next_state` in this row, or if the row was `done`. A new `Reward` object then receives `state`
-    and rewards the step.
+    from the previous `next_state` in this row, or if the previous step in this row was `done`. A new `Reward` object
+    then receives `state` and rewards the step.
 
-    In batches of another order, for example from a replay buffer, each step becomes a separate episode. The rewards are
-    then right only for programs that use no earlier states.
+    If rows do not continue in this way, for example in batches from a replay buffer, each step becomes a separate
+    episode. The rewards are then correct only for programs that use no earlier states.
 
     An observation of a `Dict` space is the state itself (a record), or has the state under the key "state". In
     `imitation`, `RewardVecEnvWrapper` and BC accept such observations; GAIL and AIRL do not.
@@ -31,8 +31,7 @@ class ImitationReward:
     Args:
         runner: the runner of the program.
         scale: conversion of the program's reward to the returned reward.
-        extra_info: instruction that the program receives with every episode, such as "go to the red ball". The protocol
-            of `imitation` has no field for it.
+        extra_info: instruction for all episodes, such as "go to the red ball". `RewardFn` has no argument for it.
     """
 
     def __init__(self, runner: RewardRunner, scale: Scale = Scale(), extra_info: str = "") -> None:
@@ -54,7 +53,7 @@ class ImitationReward:
             state: states `(batch, ...)` as the environment returns them, without normalisation; a dict of such arrays
                 for a `Dict` space.
             action: actions `(batch, ...)`.
-            next_state: next states, in the form of `state`; the final observation if an episode ended.
+            next_state: next states, in the form of `state`. At the end of an episode, this is the final observation.
             done: ends of episodes, `(batch,)`.
             update_stats: ignored, because this function keeps no statistics. The protocol requires the argument.
 
@@ -80,7 +79,7 @@ class ImitationReward:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Whether two states are equal. Records are dicts of arrays with the same keys in all rows."""
+    """Whether two states are equal. All records (dicts of arrays) have the same keys."""
     if isinstance(one, dict):
         return all(_same(part, other[name]) for name, part in one.items())
     return bool(np.array_equal(one, other))

@@ -1,4 +1,4 @@
-"""Runners of one reward program: in this process if the user trusts the program, else in the sandbox."""
+"""Runners of one reward program: `InProcessRunner` in this process, `SandboxedRunner` in the sandbox."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class RewardRunner(Protocol):
         If the program rewards transitions, the first reward is NaN, because no transition ends in the first state.
 
         Raises:
-            GraceError: the program fails, or returns something that is not a finite number.
+            GraceError: the program fails or returns a value that is not a finite number.
         """
         ...
 
@@ -61,13 +61,13 @@ class RewardRunner(Protocol):
             slots: slots of the episodes that made a step, `(n,)`.
             actions: actions of these steps, `(n, ...)`; only programs that reward transitions use them.
             states: next states, one per slot.
-            begins: episodes to start after the steps are rewarded. A new episode replaces the old one in its slot.
+            begins: episodes to start after the steps are rewarded. A new episode ends the old episode in its slot.
 
         Returns:
-            The rewards of the steps. New episodes add none.
+            The rewards of the steps. The first states of new episodes have no reward.
 
         Raises:
-            GraceError: the program fails, or returns something that is not a finite number.
+            GraceError: the program fails or returns a value that is not a finite number.
         """
         ...
 
@@ -78,10 +78,9 @@ class RewardRunner(Protocol):
         states: Sequence[NDArray[Any]] | NDArray[Any],
         begins: Sequence[Begin] = (),
     ) -> None:
-        """Give a turn to the program without waiting for its rewards, which `settle` returns.
+        """Do the same as `turn`, but do not wait for the rewards. `settle` returns them later.
 
-        The arguments and errors are those of `turn`. An error of the program may be raised later, by `settle`. Call
-        `settle` before the next `turn`.
+        An error of the program may also appear later, in `settle`. Call `settle` before the next `turn`.
         """
         ...
 
@@ -89,7 +88,7 @@ class RewardRunner(Protocol):
         """The rewards of all turns that were posted since the last call, in order.
 
         Raises:
-            GraceError: the program fails, or returns something that is not a finite number.
+            GraceError: the program fails or returns a value that is not a finite number.
         """
         ...
 
@@ -99,7 +98,7 @@ class RewardRunner(Protocol):
 
 
 class _Closing:
-    """Base of runners that are closed at the end of a `with` block."""
+    """Base class of runners. The end of a `with` block closes the runner."""
 
     def close(self) -> None:
         """See `RewardRunner`."""
@@ -116,13 +115,13 @@ class _Closing:
 class InProcessRunner(_Closing):
     """A `RewardRunner` that runs the program in this process, with all permissions of the process.
 
-    Every episode has a new module and `Reward` object, and its own random generators if the program uses `random`. The
-    rewards equal those of the sandbox. The random generators of this process stay unchanged.
+    Every episode has a new module, a new `Reward` object and, if the program draws random numbers, its own random
+    generators. The rewards equal those of the sandbox. The random generators of this process stay unchanged.
 
     Args:
         source: the program.
         name: the program's name in messages.
-        terms: whether to return the components of each reward too, from the program's `terms_fn`.
+        terms: whether to return the components of each reward as well, from the program's `terms_fn`.
 
     Raises:
         InputError: the source breaks the contract.
@@ -206,17 +205,17 @@ class InProcessRunner(_Closing):
 class SandboxedRunner(_Closing):
     """A `RewardRunner` in locked-down child processes (docs/sandbox.md).
 
-    All running episodes share one child process, which starts with the first episode. Each call of `turn` sends it one
-    message, and several calls of `post` share one. The first state of the first episode fixes the kind, type and shape
-    of all states.
+    All running episodes share one child process, which starts with the first episode. Each call of `turn` sends one
+    message to this process, and several calls of `post` share one message. The first state of the first episode fixes
+    the kind, type and shape of all states.
 
     Args:
         source: the program.
         name: the program's name in messages.
-        terms: whether to return the components of each reward too, from the program's `terms_fn`.
-        workers: number of child processes for trajectories; None: one per core.
+        terms: whether to return the components of each reward as well, from the program's `terms_fn`.
+        workers: number of child processes for trajectories; None for one per core.
         allow_weak: whether to accept tier E, a sandbox that does not protect the user's files (docs/sandbox.md).
-        sandbox: an open sandbox for trajectories. If None, each call of `rewards` opens and closes one.
+        sandbox: an open sandbox for trajectories. If None, each call of `rewards` opens and closes a sandbox.
     """
 
     def __init__(
@@ -273,7 +272,7 @@ class SandboxedRunner(_Closing):
         return [] if self._session is None else self._session.settle()
 
     def _running(self, begins: Sequence[Begin]) -> RewardSession:
-        """The session of running episodes. The first episodes that begin open it."""
+        """The session of running episodes. The session opens when the first episodes begin."""
         if self._session is None:
             if not begins:
                 raise InputError(f"{self._name}: a step before any episode began; expected reset() first")
@@ -295,11 +294,11 @@ class SandboxedRunner(_Closing):
 
 
 class OnlineReward:
-    """A program's `Reward` object for one trajectory, in this process. Its rewards equal those of the sandbox.
+    """A program's `Reward` object for one trajectory, in this process. The rewards equal those of the sandbox.
 
-    Each trajectory has a new copy of the program's module, and its own random generators, seeded with 0. They share
-    nothing with other `Reward` objects or with the random generators of this process. States and actions have the same
-    form as in the sandbox. Attributes that this class does not define are those of the program's `Reward` object.
+    Each trajectory has a new copy of the program's module and its own random generators, seeded with 0. The trajectory
+    shares nothing with other `Reward` objects, and does not change the random generators of this process. States and
+    actions have the same form as in the sandbox. Other attributes are those of the program's `Reward` object.
 
     Args:
         candidate: the compiled program.
@@ -333,7 +332,7 @@ class OnlineReward:
 
 
 def trusted_candidate(source: str, *, takes_action: bool = False, filename: str = FILENAME) -> Candidate:
-    """Compile a trusted program. The name of its module contains a hash of the source, so each program has its own.
+    """Compile a trusted program. Each program has its own module, because the module's name contains a hash.
 
     Args:
         source: the text of the program.

@@ -29,30 +29,30 @@ class Settled(NamedTuple):
 
 
 class RewardVecEnv(VecEnvWrapper):
-    """A vector environment with the program's reward instead of its own.
+    """A vector environment that returns the rewards of a program instead of its own rewards.
 
     Every sub-environment behaves as in `grace_irl.rewards.gymnasium.RewardEnv`. In each step, the program receives all
     new states in one message.
 
     The step that ends an episode also resets its sub-environment. The `Reward` object of the old episode first rewards
-    the last state (`info["terminal_observation"]`). Then a new object starts from the new observation. Other entries of
-    `info`, such as `"TimeLimit.truncated"`, stay unchanged.
+    the last state (`info["terminal_observation"]`). Then a new `Reward` object starts from the new observation. Other
+    entries of `info`, such as `"TimeLimit.truncated"`, stay unchanged.
 
-    A learner that needs rewards only at the end of a rollout may call `defer`. The program then computes them while the
-    environments go on, which saves time for a program in the sandbox.
+    A learner that needs rewards only at the end of a rollout may call `defer`. The program then computes the rewards
+    while the environments go on. This saves time if the program runs in the sandbox.
 
-    Environments of this package return observations that are made for the policy and are not states. These environments
-    put the state into `info`, under the key `rewards.view.SHOWN`. A step without this key has reward 0.
+    The observations of this package's environments are for the policy, and are not states. These environments put the
+    state into `info`, under the key `rewards.view.SHOWN`. In these environments, a step without this key has reward 0.
 
     Args:
         venv: the vector environment to wrap. Its observations are states, or dicts with the states under "state".
-            Instructions come from `info["instruction"]` of a sub-environment's `reset`, else from its attribute
-            `mission`.
-        runner: the runner of the program. No other object may use it, and `close` closes it.
+            The instruction of an episode is `info["instruction"]` of `reset`, or else the attribute `mission` of the
+            sub-environment.
+        runner: the runner of the program. No other object may use this runner, and `close` closes the runner, too.
         scale: conversion of the program's reward to the returned reward.
 
     Raises:
-        InputError: an inner wrapper normalises observations or transposes images. Programs expect them as the
+        InputError: an inner wrapper normalises observations or transposes images. Programs expect observations as the
             environment returns them.
     """
 
@@ -85,7 +85,7 @@ class RewardVecEnv(VecEnvWrapper):
         """The rewards of all steps since the last call or the last reset, in order.
 
         Raises:
-            GraceError: the program fails, or returns something that is not a finite number.
+            GraceError: the program fails or returns a value that is not a finite number.
         """
         turns = self._payment.settle()
         rewards = np.zeros((len(turns), self.num_envs), np.float32)
@@ -134,7 +134,7 @@ class RewardVecEnv(VecEnvWrapper):
     def _reached(
         self, observations: Any, over: list[int], infos: list[dict[str, Any]]
     ) -> tuple[list[int], list[NDArray[Any]] | NDArray[Any]]:
-        """The sub-environments (`slots`) with a reward for this step, and the next states of their episodes."""
+        """The indices (`slots`) of sub-environments with a reward for this step, and their next states."""
         if self._shown:
             slots = [slot for slot, info in enumerate(infos) if SHOWN in info]
             return slots, [infos[slot][SHOWN] for slot in slots]

@@ -1,4 +1,4 @@
-"""Conversions of a recovered reward to the form that the learner trains on."""
+"""Conversions of a recovered reward to the form of reward that a learner trains on."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Scale:
     """The conversion of a program's reward r to the learner's reward.
 
     - `raw`: r.
-    - `logit`: `scale * r + offset`, the logit of the fitted discriminator D without the policy's log-probability. It
-      equals `log D - log (1 - D)`, the form of reward that AIRL trains on (Fu et al. 2018).
+    - `logit`: `scale * r + offset`, the logit of the fitted discriminator D without the policy's log-probability. This
+      is `log D - log (1 - D)`, the reward that AIRL trains on (Fu et al. 2018).
     - `probability`: D, in [0, 1].
-    - `soft`: the sigmoid of a third of the logit. A good discriminator has D near 0 in all states of an untrained
-      policy, so `probability` hardly ranks these states. `soft` still does.
+    - `soft`: the sigmoid of a third of the logit. In all states of an untrained policy, a good discriminator has D near
+      0. So `probability` hardly ranks these states, but `soft` does.
     - `progress`: `gamma * r(s') - r(s)` for a step from state s to s' (`Payment`). If r rises towards a goal, the
       policy earns reward for approaching the goal, but not for staying near it.
 
@@ -52,7 +52,7 @@ class Scale:
             raise InputError(f"reward scale {self.form!r}; expected one of {', '.join(get_args(Form))}")
 
     def __call__(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Convert rewards of any shape. In the form "progress" they stay unchanged, and `Payment` converts them."""
+        """Convert rewards of any shape. With the form "progress", return them unchanged: `Payment` converts them."""
         if self.form in ("raw", "progress"):
             return rewards
         logit = self.scale * rewards + self.offset
@@ -65,9 +65,9 @@ class Payment:
     """The rewards of running episodes, in the form that the learner trains on.
 
     The form `progress` treats the program's rewards as potentials (Ng, Harada and Russell 1999). The potential of the
-    first state is set to 0, because no action affects it. The discounted sum of an episode's converted rewards is then
-    the discounted potential of its last state, whatever the states before it. These states can guide the policy to the
-    goal, but the policy gains nothing by staying in them.
+    first state is set to 0, because no action affects the first state. Then the discounted sum of an episode's
+    converted rewards is the discounted potential of its last state. The potentials of earlier states can guide the
+    policy to the goal, but the policy gains nothing by staying in these states.
 
     Args:
         runner: the runner of the program; `close` closes it.
@@ -86,7 +86,7 @@ class Payment:
         states: Sequence[NDArray[Any]] | NDArray[Any],
         begins: Sequence[Begin] = (),
     ) -> TurnRewards:
-        """Call `RewardRunner.turn`, and convert its rewards. The components stay those of the program's reward."""
+        """Call `RewardRunner.turn` and convert its rewards, but not their components."""
         return self._converted(slots, begins, self._runner.turn(slots, actions, states, begins))
 
     def post(

@@ -11,12 +11,12 @@ from grace_irl.demos.trajectory import Metadata
 from grace_irl.states.record import rows_of
 
 STATE, INSTRUCTION = "state", "instruction"
-"""Keys of the state in a dict observation (`STATE`) and of the instruction in the `info` of `reset` (`INSTRUCTION`)."""
+"""Keys. `STATE` is for the state in a dict observation, `INSTRUCTION` for the instruction in the `info` of `reset`."""
 
 SHOWN = "grace_irl.state"
-"""Key of the state in the `info` of `reset` and `step`. Environments of this package use it, because their observation
-is made for the policy and is not the state. A step without this key has reward 0, for example a padding step after a
-terminal state (`grace_irl.rl.horizon`)."""
+"""Key of the state in the `info` of `reset` and `step`. Environments of this package use this key, because their
+observations are for the policy and are not states. A step without this key has reward 0, for example a padding step
+after a terminal state (`grace_irl.rl.horizon`)."""
 
 
 class StateView(Protocol):
@@ -29,7 +29,7 @@ class StateView(Protocol):
 
     @property
     def has_goal(self) -> bool:
-        """Whether the environment has a goal, so that `success` has a meaning."""
+        """Whether the environment has a goal. Without a goal, `success` is always False."""
         ...
 
     def prepare(self, environment: Any) -> None:
@@ -37,7 +37,7 @@ class StateView(Protocol):
         ...
 
     def state(self, environment: Any, observation: Any) -> Any:
-        """The state after the reset or step that returned this observation, in the form of the kind in `metadata`."""
+        """The state after the reset or step that returned this observation. `metadata` names the kind of state."""
         ...
 
     def instruction(self, environment: Any) -> str:
@@ -50,7 +50,7 @@ class StateView(Protocol):
 
 
 def state_of(observation: Any) -> Any:
-    """The state in an observation: the entry "state" of a dict, else the dict itself as a record, else the array."""
+    """The state in an observation: an array itself, the entry "state" of a dict, or a dict without this entry."""
     if isinstance(observation, dict):
         return np.asarray(observation[STATE]) if STATE in observation else observation
     return np.asarray(observation)

@@ -1,8 +1,8 @@
 """Policies from Stable-Baselines3 checkpoints, loaded without running code from the file.
 
-A checkpoint contains weights, and settings both as JSON and as pickles. The pickles are never opened, because a pickle
-can run code. The kind of policy, its layers and its activation come from the JSON, and the weights from torch's
-weights-only loader. Before a network is built, `require_layers` checks that the file holds enough weights for the
+A checkpoint contains weights, and contains its settings twice: as JSON and as pickles. The pickles are never opened,
+because a pickle can run code. The JSON provides the kind of policy, its layers and its activation. Torch's weights-only
+loader reads the weights. Before a network is built, `require_layers` checks that the file holds enough weights for the
 layers in the JSON.
 """
 
@@ -74,11 +74,11 @@ def require_tensors(found: object) -> dict[str, torch.Tensor]:
 
 
 def require_layers(weights: Mapping[str, torch.Tensor], described: object, inputs: int, critics: int = 1) -> None:
-    """Refuse layers that need more weights than the file holds. Otherwise, a small file could request a huge network.
+    """Refuse layers that need more weights than the file holds, so that a small file cannot request a huge network.
 
     Args:
         weights: result of `require_tensors`.
-        described: layers in the form of `net_arch` (Stable-Baselines3): a list of their widths, or a dict of lists.
+        described: layers in the form of `net_arch` (Stable-Baselines3): a list of widths, or a dict of such lists.
         inputs: number of inputs of the first layer.
         critics: number of critic networks. If `described` is a dict, its last list holds the layers of each critic.
 
@@ -100,11 +100,11 @@ def require_layers(weights: Mapping[str, torch.Tensor], described: object, input
 
 
 COPIES = 4
-"""Copies of each weight in memory: the file, the tensor read from it, the network, and the network's initial values."""
+"""Number of copies of each weight in memory: in the file, the tensor, the network, and the network's initial values."""
 
 
 PICTURE, PART = 512, 256
-"""Numbers of features per image: in a `CnnPolicy` (PICTURE), and in a `MultiInputPolicy` (PART)."""
+"""Number of features per image in a `CnnPolicy` (PICTURE) and in a `MultiInputPolicy` (PART)."""
 
 # Names of the policy classes for arrays, images and dicts, by the module of Stable-Baselines3 that defines them.
 POLICIES = {
@@ -136,9 +136,9 @@ class _About:
 class CheckpointPolicy:
     """A policy from a checkpoint of PPO, A2C, SAC, TD3, DDPG or DQN. A stochastic policy draws its actions.
 
-    Its observations are the environment's states, in the form that reward programs receive. If states are records
-    (dicts of named parts), the policy must be a `MultiInputPolicy` with inputs of the same names. If states are images,
-    the weights show whether the policy is a `CnnPolicy` or an `MlpPolicy`.
+    The policy observes the environment's states, in the form that reward programs receive. If states are records (dicts
+    of named parts), the policy must be a `MultiInputPolicy` with inputs of the same names. If states are images, the
+    weights show whether the policy is a `CnnPolicy` or an `MlpPolicy`.
 
     Args:
         path: the .zip that `model.save` wrote.
@@ -289,8 +289,8 @@ def _leaves(space: Any, name: str = "") -> dict[str, Any]:
 def _as_trained(space: Any, given: dict[str, Any]) -> Any:
     """The observation space that Stable-Baselines3 gives to a policy, with the channels of images first.
 
-    For records (dicts of named parts), the parts of the result come from `given` if both spaces have the same parts.
-    The reason is that a part may be discrete in `given`, but a box in `space`.
+    For records (dicts of named parts), the result contains the parts of `given` if `given` and `space` have the same
+    part names. The reason is that a part may be discrete in `given`, but a box in `space`.
 
     Args:
         space: the space of the states, from `space_of`.

@@ -1,8 +1,8 @@
 """Choice of the favourite among the policies of one training.
 
-The candidates are the last policy of the training, and the copies of the policy that were kept during it. The favourite
-is the candidate whose episodes have the highest mean return by the signal. The signal is the last version of the reward
-that the learner trained on. For PPO on the true reward, and for no other method, it is the environment's own reward.
+The candidates are the last policy and the copies of the policy kept during the training. The favourite is the candidate
+with the highest mean return under one reward, the signal. The signal is the final version of the recovered reward. For
+PPO on the true reward, the signal is the environment's own reward. No other method uses this reward for the choice.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from grace_irl.rl.method import Kept, PolicyProblem
 
 @dataclass(frozen=True)
 class Signal:
-    """The reward of a training, by which policies are compared.
+    """The reward by which the policies of a training are compared.
 
     Attributes:
-        pay: function that wraps a vector environment, so that it returns this reward.
+        pay: function that wraps a vector environment, so that the environment returns this reward.
         centred: whether the learner's reward was shifted to a running mean of 0. If so, the choice subtracts one
-            constant from each reward: the mean reward of a step, over all episodes of all policies.
+            constant from each reward: the mean reward per step over all episodes of all candidates.
     """
 
     pay: Pay
@@ -41,9 +41,9 @@ class Chosen:
     """The favourite policy of a training, with the returns of all candidates.
 
     Attributes:
-        policy: the favourite, with its environment steps of training.
-        paid: mean return of each candidate's episodes by the signal, in the order of the candidates.
-        steps: environment steps that the choice used, over all policies.
+        policy: the favourite, with its number of environment steps of training.
+        paid: mean return of each candidate's episodes under the signal, in the order of the candidates.
+        steps: environment steps that the choice used, over all candidates.
     """
 
     policy: Kept
@@ -54,10 +54,10 @@ class Chosen:
 def choose(
     policies: Sequence[Kept], problem: PolicyProblem, signal: Signal, episodes: int, seed: int, *, deterministic: bool
 ) -> Chosen:
-    """Choose the policy whose episodes have the highest mean return by the signal. The later policy wins a tie.
+    """Choose the policy with the highest mean return under the signal. In a tie, the later policy wins.
 
     Args:
-        policies: the candidates, which are the copies kept during a training and its last policy.
+        policies: the candidates, in the order of training. The last candidate is the last policy.
         problem: the problem of the training, which provides the environments.
         signal: the reward of the training.
         episodes: number of episodes of each policy.
@@ -67,7 +67,7 @@ def choose(
     Raises:
         GraceError: the reward fails on an episode.
     """
-    # The number of environments divides the number of episodes, so each environment plays equally many of them.
+    # This number divides `episodes`, so all environments play the same number of episodes.
     count = max(lanes for lanes in range(1, problem.num_envs + 1) if episodes % lanes == 0)
     totals, lengths, steps = [], [], 0
     for each in policies:

@@ -33,8 +33,8 @@ class EpisodeTally:
     Attributes:
         kept: episodes in the resulting set of demonstrations.
         dropped_successes: negative episodes left out because they reached the goal.
-        failures: episodes left out for other reasons, by reason: the policy failed, an expert missed the goal, or an
-            attempted near miss (`grace_irl.rl.near_miss`) is not one.
+        failures: numbers of episodes left out for other reasons, by reason. For example, an expert missed the goal, or
+            an attempt at a near miss (`grace_irl.rl.near_miss`) failed.
     """
 
     kept: int = 0
@@ -77,14 +77,13 @@ def collect(
     the goal is left out too, because it would be a false negative.
 
     In a near miss (`near_miss`), BabyAI's bot does another task of the same world, such as going to another object. In
-    a level of our own (`grace_irl.rl.levels`), a script does it. The instruction and the rewards are those of the right
-    task, so all rewards are 0. An episode in which the right task gets done is left out.
+    a level of our own (`grace_irl.rl.levels`), a script does the other task. The instruction and the rewards are those
+    of the right task, so all rewards are 0. An episode in which the right task gets done is left out.
 
     A near miss stops when the other task is done. The episode is then `truncated` and not `terminated`, because the
-    environment did not end it. So the label rule that the endings suggest stays "last" (`grace_irl.demos.label_rule`),
-    and readers without rewards do not take the episode for a success. If the environment itself ends the episode with a
-    failure, such as at a wrong door in BabyAI-OpenMatchingDoor-v0, the episode is `terminated`, as it would be for any
-    policy.
+    environment did not end it. So the endings still suggest the label rule "last" (`grace_irl.demos.label_rule`), and
+    readers without rewards do not take the episode for a success. If the environment itself ends the episode with a
+    failure, such as at a wrong door in BabyAI-OpenMatchingDoor-v0, the episode is `terminated`.
 
     Args:
         env_id: Gymnasium id.
@@ -94,8 +93,8 @@ def collect(
         seed: seed from which the seeds of all episodes are drawn. The same seed gives the same set.
         max_steps: time limit of an episode in steps; None keeps the environment's own limit.
         keep_successes: whether to keep negative episodes that reached the goal.
-        near_miss: whether the policy does another task than the instruction says; or the name of the only deviation to
-            draw, for example "other order".
+        near_miss: whether the policy does another task than the instruction says. The name of a deviation, for example
+            "other order", allows only this deviation.
         task: task name; the environment's id by default.
         kind: name of the states' kind, if the observation space fits several kinds, for example "grid" or "image".
             With "", the values of the states decide.
@@ -196,7 +195,7 @@ def rollout(environment: Any, view: StateView, policy: ActingPolicy, seed: int) 
         The trajectory with its final state, and whether it reached the goal.
 
     Raises:
-        PolicyFailureError: the policy got stuck.
+        PolicyFailureError: the policy cannot continue the episode.
     """
     with quiet():
         observation, _ = environment.reset(seed=seed)

@@ -25,10 +25,10 @@ class Point:
         success: share of episodes that reached the goal; None if the environment has no goal.
         length: mean steps of an episode.
         components: mean over episodes of the sum of each reward component, by its key in `info` (`reward_forward`, …).
-        paid: mean return of the training episodes since the previous point, by the learner's reward; None if it was not
-            recorded or no episode ended.
+        paid: mean return, under the learner's reward, of the training episodes since the previous point; None if it was
+            not recorded or no episode ended.
         seconds: seconds of training so far, without evaluations.
-        score: mean score of the episodes by the task's score; None without one.
+        score: mean score of the episodes in a task; None without a task.
         terms: mean value of each component of the learner's reward over the training steps since the previous point, by
             the names in the program's `terms_fn`.
     """
@@ -57,7 +57,7 @@ def from_json(text: str) -> tuple[Point, ...]:
 
 
 def evaluated_at(steps: int, evaluations: int, rollout: int) -> tuple[int, ...]:
-    """Environment steps of the evaluations of PPO: evenly spaced, each at the end of a rollout.
+    """Numbers of environment steps at which PPO is evaluated. They are evenly spaced, at the ends of rollouts.
 
     Args:
         steps: environment steps of the training, which are rounded up to whole rollouts.
@@ -70,9 +70,8 @@ def evaluated_at(steps: int, evaluations: int, rollout: int) -> tuple[int, ...]:
 class Watching:
     """A callback that calls a `Watch` at `problem.watches` evenly spaced numbers of steps.
 
-    It also keeps a copy of the policy at each number of steps in `problem.keeps`.
-
-    Stable-Baselines3 accepts it as a callback: `model.learn(steps, callback=Watching(problem, watch))`.
+    It also keeps a copy of the policy at each number of steps in `problem.keeps`. In
+    Stable-Baselines3, call `model.learn(steps, callback=Watching(problem, watch))`.
     """
 
     def __init__(self, problem: PolicyProblem, watch: Watch) -> None:
@@ -97,7 +96,7 @@ class Watching:
             self._show(steps, policy)
 
     def end(self, steps: int, policy: Policy) -> None:
-        """Call the `Watch` with the last policy, unless its last call had this number of steps."""
+        """Call the `Watch` with the last policy, unless the previous call was at the same number of steps."""
         if steps != self._shown:
             self._show(steps, policy)
 

@@ -78,7 +78,7 @@ class FunctionView:
 
 
 def is_adapter(name: str) -> bool:
-    """Whether a name is that of an adapter, such as `file.py:make`. In contrast, `module:Name-v0` is a Gymnasium id."""
+    """Whether a name belongs to an adapter, such as `file.py:make`. In contrast, `module:Name-v0` is a Gymnasium id."""
     return re.fullmatch(r".+:[A-Za-z_]\w*", name) is not None
 
 
@@ -126,7 +126,7 @@ def module_of(where: str, name: str) -> ModuleType:
         name: the whole name that the user gave, for messages.
 
     Raises:
-        InputError: it cannot be imported.
+        InputError: the module or file cannot be imported.
     """
     try:
         if not where.endswith(".py"):
@@ -149,7 +149,7 @@ def module_of(where: str, name: str) -> ModuleType:
 
 
 def _view(name: str, environment: Any, asked: str) -> StateView:
-    """A view for an adapter that returns only an environment. Its states are the observations.
+    """A view for an adapter that returns only an environment. The states are the observations.
 
     Raises:
         InputError: the observations fit no kind of state.
@@ -168,8 +168,8 @@ def _view(name: str, environment: Any, asked: str) -> StateView:
 def _kind(environment: Any, asked: str) -> StateKind | None:
     """The kind of an environment's observations; None if no kind fits.
 
-    If several kinds fit the observation space and `asked` names one of them, the result is that one. If `asked` names
-    none of them, the values of a first observation decide among them.
+    If several kinds fit the observation space, `asked` selects one of them. If `asked` names another kind or none, the
+    values of a first observation decide.
     """
     kinds = kinds_of_space(environment.observation_space)
     if len(kinds) < 2:
@@ -194,7 +194,7 @@ def quiet() -> Iterator[None]:
 
 @contextlib.contextmanager
 def quiet_models() -> Iterator[None]:
-    """Suppress MuJoCo's warnings about old keywords in models. MuJoCo logs these to a file in the user's folder."""
+    """Keep MuJoCo from writing warnings to a log file, for example about old keywords in models."""
     try:
         mujoco: Any = importlib.import_module("mujoco")
     except ImportError:

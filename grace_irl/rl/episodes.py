@@ -1,6 +1,6 @@
 """Conversion of experts' trajectories to observations and actions of the learner's environment.
 
-Methods that learn from experts' actions use it: GAIL, AIRL and behaviour cloning.
+Methods that learn from experts' actions need this conversion: GAIL, AIRL and behaviour cloning.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ExpertEpisode:
         observations: the policy's observations of the expert's states, `(T+1, ...)`.
         actions: the expert's actions, all within the action space, `(T, ...)`.
         ended: whether the episode ended at the last observation, by a terminal state or a time limit. False if only
-            the recording ended there.
+            the recording ended.
     """
 
     observations: NDArray[Any]
@@ -37,18 +37,19 @@ class ExpertEpisode:
 def expert_episodes(problem: PolicyProblem, method: str, *, absorbing: bool = True) -> tuple[ExpertEpisode, ...]:
     """Convert the expert trajectories of the training data. Trajectories without a step are left out.
 
-    Under the label rule "goal", only states that are marked as goals are positive. So a trajectory is cut after its
-    last goal state, and left out if it is marked to have none. A trajectory that nobody has marked yet is used whole.
+    Under the label rule "goal", only states that are marked as goals are positive. So this function cuts a trajectory
+    after its last goal state. It leaves out a trajectory that was checked and has no goal state, and uses a trajectory
+    whole if nobody has checked it yet.
 
-    Continuous actions are clipped to the action space, as the learner's actions are. Otherwise a discriminator could
+    Continuous actions are clipped to the action space, like the learner's actions. Otherwise a discriminator could
     recognise experts by actions outside the space.
 
     Args:
         problem: the problem, which provides demonstrations, observations and spaces.
         method: the method's name, for messages.
         absorbing: whether to append padding steps to episodes that reach a terminal state before a fixed horizon
-            (`grace_irl.rl.horizon`). It has no effect if the problem has no fixed horizon. False for a method that
-            imitates actions, because the actions of padding steps are random.
+            (`grace_irl.rl.horizon`). It has no effect without a fixed horizon. Methods that imitate actions pass False,
+            because the actions of padding steps are random.
 
     Raises:
         InputError: there is no expert or no action, or observations or actions do not fit the environment.
@@ -94,9 +95,9 @@ def _whole(experts: Iterable[Demonstration]) -> Iterator[Trajectory]:
 
 
 def _to_goal(item: Demonstration) -> Trajectory | None:
-    """An expert's trajectory up to its last goal state; the whole trajectory if nobody has marked its goal states.
+    """An expert's trajectory up to its last goal state; the whole trajectory if nobody has checked it for goal states.
 
-    None if somebody has marked the trajectory, and no state is a goal state.
+    The result is None if the trajectory was checked and has no goal state.
     """
     trajectory = item.trajectory
     if item.goals is None or max(item.goals, default=-1) == trajectory.num_steps:

@@ -1,4 +1,4 @@
-"""Evaluation of a policy on the true reward (the environment's own), in the same way for all training methods."""
+"""Evaluation of policies on the true reward, which is the environment's own. All methods are evaluated alike."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from grace_irl.rl.observed import Observed
 
 SUCCESS = ("is_success", "success")
-"""Keys in the `info` of a step that state whether the episode reached the goal. Stable-Baselines3 uses the first, the
-mazes of Gymnasium-Robotics use the second."""
+"""Keys in the `info` of a step that show whether the episode reached the goal. Stable-Baselines3 uses the first key.
+The mazes of Gymnasium-Robotics use the second key."""
 COMPONENTS = "reward_"
 """Prefix of the keys of reward components in `info`, as in Gymnasium's MuJoCo environments."""
 
@@ -62,7 +62,7 @@ class Rollout:
     Attributes:
         trajectory: the trajectory, with the environment's own rewards and the policy's log-probabilities.
         total, success, components: as in `EpisodeSums`.
-        final: numbers in `info` of the last step, by key.
+        final: single numbers in the `info` of the last step, by key.
     """
 
     trajectory: Trajectory
@@ -87,10 +87,10 @@ def numbers_of(info: Mapping[str, Any]) -> dict[str, float]:
 
 
 class Recorder:
-    """The states, actions and sums of one episode so far. The episode starts with the last reset of the environment.
+    """A recorder of one episode: its states, actions and sums. Create it directly after a reset of the environment.
 
     Args:
-        environment: the environment that plays the episode.
+        environment: the environment of the episode.
         source: name of the episode, for its trajectory.
     """
 
@@ -103,7 +103,7 @@ class Recorder:
         self._sums = EpisodeSums()
 
     def add(self, action: Any, reward: float, info: Mapping[str, Any], log_prob: float | None = None) -> None:
-        """Add one step, after the environment has made it. Either all steps have a log-probability, or none."""
+        """Add the step that the environment has just made. Give a log-probability for all steps or for none."""
         self._states.append(self._environment.state)
         self._actions.append(action)
         self._rewards.append(reward)
@@ -113,7 +113,7 @@ class Recorder:
         self._final = info
 
     def rollout(self, *, terminated: bool, truncated: bool) -> Rollout:
-        """The episode, which has ended."""
+        """Return the recorded episode, after its last step."""
         kind = self._environment.view.metadata.state_kind
         trajectory = Trajectory(
             kind.online(self._states),
@@ -139,9 +139,9 @@ class Performance:
         lengths: number of steps of each episode, `(episodes,)`, without the padding steps in the absorbing state
             (`grace_irl.rl.horizon`).
         successes: whether each episode reached the goal, `(episodes,)`; None if the environment has no goal.
-        components: arrays `(episodes,)` by key in `info`: the sum of this reward component over each episode. Hopper-v5
-            has `reward_forward`, `reward_survive` and `reward_ctrl`.
-        scores: score of each episode by a task's score, `(episodes,)`; None without one.
+        components: sum of each reward component over each episode, `(episodes,)`, by the component's key in `info`. The
+            keys of Hopper-v5 are `reward_forward`, `reward_survive` and `reward_ctrl`.
+        scores: each episode's score in a task, `(episodes,)`; None without a task.
     """
 
     returns: NDArray[np.float64]
@@ -163,7 +163,7 @@ class Performance:
         )
 
     def point(self, steps: int) -> Point:
-        """The means over the episodes, as a point of a learning curve after `steps` environment steps of training."""
+        """Summarise the episodes as a point of a learning curve, after `steps` environment steps of training."""
         return Point(
             steps,
             len(self.returns),
@@ -188,11 +188,11 @@ def evaluate(
 ) -> Performance:
     """Evaluate a policy over several episodes.
 
-    The seed determines the initial states of the episodes (in MiniGrid, the levels), so different policies start from
-    the same ones. The policy and torch's random state stay unchanged, so an evaluation does not affect training.
+    The seed determines the initial states of the episodes (in MiniGrid, the levels), so all policies start from equal
+    states. The policy and torch's random state stay unchanged, so an evaluation does not affect training.
 
-    `grace_irl.rl.rollouts.play` uses the same initial states for the same seed, but returns whole trajectories.
-    `evaluate` keeps only sums and scores. It accepts every policy with `predict`, including recurrent ones.
+    This function keeps only sums and scores, and accepts every policy with `predict`, including recurrent ones. For
+    whole trajectories from the same initial states, see `grace_irl.rl.rollouts.play`.
 
     Args:
         policy: the policy.
@@ -231,7 +231,7 @@ def _play(
 ) -> list[EpisodeSums]:
     """Play one episode per seed, in parallel. An environment makes no further step after its episode has ended.
 
-    If `recorded` is given, it is called with each whole episode.
+    If `recorded` is given, call `recorded` with each whole episode.
     """
     with ExitStack() as stack:
         environments = [stack.enter_context(closing(make_env())) for _ in seeds]

@@ -1,4 +1,4 @@
-"""Fulfilment of other instructions: whether a stored episode of BabyAI does what another text says, and when."""
+"""Fulfilment of instructions in stored episodes of BabyAI: whether an episode fulfils a given text, and when."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Fulfilment:
 def fulfilments(trajectory: Trajectory, instructions: Sequence[str]) -> list[Fulfilment | None]:
     """Decide for each instruction when the episode fulfils it. The episode is replayed once for all instructions.
 
-    The world comes from the first state alone: MiniGrid decodes this state, and a bare environment replays the actions.
-    The trajectory's own instruction, its rewards and its origin play no part, and no environment is made by its name.
+    MiniGrid decodes the world from the first state, and a bare environment replays the actions. The trajectory's own
+    instruction, rewards and source are not used, and its named environment is not created.
 
-    The verifiers of BabyAI decide (`Instr.verify`), as in the environment: "open" and "pick up" count only when the
-    agent opens or picks up, and "go to" as soon as the agent faces the object, in the first state too. An instruction
-    that names an object which is not in the world is never fulfilled.
+    BabyAI's verifiers decide, as in the environment (`Instr.verify`). "open" and "pick up" need an action of the agent
+    in this episode. "go to" is fulfilled as soon as the agent faces the object, possibly in the first state. An
+    instruction about an object that is not in the world is never fulfilled.
 
     Args:
         trajectory: an episode with states of the view "minigrid-full", and with its actions.
@@ -44,8 +44,8 @@ def fulfilments(trajectory: Trajectory, instructions: Sequence[str]) -> list[Ful
     Returns:
         One result for each instruction, in order. None means doubtful: the text is not in the grammar, or it has no
         clear meaning in this world (`grace_irl.rl.instructions.parse`). All results are None if MiniGrid is not
-        installed, if actions are missing, if the states are of another kind, view or code, or if the replay does not
-        give exactly the stored states.
+        installed, if actions are missing, if the states have another kind, view or code, or if the replayed states
+        differ from the stored states.
     """
     doubtful: list[Fulfilment | None] = [None] * len(instructions)
     if not GRID.recognises(trajectory.states):
@@ -67,7 +67,7 @@ def fulfilments(trajectory: Trajectory, instructions: Sequence[str]) -> list[Ful
 
 
 def fulfilled(trajectory: Trajectory, instruction: str, until: int) -> bool | None:
-    """Whether the episode fulfils an instruction at or before the state with index `until`; None if that is doubtful.
+    """Whether the episode fulfils an instruction by the state with index `until`; None if the answer is doubtful.
 
     For several instructions, `fulfilments` replays the episode only once.
     """
@@ -76,10 +76,10 @@ def fulfilled(trajectory: Trajectory, instruction: str, until: int) -> bool | No
 
 
 def does_alike(trajectory: Trajectory, instructions: Sequence[str]) -> bool:
-    """Decide whether an episode fulfils one of the instructions after any thing replaces one of the named things.
+    """Decide whether an episode fulfils a variant of one of the instructions, in which one thing is replaced.
 
     For "go to the red ball", it is enough that the agent goes to any ball, box, key or door (`about_other_things`). The
-    answer is False if no simulator can tell; see `fulfilments`.
+    answer is False if `fulfilments` finds all results doubtful.
     """
     try:
         from grace_irl.rl.instructions import about_other_things
@@ -90,13 +90,13 @@ def does_alike(trajectory: Trajectory, instructions: Sequence[str]) -> bool:
 
 
 def _verified(level: Any, states: Any, actions: Sequence[Any], texts: Sequence[str]) -> dict[str, Fulfilment] | None:
-    """Results by text, without doubtful texts; None if the level does not go through the stored states."""
+    """Results by text, without doubtful texts; None if the replayed states differ from the stored states."""
     from grace_irl.rl.instructions import parse
     from grace_irl.rl.views import encode_grid
 
     tasks: dict[str, Any] = {text: task for text in dict.fromkeys(texts) if (task := parse(text, level)) is not None}
     found = dict.fromkeys(tasks, Fulfilment(None))
-    for index, action in enumerate([level.actions.done, *actions]):  # state 0 is verified with "done", which is no step
+    for index, action in enumerate([level.actions.done, *actions]):  # "done" verifies state 0, without a step
         if index:
             level.step(action)
         if not np.array_equal(encode_grid(level), states[index]):

@@ -1,12 +1,12 @@
 """The fixed-horizon form: all episodes have the same length, so that a reward cannot favour long or short ones.
 
-If episodes can end early, a reward that is positive everywhere, like GAIL's, encourages the policy to stay alive. A
-reward that is negative everywhere encourages it to end the episode. If survival or a quick end is what the task needs,
-even a wrong reward then trains a good policy.
+If episodes can end early, a reward that is positive everywhere, like GAIL's, encourages the policy to survive. A reward
+that is negative everywhere encourages the policy to end the episode. If the task needs survival or a quick end, a wrong
+reward can therefore train a good policy.
 
-In the fixed-horizon form, an episode with a terminal state continues in an absorbing state until the horizon
-(Kostrikov et al. 2019, "Discriminator-Actor-Critic"). There the reward is 0, and no action leaves the state. So the
-true return does not change. A similar wrapper of the library `seals` repeats the last observation instead.
+In the fixed-horizon form, an episode that reaches a terminal state continues in an absorbing state until the horizon
+(Kostrikov et al. 2019, "Discriminator-Actor-Critic"). In the absorbing state, the reward is 0 and actions have no
+effect, so the true return does not change. A similar wrapper of the library `seals` repeats the last observation.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from grace_irl.errors import InputError
 
 ABSORBED = "absorbed"
-"""Key in the `info` of a step: whether the episode had reached a terminal state before this step."""
+"""Key in the `info` of a step. The value is whether the episode had reached a terminal state before this step."""
 
 
 class FixedHorizon(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -29,8 +29,8 @@ class FixedHorizon(gymnasium.Wrapper[Any, Any, Any, Any]):
     No episode terminates; each is truncated at the horizon. Vectors get one more component, a flag that is 1 in the
     absorbing state and 0 elsewhere. The other components are 0 in the absorbing state.
 
-    Arrays of more dimensions keep their shape, and all their values are 0 in the absorbing state. No grid of MiniGrid
-    consists of zeros, so a policy can recognise the state.
+    Arrays of more dimensions keep their shape, and all their values are 0 in the absorbing state. A policy can still
+    recognise this state, because no other MiniGrid grid is all zeros.
 
     Args:
         environment: the environment to wrap, with a `Box` as observation space.
@@ -114,10 +114,11 @@ def absorbed(
     Args:
         observations: observations, `(T+1, ...)`.
         actions: actions, `(T, ...)`.
-        horizon: number of steps to which longer episodes are cut, and shorter ones with a terminal state extended.
-        terminal: whether the last state is terminal. If not, the episode is not extended.
-        action_space: action space of the environment. Actions in the absorbing state are drawn from it uniformly,
-            because they have no effect and must not inform a discriminator.
+        horizon: number of steps. A longer episode is cut to this length. A shorter episode is extended to this length
+            if `terminal` is true.
+        terminal: whether the last state is terminal.
+        action_space: action space of the environment. Actions in the absorbing state are uniform random draws, because
+            they have no effect and must not inform a discriminator.
         generator: random generator of these actions.
     """
     if observations.ndim == 2:

@@ -131,8 +131,8 @@ TABLE: dict[str, Hyperparameters] = {
         f"({page('training')})"
     ),
 }
-"""Settings by the name of an environment without its version, or by kind of state. An environment without an entry of
-its own uses the entry of its kind of state."""
+"""Settings by the name of an environment without its version, and by kind of state. An environment without an entry has
+the settings of its kind of state."""
 
 TABLE[RECORD.name] = TABLE[VECTOR.name]
 
@@ -142,7 +142,7 @@ def hyperparameters(environment_id: str, kind: str) -> Hyperparameters:
 
     Args:
         environment_id: a Gymnasium id, or "".
-        kind: name of the kind of its states.
+        kind: name of the kind of the environment's states.
     """
     name = environment_id.split("/")[-1].rsplit("-v", 1)[0]
     return TABLE.get(name, TABLE[kind])

@@ -38,7 +38,7 @@ _PLACE_BETWEEN = re.compile(rf"put {_NAMED} between {_NAMED} and {_NAMED}")
 
 
 class NeverInstr(ActionInstr):
-    """A task that nothing fulfils, because it names an object that is not in the world."""
+    """A task that cannot be fulfilled, because it names an object that is not in the world."""
 
     def surface(self, env: Any) -> str:  # noqa: ARG002
         """The empty text."""
@@ -50,10 +50,10 @@ class NeverInstr(ActionInstr):
 
 
 def about_other_things(text: str) -> list[str]:
-    """Copies of an instruction in which another thing replaces one of its things.
+    """Copies of an instruction. In each copy, another thing replaces one of the instruction's things.
 
-    There is a copy for each thing of the instruction, and for each colour and type that may replace it. The
-    replacing thing has no location, such as "on your left".
+    There is one copy for each thing of the instruction and each replacement (a colour with a type). A replacement has
+    no location, such as "on your left".
     """
     things = [f"the {color} {kind}" for color in COLOR_NAMES for kind in OBJ_TYPES]
     places = [match.span() for match in re.finditer(_THING, text)]
@@ -61,20 +61,20 @@ def about_other_things(text: str) -> list[str]:
 
 
 def parse(text: str, level: Any) -> Instr | None:
-    """The instruction with this text, for a level; None if the text is no instruction, or has no clear meaning there.
+    """The instruction with a given text; None if the text is no instruction, or has no clear meaning in the level.
 
     The grammar is that of `Instr.surface` in BabyAI, and that of the missions of our own levels. Articles are ignored,
-    as BabyAI's verifier ignores them: any ball fulfils "go to the ball" and "go to a ball". BabyAI also has strict
-    actions, which fail if the agent opens or picks up a wrong object. The text does not tell them from others, so no
-    action is strict, except in "open the door matching the key".
+    as in BabyAI's verifier: any ball fulfils "go to the ball" and "go to a ball". BabyAI also has strict actions, which
+    fail if the agent opens or picks up a wrong object. The text does not show whether an action is strict, so no action
+    is strict, except in "open the door matching the key".
 
-    The meaning is not clear if the level would not give the instruction. For example, a door to open is open from the
-    start, an object lies in its place from the start, or several objects fit where our own levels have one.
+    The meaning is not clear if the level would not give the instruction. For example, a door to open is already open,
+    an object already lies at its goal, or several objects match a description that is unique in our own levels.
 
     Args:
         text: the instruction.
-        level: a level of BabyAI in the state in which its episode begins. The level is not changed, except that an
-            instruction of SortColors sets its attribute `balls`.
+        level: a level of BabyAI at the start of its episode. The level is not changed, except that an instruction of
+            SortColors sets the attribute `balls` of the level.
     """
     task = _parsed(text, level)
     return task if task is not None and _is_open(task, level) else None
@@ -90,7 +90,7 @@ def actions_in(task: Any) -> Iterator[Any]:
 
 
 def _is_open(task: Instr, level: Any) -> bool:
-    """Whether there is something to do for each action, as in the instructions that a level gives."""
+    """Whether the level could give this instruction: it is valid, and none of its actions is done yet."""
     try:
         level.validate_instrs(task)
     except RejectSampling:

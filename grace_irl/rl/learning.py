@@ -36,7 +36,7 @@ from grace_irl.rl.trained import network_settings
 
 
 class Pay(Protocol):
-    """A function that wraps a vector environment, so that it returns a chosen reward."""
+    """A function that wraps a vector environment, so that the environment returns a chosen reward."""
 
     def __call__(self, venv: VecEnv, gamma: float) -> VecEnv:
         """Wrap the environments; `gamma` is the learner's discount."""
@@ -57,7 +57,7 @@ class ProgramPay:
         form: form of the learner's reward, such as "raw" or "logit" (`grace_irl.rewards.scale.Scale`).
         allow_weak_sandbox: whether to accept tier E, a sandbox that does not protect the user's files
             (docs/sandbox.md).
-        terms: whether to ask for the components of each reward (`terms_fn`), which `info` of the steps then holds.
+        terms: whether the `info` of each step also holds the components of the reward (the program's `terms_fn`).
     """
 
     reward: RewardFile
@@ -85,7 +85,7 @@ class NetPay:
 
     Attributes:
         reward: the reward.
-        paid: form of the learner's reward, usually the form in the training that recovered `reward` (`Trained.paid`).
+        paid: form of the learner's reward. Usually it equals the form in the method's own training (`Trained.paid`).
     """
 
     reward: TransitionReward
@@ -121,7 +121,7 @@ class NetVecEnv(VecEnvWrapper):
         self.venv.step_async(actions)
 
     def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
-        """Finish a step of all environments. An episode's last reward is for the step to its final observation."""
+        """Finish a step of all environments. The last reward of an episode is for the step to its final observation."""
         observations, _, dones, infos = self.venv.step_wait()
         reached = np.array(observations)
         for slot in np.flatnonzero(dones):
@@ -140,7 +140,7 @@ class NetVecEnv(VecEnvWrapper):
 def learning_venv(
     make_env: Callable[[], Any], count: int, seed: int, pay: Pay = true_pay, gamma: float = 0.99
 ) -> Iterator[VecEnv]:
-    """A context with a vector environment in this process. `info["episode"]` has returns of the environments' reward.
+    """A context with a vector environment in this process. `info["episode"]` holds the true returns.
 
     Args:
         make_env: factory of one environment.
@@ -189,7 +189,7 @@ def make_learner(observer: Observer, settings: Hyperparameters, *, device: str =
             tensorboard_log=log,
             **settings.ppo(),
         )
-        if log is None:  # the default logger leaves an empty folder in the machine's temporary one at each `learn`
+        if log is None:  # the default logger would create an empty temporary folder at each `learn`
             learner.set_logger(Logger(None, []))
         return learner
 

@@ -1,4 +1,4 @@
-"""Deviations from the tasks of our own levels: scripts of episodes that nearly do what the mission says."""
+"""Deviations from the tasks of our own levels: scripts that do almost, but not quite, what the mission says."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from grace_irl.rl.levels import (
 )
 
 Script = Callable[[Any, np.random.Generator], Iterator[Any]]
-"""A function from a level (unwrapped, reset) and a random generator to the actions of one episode. It raises
+"""A function from a level (unwrapped, just reset) and a random generator to the actions of one episode. It raises
 `NoWayError` if the world does not allow the deviation."""
 
 
 def dropped_beside(level: Any, rng: np.random.Generator) -> Iterator[Any]:
-    """Drop the object next to one of the two others, and not between them."""
+    """Drop the object next to one of the two others instead of between them (`PlaceBetween`)."""
     instruction = level.instrs
     start, ends = cell_of(instruction.moved.cur_pos), [cell_of(end.cur_pos) for end in instruction.ends]
     yield from _acted(level, start, level.actions.pickup)
@@ -34,7 +34,7 @@ def dropped_beside(level: Any, rng: np.random.Generator) -> Iterator[Any]:
 
 
 def anchor_moved(level: Any, rng: np.random.Generator) -> Iterator[Any]:
-    """Move one of the two others, so that the object lies between them without being moved."""
+    """Move one of the two others, so that the unmoved object lies between them (`PlaceBetween`)."""
     instruction = level.instrs
     moved, stays = (instruction.ends[i] for i in rng.permutation(2))
     start, there, other = (cell_of(thing.cur_pos) for thing in (moved, instruction.moved, stays))
@@ -46,22 +46,31 @@ def anchor_moved(level: Any, rng: np.random.Generator) -> Iterator[Any]:
 
 
 def wrong_door_opened(level: Any, rng: np.random.Generator) -> Iterator[Any]:
-    """Open a door of another colour, which ends the episode."""
+    """Open a door that does not match the key, which ends the episode (`OpenMatchingDoor`)."""
     (right,) = level.instrs.desc.obj_set
     doors = [cell_of(door.cur_pos) for door in level.get_room(1, 1).doors if door is not right]
     yield from _acted(level, _one(doors, rng), level.actions.toggle)
 
 
-def one_ball_sorted(level: Any, rng: np.random.Generator) -> Iterator[Any]:
-    """Bring one ball to its goal room, and leave the other one where it is."""
-    ball = list(level.balls)[rng.integers(2)]
+def red_ball_sorted(level: Any, rng: np.random.Generator) -> Iterator[Any]:  # noqa: ARG001
+    """Bring the red ball to its goal room, and do not move the blue ball (`SortColors`)."""
+    yield from _sorted_alone(level, "red")
+
+
+def blue_ball_sorted(level: Any, rng: np.random.Generator) -> Iterator[Any]:  # noqa: ARG001
+    """Bring the blue ball to its goal room, and do not move the red ball (`SortColors`)."""
+    yield from _sorted_alone(level, "blue")
+
+
+def _sorted_alone(level: Any, color: str) -> Iterator[Any]:
+    (ball,) = (each for each in level.balls if each.color == color)
     yield from _acted(level, cell_of(ball.cur_pos), level.actions.pickup)
     while level.carrying is not None:
         yield level.plan()
 
 
 def balls_moved_about(level: Any, rng: np.random.Generator) -> Iterator[Any]:
-    """Move each ball to another cell of the room where it lies, in the order of the mission."""
+    """Move each ball to another cell of its current room, in the order of the mission (`SortColors`)."""
     for ball in level.balls:
         start = cell_of(ball.cur_pos)
         yield from _acted(level, start, level.actions.pickup)
@@ -73,20 +82,20 @@ def balls_moved_about(level: Any, rng: np.random.Generator) -> Iterator[Any]:
 SCRIPTS: dict[type, dict[str, Script]] = {
     PlaceBetween: {"beside": dropped_beside, "anchor": anchor_moved},
     OpenMatchingDoor: {"wrong door": wrong_door_opened},
-    SortColors: {"one ball": one_ball_sorted, "same rooms": balls_moved_about},
+    SortColors: {"red ball": red_ball_sorted, "blue ball": blue_ball_sorted, "same rooms": balls_moved_about},
 }
-"""The scripts of each level, by the name of the deviation."""
+"""For each level class, its scripts by the name of the deviation."""
 
 
 def _acted(level: Any, target: Cell, action: Any) -> Iterator[Any]:
-    """The actions after which the agent faces a cell, followed by `action`."""
+    """Yield steps until the agent faces the cell `target`, then yield `action`."""
     while (step := step_towards(level, target)) is not None:
         yield step
     yield action
 
 
 def _free(level: Any) -> list[Cell]:
-    """The empty cells, except for the one in which the agent stands."""
+    """The empty cells, except the agent's own cell."""
     cells = [(x, y) for x in range(level.grid.width) for y in range(level.grid.height)]
     return [cell for cell in cells if level.grid.get(*cell) is None and cell != cell_of(level.agent_pos)]
 

@@ -1,4 +1,4 @@
-"""New levels in the style of BabyAI. A language model may have memorised BabyAI's own levels (GRACE, section A.3).
+"""New levels in the style of BabyAI, because a language model may know BabyAI's own levels (GRACE, section A.3).
 
 A level consists of its rooms, its instruction, and a planner that solves it. This module requires MiniGrid. `register`
 registers the levels with Gymnasium as BabyAI-PlaceBetween-v0, BabyAI-OpenMatchingDoor-v0 and BabyAI-SortColors-v0.
@@ -64,7 +64,7 @@ class SortColors(PlannedLevel):
         self.instrs = SortColorsInstr()
 
     def num_navs_needed(self, instr: Any) -> int:  # noqa: ARG002
-        """Number of walks in a solution: to each ball, and then to its room. MiniGrid's time limit depends on it."""
+        """Number of walks in a solution: to each ball and to its room. It determines MiniGrid's time limit."""
         return 4
 
     def in_its_room(self, ball: Any) -> bool:
@@ -74,10 +74,10 @@ class SortColors(PlannedLevel):
         return bool(left < x < left + width - 1 and top < y < top + height - 1)
 
     def plan(self) -> Any:
-        """The next action of a solution: one ball after the other, each by a shortest path.
+        """The next action of a solution, which moves one ball after the other by shortest paths.
 
         Raises:
-            NoWayError: there is no path, or no free cell in the ball's room.
+            NoWayError: there is no path, or no free cell in the ball's goal room.
         """
         if self.carrying is None:
             ball = next(ball for ball in self.balls if not self.in_its_room(ball))
@@ -94,7 +94,7 @@ class SortColors(PlannedLevel):
         return (x - 1, y), (x + 1, y)
 
     def _free(self, room: int) -> list[Cell]:
-        """Cells of a room in which to drop a ball: empty, not beside the door, and not the agent's own."""
+        """The empty cells of a room where a ball may lie, except the agent's cell and the cell beside the door."""
         (left, top), (width, height) = self.get_room(room, 0).top, self.get_room(room, 0).size
         cells = [(x, y) for x in range(left + 1, left + width - 1) for y in range(top + 1, top + height - 1)]
         taken = {cell_of(self.agent_pos), *self._beside_the_door()}
@@ -114,7 +114,7 @@ def between(one: Cell, other: Cell) -> list[Cell]:
 class PlaceBetweenInstr(ActionInstr):
     """The task to drop an object strictly between two others, in the same row or column.
 
-    The task is done only by a drop of the object `moved`, not by moving one of the two others.
+    The task is done when the agent drops the object `moved` there. Moving one of the two others does not count.
 
     Args:
         moved: the object to move.
@@ -143,17 +143,17 @@ class PlaceBetweenInstr(ActionInstr):
         return "success" if dropped and cell_of(self.moved.cur_pos) in self.cells() else "continue"
 
     def cells(self) -> list[Cell]:
-        """Cells between the two others; [] if the agent carries one of them, or one was a box and has been opened."""
+        """Cells between the two others; [] if the agent carries one of them, or has opened one that was a box."""
         one, other = self.ends
         return between(cell_of(one.cur_pos), cell_of(other.cur_pos)) if all(map(self._lies, self.ends)) else []
 
     def _lies(self, end: WorldObj) -> bool:
-        """Whether an object stands in the cell of its `cur_pos`. MiniGrid does not clear `cur_pos` of an opened box."""
+        """Whether an object lies in its cell `cur_pos`. MiniGrid does not clear the `cur_pos` of an opened box."""
         return self.env.carrying is not end and self.env.grid.get(*cell_of(end.cur_pos)) is end
 
 
 class PlaceBetween(PlannedLevel):
-    """One room with three different objects. Two of them share a row or a column, with an empty cell between."""
+    """One room with three different objects. Two of them share a row or column, and a cell between them is empty."""
 
     def __init__(self, room_size: int = 8, **options: Any) -> None:
         super().__init__(room_size=room_size, num_rows=1, num_cols=1, **options)
@@ -173,7 +173,7 @@ class PlaceBetween(PlannedLevel):
         self.instrs = PlaceBetweenInstr(moved, (ends[0], ends[1]))
 
     def num_navs_needed(self, instr: Any) -> int:  # noqa: ARG002
-        """Number of walks in a solution: to the object, and then to its goal. MiniGrid's time limit depends on it."""
+        """Number of walks in a solution: to the object and to its goal. It determines MiniGrid's time limit."""
         return 2
 
     def plan(self) -> Any:
@@ -201,7 +201,7 @@ DOORS = 4
 class OpenMatchingInstr(OpenInstr):
     """The task to open the door that has the colour of the key. The mission does not name the colour.
 
-    The episode fails when the agent opens another door. Otherwise the agent could simply try all doors.
+    The episode fails when the agent opens another door, so that the agent cannot simply try all doors.
     """
 
     def __init__(self, color: str) -> None:
@@ -265,10 +265,10 @@ def cell_of(position: Any) -> Cell:
 
 
 def step_towards(level: Any, target: Cell) -> Any | None:
-    """The first action on a shortest path to a position that faces a cell; None if the agent already faces it.
+    """The first action on a shortest path to face the cell `target`; None if the agent already faces this cell.
 
-    The path opens closed doors that are not locked, and avoids all other objects in the way. Opening a door and
-    stepping into its cell count as one step together.
+    The path opens doors that are closed but not locked, and avoids all other objects. To open a door and enter its cell
+    counts as one step.
 
     Args:
         level: a MiniGrid environment, unwrapped.

@@ -1,7 +1,7 @@
 """Choice of the environment whose states match those of given demonstrations.
 
-MuJoCo's observations differ between versions of an environment. So this module makes version v5 with the options
-that produce as many components as the recorded states have.
+The observations of MuJoCo's environments differ between versions. This module makes version v5, with options for which
+an observation has as many components as a recorded state.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Body:
     """Known widths (numbers of components) of the observations of one MuJoCo environment, such as Hopper.
 
     Attributes:
-        options: for each width that v5 supports, the arguments of `gymnasium.make` that produce it.
-        refused: for each width that only older versions have, a part of the error message. It names these versions, the
-            reason and the cure.
+        options: arguments of `gymnasium.make` for v5, by the width that they produce.
+        refused: parts of error messages, by width, for widths that only older versions have. Each part names these
+            versions, the reason and the cure.
     """
 
     options: Mapping[int, Mapping[str, Any]]
@@ -86,8 +86,8 @@ def layout(environment_id: str, width: int) -> tuple[str, dict[str, Any]]:
         width: number of components of a recorded state.
 
     Returns:
-        An id and further arguments for `gymnasium.make`. For environments in `BODIES` the id is of v5, else it is
-        `environment_id`.
+        An id and further arguments for `gymnasium.make`. For an environment in `BODIES`, the id is that of v5. For
+        others, the id is `environment_id`.
 
     Raises:
         InputError: the environment is in `BODIES`, but its v5 has no states of this width.
@@ -125,7 +125,7 @@ class EnvironmentSpec:
     kind: str = ""
 
     def __call__(self) -> tuple[Any, StateView]:
-        """One environment and its view."""
+        """Make one environment and its view."""
         return make(self.name, max_steps=self.max_steps, options=self.options, kind=self.kind)
 
 
@@ -175,7 +175,7 @@ def require_alike(
         first: one trajectory of the demonstrations.
 
     Raises:
-        InputError: they differ.
+        InputError: the view or the states differ from those of the demonstrations.
     """
     environment, view = make_one()
     kind, found = first.state_kind, view.metadata
@@ -196,7 +196,7 @@ def require_alike(
 
 
 def told(demonstrations: Demonstrations, name: str = "") -> str:
-    """A line for the user if training changes the version or options of the recorded environment; else ""."""
+    """A line for the user if training uses another version or other options than the recorded environment; else ""."""
     chosen = name or demonstrations.metadata.environment
     fits = demonstrations.metadata.state_kind.named_fields and demonstrations.items
     if split_id(chosen)[0] not in BODIES or not fits:

@@ -1,8 +1,8 @@
 """The protocol of all methods that train a policy: GRACE, GAIL, AIRL, BC, PPO on the true reward.
 
-A method receives a `PolicyProblem` and a seed, and returns a `Trained`. It does not evaluate its policy. Instead it
-calls a function `watch` with the policy several times during training. A comparison uses these calls to evaluate all
-methods alike.
+A method receives a `PolicyProblem` and a seed, and returns a `Trained`. A method does not evaluate its policy. Instead,
+it calls a function `watch` with the policy several times during training. A comparison evaluates the policy in these
+calls, in the same way for all methods.
 
 For a fair comparison, the problem fixes everything that methods share: the environments, the observations, the learner
 with its networks and settings, the number of steps, and whether all episodes have the same length.
@@ -84,7 +84,8 @@ class PolicyProblem:
         demonstrations: expert and negative demonstrations. Methods learn only from the training data among them, not
             from the held-out data.
         make_env: factory of one Gymnasium environment with the true reward and the policy's observations (a `Box`).
-            If there is a goal, the last step of an episode has `info["is_success"]`. The caller closes the environment.
+            If there is a goal, the last step of an episode has `info["is_success"]`. The caller must close the
+            environment.
         observe: function from a trajectory of T steps to the policy's observations of its states, `(T+1, ...)`. With a
             `horizon`, vectors from `make_env` have a last component that is 1 after the episode's end. Vectors from
             `observe` lack this component.
@@ -96,10 +97,10 @@ class PolicyProblem:
         norm_reward: whether to divide the learner's rewards by the standard deviation of their discounted return
             (`VecNormalize`). This applies to all methods.
         watches: number of calls of `watch` during training, evenly spaced, the last one at the end.
-        keeps: counts of environment steps, in rising order. After each, a method keeps a copy of its policy
-            (`Trained.kept`). The count at the end of training is not among them.
-        horizon: number of steps that all episodes have, in `make_env` and for experts; 0 if episodes keep their own
-            lengths. After a terminal state, an episode continues with reward 0 (`grace_irl.rl.horizon`).
+        keeps: numbers of environment steps, in rising order and below `steps`. After each number of steps, a method
+            keeps a copy of its policy (`Trained.kept`).
+        horizon: number of steps of every episode; 0 if episodes keep their own lengths. After a terminal state, an
+            episode continues with reward 0 (`grace_irl.rl.horizon`).
         log: folder for the method's own logs (TensorBoard); None: no logs.
 
     Raises:
@@ -149,8 +150,7 @@ class Trained:
         notes: remarks on this training for readers of the results, one line each.
         paid: form in which the learner received `reward`. A later training on `reward` in another environment uses
             this form too.
-        kept: copies of the policy after the steps in `PolicyProblem.keeps`, in order. The final policy is not among
-            them.
+        kept: copies of the policy after the steps in `PolicyProblem.keeps`, in order, without the final policy.
     """
 
     policy: Policy
@@ -171,9 +171,9 @@ class PolicyMethod(Protocol):
 
     @property
     def reads_length(self) -> str:
-        """The effect that the length of episodes has on the method's reward, as a clause for a warning.
+        """A clause for a warning if the method's reward depends on the length of episodes; otherwise "".
 
-        For example "its reward is positive everywhere, so …"; "" if there is no effect.
+        An example is "its reward is positive everywhere, so …".
         """
         ...
 
@@ -181,7 +181,7 @@ class PolicyMethod(Protocol):
         """Check before training that the method can learn from the problem.
 
         Raises:
-            InputError: the method cannot learn from it, for example because no expert has actions.
+            InputError: the method cannot learn from the problem, for example because no expert has actions.
         """
         ...
 
@@ -195,8 +195,8 @@ class PolicyMethod(Protocol):
 
 
 GROUP = "grace_irl.baselines"
-"""Group of entry points through which installed distributions offer methods. Each entry point names a frozen dataclass
-that implements `PolicyMethod`. The dataclass's fields are the method's settings."""
+"""Group of entry points by which installed distributions offer methods. Each entry point names a frozen dataclass that
+implements `PolicyMethod`. The fields of this dataclass are the method's settings."""
 
 
 def offered() -> tuple[str, ...]:
@@ -253,6 +253,6 @@ def _points() -> dict[str, EntryPoint]:
 
 
 def _settings(made: Any) -> list[str]:
-    """The names of a method's settings, which are the dataclass fields that its constructor accepts."""
+    """The names of a method's settings: the fields that the constructor of the method's dataclass accepts."""
     fields = dataclasses.fields(made) if dataclasses.is_dataclass(made) else ()
     return [field.name for field in fields if field.init]

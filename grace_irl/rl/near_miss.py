@@ -1,8 +1,9 @@
-"""Near misses: episodes in which a policy does another task than the instruction says, in the same world."""
+"""Near misses: episodes in which a policy does not do the instructed task, but another task of the same world."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import chain
 from typing import Any
@@ -16,15 +17,20 @@ NO_OTHER_TASK = "no other task in the world"
 RIGHT_TASK_DONE = "the right task done on the way"
 OUT_OF_TIME = "time limit before the other task was done"
 GIVEN_UP = "the bot gave the other task up"
+FAILED = 0.25
+"""Weight of a failed episode in the count of near misses, so that a deviation that always fails loses its turn."""
 
 
 class NearMissPolicy:
-    """A policy that does another task of the same world: by BabyAI's bot, or by a script for a level of our own.
+    """A policy that does another task than the instruction says, in the same world.
 
-    Each episode draws a deviation by its seed: first a name, then a task or the details of the script
-    (`grace_irl.rl.other_task`, `grace_irl.rl.level_deviations`). The level and its instruction stay as they are, so the
-    environment verifies the right task at every step and gives its rewards. The policy is done when the verifier of the
-    other task reports success.
+    The way in which the tasks differ is called a deviation. For each episode, the policy draws a deviation by the seed.
+    Deviations with the fewest near misses so far come first, so that a few episodes show all deviations that the worlds
+    allow. In BabyAI's levels, the policy then draws another task, and BabyAI's bot does this task
+    (`grace_irl.rl.other_task`). In our own levels, a script acts (`grace_irl.rl.level_deviations`).
+
+    The level keeps its instruction, so the environment verifies and rewards only the right task. The policy is done
+    when the verifier of the other task reports success, or when the script ends.
 
     Args:
         environment_id: id of the environment.
@@ -32,11 +38,11 @@ class NearMissPolicy:
         alarm_s: maximum computing time of the bot per episode, in seconds.
 
     Attributes:
-        deed: name of the running episode's deviation, and the text of its task if it has one.
-        done: whether the policy has done its task in the running episode.
+        deed: name of the running episode's deviation. If the bot acts, the text of the other task follows.
+        done: whether the other task is done in the running episode.
 
     Raises:
-        InputError: the environment is not of BabyAI.
+        InputError: the environment is not of BabyAI (`BabyAI-…`).
     """
 
     def __init__(self, environment_id: str, only: str = "", alarm_s: float = 5.0) -> None:
@@ -45,12 +51,15 @@ class NearMissPolicy:
         self._id = environment_id
         self._only = only
         self._bot = BotPolicy(environment_id, alarm_s)
+        self._made: dict[str, float] = defaultdict(float)
+        self._name = ""
+        self.done = False
 
     def reset(self, environment: Any, seed: int) -> None:
         """Draw a deviation for the new episode.
 
         Raises:
-            PolicyFailureError: the world allows no deviation, or not the deviation `only`.
+            PolicyFailureError: the world does not allow any deviation, or does not allow the deviation `only`.
             InputError: the environment has no instruction of BabyAI, or no deviation of its level has the name `only`.
         """
         from grace_irl.rl.level_deviations import SCRIPTS
@@ -64,16 +73,17 @@ class NearMissPolicy:
         if self._only and self._only not in known:
             expected = ", ".join(map(repr, known))
             raise InputError(f"{self._id}: near_miss={self._only!r}; expected True or one of {expected}")
-        self.done = False
+        self._made[self._name] += 1 if self.done else FAILED
+        self._name, self.done = "", False
         rng = np.random.default_rng(seed)
         if scripts is not None:
-            names = [self._only] if self._only else rng.permutation(known).tolist()
+            names = [self._only] if self._only else self._rarest_first(known, rng)
             self._actions = self._first_possible({name: scripts[name](level, rng) for name in names})
             return
         tasks = {name: some for name, some in other_tasks(level).items() if self._only in ("", name)}
         if not tasks:
             raise PolicyFailureError(NO_OTHER_TASK)
-        name = list(tasks)[rng.integers(len(tasks))]
+        self._name = name = self._rarest_first(tasks, rng)[0]
         task: Any = tasks[name][rng.integers(len(tasks[name]))]
         self.deed = f"{name}: {task.surface(level)}"
         self._actions = self._bot_actions(level, task)
@@ -96,19 +106,24 @@ class NearMissPolicy:
             raise PolicyDoneError
         return np.int64(action), None
 
+    def _rarest_first(self, names: Iterable[str], rng: np.random.Generator) -> list[str]:
+        """Sort deviations by their near misses so far, fewest first. Equal deviations are in random order."""
+        return sorted(rng.permutation(list(names)).tolist(), key=lambda name: self._made[name])
+
     def _first_possible(self, scripts: dict[str, Iterator[Any]]) -> Iterator[Any]:
         """The actions of the first script that raises no `NoWayError` before its first action."""
         from grace_irl.rl.levels import NoWayError
 
-        for self.deed, actions in scripts.items():
+        for name, actions in scripts.items():
             with suppress(NoWayError):
+                self._name = self.deed = name
                 return chain([next(actions)], actions)
         raise PolicyFailureError(NO_OTHER_TASK)
 
     def _bot_actions(self, level: Any, task: Any) -> Iterator[Any]:
-        """The actions with which the bot does `task`. The caller takes a step of the level after each of them."""
+        """Yield the bot's actions for `task`. After each action, the caller steps the level."""
         task.reset_verifier(level)
-        right, level.instrs = level.instrs, task  # a bot reads its instruction once, when it is made
+        right, level.instrs = level.instrs, task  # the bot reads the level's instruction only once, in `reset`
         try:
             self._bot.reset(level, 0)
         finally:

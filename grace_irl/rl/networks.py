@@ -1,6 +1,6 @@
 """Networks of the policies: feature extractors for grids, records and texts, and normalisation of vectors.
 
-Their inputs are the arrays that an observer makes from a state and its instruction (`grace_irl.rl.observers`).
+The inputs are the arrays that an observer makes from a state and its instruction (`grace_irl.rl.observers`).
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ GRIDS = 16
 class GridFeatures(BaseFeaturesExtractor):
     """Features of a grid, relative to the agent and conditioned on the instruction.
 
-    Each cell becomes a sum of learnt vectors: one for each of its three codes, and one for its place. BabyAI's networks
-    embed the codes in the same way (Chevalier-Boisvert et al. 2019). The place says how far the cell lies ahead of the
-    agent and to its right. If the agent's code is unknown, the place is the position in the grid.
+    Each cell becomes a sum of learnt vectors: one for each of the cell's three codes, and one for the cell's place.
+    BabyAI's networks embed the codes in the same way (Chevalier-Boisvert et al. 2019). The place is the number of cells
+    ahead of the agent and to the agent's right. If the agent's code is unknown, the place is the position in the grid.
 
-    A second layer transforms the vector of each cell. The instruction scales and shifts the result (FiLM, Perez et al.
-    2018, as in BabyAI's networks). The features are the maximum and the mean over all cells.
+    A second layer transforms the vector of each cell. The instruction scales and shifts the result, as in BabyAI's
+    networks (FiLM, Perez et al. 2018). The features are the maximum and the mean over all cells.
 
     Args:
         space: observation space of `GridObserver`, `(3 w h + MAX_WORDS,)`.
@@ -76,8 +76,8 @@ class GridFeatures(BaseFeaturesExtractor):
     def forward(self, observations: Tensor) -> Tensor:
         """Features `(batch, 2 width)`.
 
-        Before the instruction enters, the vector of a cell depends only on the cell's codes and place. Many cells of a
-        batch agree in both, so each distinct combination is computed once.
+        Before the instruction scales and shifts it, the vector of a cell depends only on the cell's codes and place.
+        Many cells of a batch have equal codes and places, so each distinct combination is computed once.
         """
         numbers = observations.long()
         cells = self._columns * self._rows
@@ -113,10 +113,10 @@ class GridFeatures(BaseFeaturesExtractor):
 
 
 def sum_of_words(words: Tensor, table: nn.Embedding, order: nn.Embedding) -> Tensor:
-    """One vector for each text, `(batch, width)`: the sum over its words, each combined with its position.
+    """One vector for each text, `(batch, width)`: a sum over the words, each combined with its position.
 
     Args:
-        words: index of each word in the table, `(batch, k)`; 0 after the last word.
+        words: index of each word in `table`, `(batch, k)`; 0 after the last word of a text.
         table: learnt vectors of words.
         order: learnt vectors of positions.
     """
@@ -155,7 +155,7 @@ def _pooled(cells: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
 def _distinct(keys: Tensor, limit: int) -> tuple[Tensor, Tensor]:
     """The distinct keys, and the index of each key among them.
 
-    Keys are integers from 0 to `limit` - 1. A table with `limit` entries makes a sort unnecessary.
+    Keys are integers from 0 to `limit` - 1. A table with `limit` entries replaces a sort.
     """
     there = torch.zeros(limit, dtype=torch.bool, device=keys.device)
     there[keys.reshape(-1)] = True
@@ -168,8 +168,8 @@ def _distinct(keys: Tensor, limit: int) -> tuple[Tensor, Tensor]:
 class NormalisedVector(BaseFeaturesExtractor):
     """A feature extractor that normalises vectors by a running mean and standard deviation.
 
-    It clips the results to ±10, as `VecNormalize` does. The statistics are part of the policy, so they are saved and
-    copied with it. They are also kept if an algorithm such as GAIL replaces the learner's environment.
+    The results are clipped to ±10, as in `VecNormalize`. The statistics are part of the policy, so they are saved and
+    copied with the policy. They also stay if an algorithm such as GAIL replaces the learner's environment.
     `NormalisingPolicy` updates the statistics.
 
     Args:
@@ -197,7 +197,7 @@ class NormalisedVector(BaseFeaturesExtractor):
         return normal.clamp(-10, 10).float()
 
     def collect(self, observations: Tensor) -> None:
-        """Collect observations, which the next `take_in` merges into the statistics."""
+        """Collect observations. The next `take_in` merges them into the statistics."""
         values = observations.double()
         self.new += torch.stack((values.sum(dim=0), (values * values).sum(dim=0)))
         self.new_count += len(values)
@@ -221,9 +221,9 @@ class NormalisedVector(BaseFeaturesExtractor):
 class RecordFeatures(CombinedExtractor):
     """Features of a record, which is a state of named parts: numbers, images and texts.
 
-    Numbers are normalised, images go through `NatureCNN`, and texts through `Text`. The base class is the feature
-    extractor of `MultiInputPolicy`, which has neither normalisation nor texts. The observation is one array instead of
-    a dict, because GAIL and AIRL of `imitation` do not accept dicts.
+    Numbers are normalised, images go through `NatureCNN`, and texts through `Text`. The base class, the extractor of
+    `MultiInputPolicy`, handles neither normalisation nor texts. The observation is one array instead of a dict, because
+    GAIL and AIRL of `imitation` do not accept dicts.
 
     Args:
         space: observation space of the observer.
@@ -292,8 +292,8 @@ class RecordFeatures(CombinedExtractor):
 class NormalisingPolicy(ActorCriticPolicy):
     """An actor-critic policy that updates the statistics of its `NormalisedVector` or `RecordFeatures`.
 
-    The statistics are constant from the start of a rollout to the end of the update on this rollout. So during this
-    time, action probabilities change only with the weights. Observations for `predict` do not enter the statistics.
+    The statistics stay constant from the start of a rollout to the end of the update on this rollout. During this time,
+    action probabilities change only with the weights. Observations for `predict` do not enter the statistics.
     """
 
     features_extractor: NormalisedVector | RecordFeatures
@@ -311,7 +311,7 @@ class NormalisingPolicy(ActorCriticPolicy):
         return super().forward(obs, deterministic)
 
     def set_training_mode(self, mode: bool) -> None:
-        """Set the training mode. PPO enables it before an update, so the next rollout has new statistics."""
+        """Set the training mode. PPO enables this mode before an update, so the next rollout has new statistics."""
         super().set_training_mode(mode)
         if mode:
             self._updated = True

@@ -26,12 +26,12 @@ class Observed(gymnasium.Wrapper[Any, Any, Any, Any]):
 
     `info` of each reset and step holds the state, under the key `rewards.view.SHOWN`. `info["instruction"]` of `reset`
     holds the instruction. If the environment has a goal, `info["is_success"]` of an episode's last step says whether
-    the episode reached it.
+    the episode reached the goal.
 
     Args:
         environment: the environment to wrap.
         view: its view.
-        observer: the conversion of states to the policy's observations; None: one that fits the state of a first reset.
+        observer: the conversion of states to the policy's observations; None: chosen by the state of a first reset.
 
     Attributes:
         state: the current state.

@@ -25,13 +25,13 @@ from grace_irl.states.record import RECORD
 from grace_irl.states.vector import VECTOR
 
 MAX_WORDS = 32
-"""Maximum number of words of an instruction in an observation. The rest is cut."""
+"""Maximum number of words of an instruction in an observation. Further words are left out."""
 
 WORDS = 1024
 """Largest number that stands for a word. The numbers begin at 1, and 0 means no word."""
 
 TEXT_WORDS = MAX_WORDS
-"""Maximum number of words in an observation for each text of a record. The rest is cut."""
+"""Maximum number of words in an observation for each text of a record. Further words are left out."""
 
 LEAST_SIDE = 36
 """Minimum side of an image for `NatureCNN` of Stable-Baselines3 (Mnih et al. 2015), in pixels."""
@@ -40,8 +40,8 @@ USUAL_SIDE = 84
 """Side of the images for which `NatureCNN` was designed, in pixels."""
 
 IMAGE_FEATURES, PART_FEATURES = 512, 256
-"""Numbers of features that networks compute from an image: 512 if the state is an image, as in `CnnPolicy`, and 256 for
-each image in a record, as in `MultiInputPolicy`."""
+"""Number of features that a network computes from an image. It is 512 if the state is an image, as in `CnnPolicy`, and
+256 for each image in a record, as in `MultiInputPolicy`."""
 
 MINIGRID_AGENT = 10
 """Code of the agent in channel 0 of MiniGrid's arrays (`minigrid.core.constants.OBJECT_TO_IDX`)."""
@@ -63,7 +63,7 @@ class Observer(Protocol):
 
     @property
     def least_weights(self) -> int:
-        """Minimum number of weights of a network on these observations. A saved policy with fewer is refused."""
+        """Minimum number of weights of a network on these observations, for a check of saved policies."""
         ...
 
     @property
@@ -79,7 +79,7 @@ class Observer(Protocol):
         """The observer for an environment in a `FixedHorizon` wrapper, which gives all episodes the same length.
 
         In this wrapper, an episode that ends early stays in an absorbing state. Observations `(n,)` get one more
-        component, a flag that is 1 in this state.
+        component, a flag that is 1 in the absorbing state.
         """
         ...
 
@@ -166,7 +166,7 @@ class GridObserver:
 
 @dataclass(frozen=True)
 class ImageObserver:
-    """The observer of images. The observation has the channels first, and a size that suits `NatureCNN`.
+    """The observer of images. The observation has the channels first, and has a size that suits `NatureCNN`.
 
     Images are enlarged or reduced by integer factors.
 
@@ -187,7 +187,7 @@ class ImageObserver:
 
     @property
     def part(self) -> int:
-        """Factor of reduction: a square of pixels with this side becomes one pixel, their mean."""
+        """Factor of reduction: each square of pixels with this side becomes one pixel, the mean of the square."""
         return max(1, min(self.sides) // USUAL_SIDE)
 
     @property
@@ -317,7 +317,7 @@ def is_image(part: PartLayout) -> bool:
 
 
 def cnn_weights(shape: tuple[int, int, int], features: int) -> int:
-    """Number of weights in the first and the last layer of `NatureCNN`, for images (c, h, w) and this many features."""
+    """Number of weights in the first and last layers of `NatureCNN`, for images (c, h, w) and `features` outputs."""
     cells = [((side - 8) // 4 + 1 - 4) // 2 + 1 - 2 for side in shape[1:]]
     return 32 * 8 * 8 * shape[0] + 64 * math.prod(max(each, 1) for each in cells) * features
 

@@ -1,4 +1,4 @@
-"""Other tasks of a BabyAI world: instructions of the same form as the level's own, with another meaning."""
+"""Other tasks of a BabyAI world: instructions of the same form as the level's instruction, with another meaning."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from minigrid.envs.babyai.core.verifier import (
 from grace_irl.rl.instructions import actions_in
 
 ON_ONE_OBJECT = (GoToInstr, OpenInstr, PickupInstr)
-"""Instructions with one description, `desc`."""
+"""Classes of instructions with a single description, `desc`."""
 
 
 DEVIATIONS = ("similar object", "other object", "exchanged", "other moved", "other fixed", "other order", "other part")
@@ -31,22 +31,24 @@ DEVIATIONS = ("similar object", "other object", "exchanged", "other moved", "oth
 
 
 def other_tasks(level: Any) -> dict[str, list[Instr]]:
-    """Instructions of the same form as the level's own, about things of the same world, with another meaning.
+    """Instructions of the same form as the level's instruction, about things of the same world, with another meaning.
 
-    - go to, open, pick up: another description with values for the same parts (type, colour, location). It matches no
-      object that the right description matches. "similar object": it shares a value with the right description;
-      "other object": it shares none.
-    - put next to: "exchanged": each object in the role of the other; "other moved" and "other fixed": one object
-      replaced.
-    - sequences: "other order": the two parts of "then" or "after" in the other order; "other part": one action
-      replaced by another task of its form.
+    The deviations depend on the form of the instruction:
+
+    - "go to", "open" and "pick up": another description replaces the right description. It has values for the same
+      parts (type, colour, location), but matches none of the right objects. In "similar object", the descriptions share
+      a value. In "other object", they share no value.
+    - "put next to": in "exchanged", the two objects swap roles. In "other moved" and "other fixed", another description
+      replaces that of the moved or the fixed object.
+    - sequences: in "other order", the two parts of "then" or "after" swap places. In "other part", another task of the
+      same form replaces one part.
 
     Args:
         level: a BabyAI environment, unwrapped and just reset.
 
     Returns:
-        The instructions by the name of the deviation; {} if the world has none. None of them is strict: in BabyAI, a
-        strict instruction fails at a wrong object or in a wrong order.
+        The instructions by the name of the deviation; {} if the world has none. The instructions are not strict. (In
+        BabyAI, a strict instruction fails at a wrong object or in a wrong order.)
     """
     found: dict[str, list[Instr]] = {}
     for name, task in _others(level.instrs, level):
@@ -93,7 +95,7 @@ def _other_sequences(right: SeqInstr, level: Any) -> Iterator[tuple[str, Instr]]
 def _other_descriptions(right: ObjDesc, level: Any) -> Iterator[ObjDesc]:
     """Descriptions of things of the world, with values for the same parts as `right`.
 
-    None of them matches a thing that `right` matches.
+    No description matches a thing that `right` matches.
     """
     things = [cell for cell in level.grid.grid if cell is not None and cell.type in OBJ_TYPES]
     types = sorted({thing.type for thing in things}) if right.type else [None]
@@ -111,7 +113,7 @@ def _shares_a_part(one: ObjDesc, other: ObjDesc) -> bool:
 
 
 def _is_valid(task: Any, level: Any) -> bool:
-    """Whether the level may give this instruction: all its objects lie in the grid, and its actions suit them."""
+    """Whether the level may give this instruction: the objects lie in the grid, and the actions suit them."""
     try:
         level.validate_instrs(task)
     except RejectSampling:
@@ -130,7 +132,7 @@ def _descriptions(action: Any) -> list[ObjDesc]:
 
 
 def _is_alike(one: Any, other: Any) -> bool:
-    """Whether one deed may fulfil both actions: they are of one form, and their descriptions share objects."""
+    """Whether one act may fulfil both actions: they have the same form, and their descriptions share objects."""
     if type(one) is not type(other):
         return False
     pairs = zip(_descriptions(one), _descriptions(other), strict=True)
@@ -138,7 +140,7 @@ def _is_alike(one: Any, other: Any) -> bool:
 
 
 def _copy_of(task: Any) -> Any:
-    """A copy of an instruction, not strict, that remembers nothing of an episode."""
+    """A copy of an instruction that is not strict and remembers nothing of an episode."""
     if isinstance(task, SeqInstr):
         return type(task)(_copy_of(task.instr_a), _copy_of(task.instr_b))
     if isinstance(task, PutNextInstr):

@@ -1,6 +1,6 @@
 """Policies for the collection of demonstrations: BabyAI's bot, random actions, or a trained policy.
 
-They act on states, which a view makes from the environment's observations (`grace_irl.rewards.view.StateView`).
+Policies act on states, which a view makes from the environment's observations (`grace_irl.rewards.view.StateView`).
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class ActingPolicy(Protocol):
         ...
 
     def act(self, state: Any) -> tuple[Any, float | None]:
-        """Choose an action in a state. Return it with its log-probability, or with None if that is unknown.
+        """Choose an action in a state. Return the action and its log-probability (None if unknown).
 
         Raises:
             PolicyFailureError: the policy is stuck in this episode.
-            PolicyDoneError: the episode is to end here.
+            PolicyDoneError: the policy has completed its task, so the caller should end the episode.
         """
         ...
 
@@ -60,7 +60,7 @@ class RandomPolicy:
 
 
 class Planner:
-    """A bot for levels with a planner of their own (`grace_irl.rl.levels`). It has the interface of `BabyAIBot`."""
+    """A bot with the interface of `BabyAIBot`, for levels that have a planner (`grace_irl.rl.levels`)."""
 
     def __init__(self, environment: Any) -> None:
         self._level = environment.unwrapped
@@ -77,7 +77,7 @@ class BotPolicy:
     bot after `alarm_s` seconds of computation in one episode.
 
     Raises:
-        InputError: the environment is not of BabyAI, or the caller is not in the main thread, which alarms require.
+        InputError: the environment is not of BabyAI, or the caller is not in the main thread. Alarms need this thread.
     """
 
     def __init__(self, environment_id: str, alarm_s: float = 5.0) -> None:

@@ -72,10 +72,9 @@ def train(
 ) -> Training:
     """Train a policy.
 
-    Training is divided into parts, and each part ends with an evaluation. Each part starts with new episodes, and with
-    random generators seeded by `seed` and the number of the part. So a training that was killed and resumed returns
-    the same policy, bit for bit, as an uninterrupted training. This holds on a CPU, if the machine and the versions of
-    all packages stay the same.
+    Training is divided into parts. Each part starts with new episodes and with random generators seeded by `seed` and
+    the number of the part, and ends with an evaluation. So a training that was killed and resumed returns the same
+    policy, bit for bit, as an uninterrupted training. This holds on a CPU, with the same machine and package versions.
 
     Args:
         make: factory of an environment and its view.
@@ -83,7 +82,7 @@ def train(
         reward: the reward to train on; None: the environment's own.
         seed: seed of all random generators.
         settings: settings of PPO; None: those of `hyperparameters` for the environment.
-        evaluations: number of evaluations, evenly spaced. The policy is saved after each.
+        evaluations: number of evaluations, evenly spaced. The policy is saved after each evaluation.
         episodes: episodes of each evaluation, always on the environment's own reward.
         out: folder for checkpoints, and for TensorBoard's logs if it is installed. A training that was interrupted in
             this folder is resumed. None: no files.
@@ -91,7 +90,7 @@ def train(
             policy.
         device: torch device; "auto" is a GPU if there is one and the observer's networks gain from it. Small networks
             are faster on a CPU.
-        progress: callback that receives the point of the curve after each evaluation.
+        progress: callback that receives the new point of the curve after each evaluation.
         score: function that scores an episode of an evaluation, for `Point.score`.
 
     Raises:
@@ -219,7 +218,7 @@ def _learn(
     np.random.seed(number % 2**32)
     torch.manual_seed(number)
     venv.seed(number)
-    learner._last_obs = None  # makes `learn` start from `reset`
+    learner._last_obs = None  # makes `learn` reset the environments
     paid = PaidReturns(settles)
     callbacks: list[BaseCallback] = [paid] if settles is None else [settles, paid]
     learner.learn(until - learner.num_timesteps, callback=callbacks, reset_num_timesteps=False)
@@ -254,12 +253,12 @@ class Checkpoint:
     """The state of a training between two parts: weights, optimiser, normalisation, and the curve so far.
 
     Attributes:
-        identity: digest of the arguments, settings, reward and initial policy, which identify the training.
+        identity: digest that identifies the training by its arguments, settings, reward and initial policy.
         steps: environment steps so far.
         updates: value of PPO's counter of updates.
         policy, optimizer: `state_dict` of the policy and of its optimiser.
-        returns: mean, variance and count of the discounted returns, which normalise the rewards; None if rewards are
-            not normalised.
+        returns: mean, variance and count of the discounted returns, for the normalisation of rewards; None if rewards
+            are not normalised.
         curve: evaluations so far.
     """
 

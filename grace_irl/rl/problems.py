@@ -45,7 +45,7 @@ def make_problem(
         steps: environment steps of training.
         settings: settings of PPO; None: those of the environment (`hyperparameters`).
         horizon: steps of every episode in the fixed-horizon form; 0 if episodes keep their own lengths.
-        watches: number of times during training that a method shows its policy to a callback.
+        watches: number of calls of a method's callback (`Watch`) during training.
         keeps: environment steps after which a method keeps a copy of its policy.
         device: torch device; "auto" is a GPU if there is one and the observer's networks gain from it.
         log: folder for the methods' logs; None: no logs.
@@ -82,7 +82,7 @@ def make_problem(
 
 
 PROBES = 5
-"""Number of episodes with random actions to find out whether episodes can end early."""
+"""Number of episodes with random actions that test whether episodes can end early."""
 
 
 def ends_early(problem: PolicyProblem) -> str:
@@ -133,7 +133,7 @@ def save_policy(policy: Policy, path: Path) -> None:
 
 
 def save_net(reward: TransitionReward, path: Path) -> None:
-    """Save a recovered reward network by `torch.save`, as a pickle. Load only your own: pickles can run code."""
+    """Save a recovered reward network as a pickle (`torch.save`). A pickle can run code, so load only your own."""
     _kept(path, lambda part: torch.save(reward, part))
 
 

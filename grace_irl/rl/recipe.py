@@ -33,7 +33,7 @@ class FileRecipe:
         seed: seed from which the seeds of all episodes are drawn.
         max_steps: time limit of an episode in steps; 0 keeps the environment's own limit.
         keep_successes: whether to keep negative episodes that reached the goal.
-        near_miss: whether the bot does another task of the same world (`grace_irl.rl.near_miss`).
+        near_miss: whether the bot does another task than the instruction says (`grace_irl.rl.near_miss`).
     """
 
     out: str
@@ -63,7 +63,7 @@ def read_recipe(path: str | Path) -> tuple[FileRecipe, ...]:
 
 
 def run_recipe(path: str | Path, *, force: bool = False) -> Iterator[tuple[Path, EpisodeTally]]:
-    """Collect and write each file of a recipe. Yield its path and the tally of its episodes.
+    """Collect and write each file of a recipe. Yield the file's path and the tally of its episodes.
 
     Raises:
         InputError: the recipe is invalid, or a file exists already and `force` is false.

@@ -20,11 +20,11 @@ WALL, AGENT = OBJECT_TO_IDX["wall"], OBJECT_TO_IDX["agent"]
 
 
 class ReplayedLevel(RoomGridLevel):
-    """A level of BabyAI in the state that an array shows. It has no instruction and no end.
+    """A level of BabyAI, rebuilt from the array of one state. It has no instruction, and its episode never ends.
 
-    The array shows neither the contents of a box, nor the object that the agent carries or stands on. The level has
-    none of these objects. If the episode had one, the level's states differ from the stored states once this object
-    becomes visible or changes the effect of an action.
+    The array does not show the contents of boxes, or an object that the agent carries or stands on. The level lacks
+    these hidden objects. So the replayed states differ from the stored states once a hidden object becomes visible or
+    changes the effect of an action.
 
     Args:
         state: a full grid `(width, height, 3)` with MiniGrid's own codes, agent included, as in `MiniGridView`.
@@ -59,7 +59,7 @@ class ReplayedLevel(RoomGridLevel):
         self.step_count = 0
 
     def gen_obs(self) -> Any:
-        """Return an empty observation, because nobody reads it."""
+        """Return an empty observation, because the replay uses none."""
         return {}
 
     def step(self, action: Any) -> Any:
@@ -71,7 +71,7 @@ def room_side(types: NDArray[Any]) -> int | None:
     """The side length of the rooms in cells, walls included; None if the cells do not form square rooms.
 
     BabyAI's rooms are squares that share their walls. The wall between two rooms is whole, has one door, or is missing.
-    Corners and the world's border are always walls, and there is no wall inside a room. So at most one side fits.
+    Corners and the world's border are always walls, and there is no wall inside a room. So at most one length fits.
 
     Args:
         types: codes of the objects' types, `(width, height)`.
@@ -91,7 +91,7 @@ def room_side(types: NDArray[Any]) -> int | None:
 
 
 def _segments(walls: NDArray[np.bool_], step: int) -> list[NDArray[np.bool_]]:
-    """The cells between neighbouring corners, `(side - 2,)` each, in both directions."""
+    """For each pair of neighbouring corners, whether the cells between them are walls, `(side - 2,)`."""
     lines = [line for each in (walls[:, ::step].T, walls[::step, :]) for line in each]
     return [line[start + 1 : start + step] for line in lines for start in range(0, len(line) - 1, step)]
 
@@ -102,7 +102,7 @@ def _is_side(segment: NDArray[np.bool_]) -> bool:
 
 
 def actions_of(actions: NDArray[Any] | None, steps: int) -> list[Actions] | None:
-    """Stored actions as MiniGrid's actions; None if an action is missing or is not one of MiniGrid."""
+    """Convert stored actions to MiniGrid's type. Return None if actions are missing or unknown to MiniGrid."""
     if actions is None:
         return None
     try:

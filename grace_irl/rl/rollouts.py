@@ -94,7 +94,7 @@ def play(
 def demonstrations(
     rollouts: Sequence[Rollout], make: EnvironmentFactory, role: Role = "negative", task: str | None = None
 ) -> Demonstrations:
-    """Convert episodes to a set of demonstrations, as `grace_irl.rl.collect.collect` returns it.
+    """Convert episodes to a set of demonstrations, in the form that `grace_irl.rl.collect.collect` returns.
 
     Args:
         rollouts: result of `play`.

@@ -1,7 +1,7 @@
-"""Delivery of a program's rewards at the end of each rollout. An on-policy learner needs them no earlier.
+"""Delivery of a program's rewards at the end of each rollout, because an on-policy learner does not need them earlier.
 
-So a program in the sandbox can compute the rewards of earlier steps while the environments and the policy go on. One
-message to the sandbox carries many steps.
+A program in the sandbox can then compute rewards while the environments and the policy go on. One message to the
+sandbox carries many steps.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from grace_irl.rewards.sb3 import RewardVecEnv, Settled
 
 
 class Settling(BaseCallback):
-    """A callback that puts the rewards of a rollout into the learner's buffer, and computes its advantages again.
+    """A callback that adds the rewards of a rollout to the learner's buffer, and computes the advantages again.
 
-    The buffer then holds the same numbers as if every step had returned its reward. The callback must be the first one.
+    The buffer then holds the same numbers as if every step had returned its reward. This must be the first callback.
 
     Args:
-        venv: the environments with the program's reward, which `defer` their rewards.
-        normaliser: wrapper that normalises the rewards; None for none. This callback updates its statistics.
+        venv: the environments with the program's reward. The callback makes them defer their rewards.
+        normaliser: wrapper that normalises the rewards, or None. The callback updates the wrapper's statistics.
 
     Attributes:
         settled: rewards of the last rollout, before normalisation.
@@ -35,7 +35,7 @@ class Settling(BaseCallback):
         self._venv, self._normaliser = venv, normaliser
         venv.defer()
         if normaliser is not None:
-            normaliser.training = False  # its own updates would count rewards of 0
+            normaliser.training = False  # its own updates would count the deferred rewards as 0
         self.settled = Settled(np.zeros((0, venv.num_envs), np.float32), [])
         self.dones: list[Any] = []
 
@@ -57,7 +57,7 @@ class Settling(BaseCallback):
         buffer.compute_returns_and_advantage(last_values=self.locals["values"], dones=self.locals["dones"])
 
     def _normalised(self) -> Any:
-        """The rewards as `VecNormalize` returns them, step by step."""
+        """The rewards of each step, normalised as in `VecNormalize`."""
         normaliser = self._normaliser
         if normaliser is None:
             return self.settled.rewards
@@ -71,12 +71,12 @@ class Settling(BaseCallback):
 
 
 def settling(learner: Any, paid_venv: VecEnv, venv: VecEnv) -> Settling | None:
-    """The callback that settles the rewards of each rollout; None if every step must return its reward.
+    """A `Settling` for a learner; None unless the learner is on-policy and its reward comes from a program.
 
     Args:
-        learner: the learner. Only on-policy learners wait for rewards until the end of a rollout.
+        learner: the learner.
         paid_venv: the environments with the learner's reward.
-        venv: `paid_venv`, or the wrapper that normalises its rewards.
+        venv: `paid_venv`, or a wrapper that normalises the rewards of `paid_venv`.
     """
     if not isinstance(learner, OnPolicyAlgorithm) or not isinstance(paid_venv, RewardVecEnv):
         return None

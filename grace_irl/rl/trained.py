@@ -1,4 +1,4 @@
-"""Trained policies: a network together with its observer, and the file in which they are saved."""
+"""Trained policies, each with a network and its observer, and the files that store them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class TrainedPolicy:
-    """A policy of Stable-Baselines3 with the conversion of states to its observations.
+    """A policy of Stable-Baselines3, together with the conversion of states to the policy's observations.
 
     Attributes:
         network: the policy, whose inputs are observations of `observer`.
@@ -117,7 +117,7 @@ def network_settings(observer: Observer, settings: Hyperparameters) -> tuple[typ
         "activation_fn": getattr(torch.nn, settings.activation),
         "log_std_init": settings.log_std_init,
         "ortho_init": settings.ortho_init,
-        # `fused` updates all parameters in one call. Without it, Adam takes a fifth of a small network's update time.
+        # `fused` updates all parameters in one call. Otherwise, Adam takes a fifth of a small network's update time.
         "optimizer_kwargs": {"eps": settings.adam_eps, "fused": True},
     }
 

@@ -67,7 +67,7 @@ class SpaceView:
         self.metadata = Metadata(kind.name, named, environment_id, kind.name, environment_rule(environment_id))
 
     def prepare(self, environment: Any) -> None:
-        """Nothing to prepare."""
+        """Do nothing."""
 
     def state(self, environment: Any, observation: Any) -> Any:  # noqa: ARG002
         """A copy of the observation, because simulators reuse their buffers."""

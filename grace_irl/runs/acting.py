@@ -1,11 +1,11 @@
-"""Authorisation of acting settings: those that run code on this machine, read files, or send prompts to a server.
+"""Authorisation of acting settings, which run code on this machine, read files, or send prompts to a server.
 
-The setting `policy.recorded_scores`, which takes the scores from somebody's recording, counts as acting, too.
+The setting `policy.recorded_scores` counts as acting, too, because it takes scores from somebody's recording.
 
-The user gives such settings with the command: as flags, `--set`, `GRACE_IRL_*` variables, or arguments in Python. A
+The user gives acting settings with the command: as flags, `--set`, `GRACE_IRL_*` variables, or arguments in Python. A
 folder from somebody else must not choose them (docs/security.md). So acting settings in a run's folder are valid in two
-cases only. This user made the folder on this machine (`kept`), or the run is part of a trusted expansion or comparison.
-An expansion (`fit --expand`) and a comparison (`grace-irl compare`) consist of several runs.
+cases only: this user made the folder on this machine (`kept`), or the run is part of a trusted expansion
+(`fit --expand`) or comparison (`grace-irl compare`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DATA = ("data.demos", "data.experts", "data.negatives")
 """Settings that name the files of demonstrations."""
 
 PATHS = (*DATA, "data.goals", "proposer.start_from", "proposer.recording")
-"""Acting settings that may differ between the runs of an expansion. Its runs share all other acting settings."""
+"""Acting settings that may differ between the runs of an expansion. The runs share all other acting settings."""
 
 NAMED = (
     *DATA,
@@ -42,7 +42,7 @@ NAMED = (
 """Acting settings that affect the result of a run. To resume somebody else's run, the user must give them again."""
 
 DROPPED = ("data.goals", "expand.trust", "sandbox.allow_weak", "sandbox.workers")
-"""Acting settings that do not affect the result. In somebody else's run they have their defaults, unless the user sets
+"""Acting settings that do not affect the result. In somebody else's run they get their defaults, unless the user sets
 them."""
 
 SERVER = "OPENAI_BASE_URL"
@@ -85,7 +85,7 @@ def worded(
 ) -> Config:
     """The configuration of a command. It is the result of `resolve`, with a check of the settings in `WORDS_ONLY`.
 
-    If the command itself gives the proposer "llm", and no setting names a server, the variable `SERVER` names it.
+    If the command itself gives the proposer "llm", and no setting names a server, the variable `SERVER` names one.
 
     Args:
         file: the file of `--config`, or None.
@@ -131,7 +131,7 @@ def authorised(
         kept: acting settings that this user has given for the folder on this machine, from the function `kept`.
         sets: settings that this command gives as texts of the form `section.key=value`.
         flags: settings that this command gives as flags, by `section.key`.
-        vouched: the configuration that a trusted expansion or comparison has for this run; None without one.
+        vouched: configuration that a trusted expansion or comparison gives for this run; None for a separate run.
         in_memory: whether the caller passes the demonstrations, so that no demonstration file is read.
 
     Raises:
@@ -146,7 +146,7 @@ def authorised(
     missing: list[str] = []
     for key, value in theirs.items():
         if vouched is not None and key not in PATHS:
-            changes[key] = flat(vouched)[key]  # its value for the whole expansion, which the user may have changed
+            changes[key] = flat(vouched)[key]  # the value for the whole expansion, which the user may have changed
         elif key in kept and kept[key] == _plain(value):
             continue
         elif key in words:
@@ -248,7 +248,7 @@ def keep(token: str, anchor: Path, acting: Mapping[str, object]) -> None:
 
 
 def kept(token: str, anchor: Path) -> dict[str, object] | None:
-    """The acting settings in the record of a folder (`keep`). None if this user did not make it on this machine."""
+    """The acting settings in the record of a folder; None if this user did not make the folder on this machine."""
     place = _place()
     if place is None or not _TOKEN.fullmatch(token):
         return None

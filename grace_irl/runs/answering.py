@@ -30,8 +30,8 @@ class Answering:
         store: database of the run.
         records: programs that the search has received, by id. The engine adds entries to this mapping.
         on_proposal: callback for each new answer.
-        following: rule that returns the next step after a result, for example a repair, or None if no step follows.
-        evaluations: number of evaluations in parallel; the sandbox's number of workers if that is larger.
+        following: rule that returns the follow-up step after a result, for example a repair, or None.
+        evaluations: number of parallel evaluations. If the sandbox has more workers, their number applies instead.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class Answering:
         self._next = following
         self._notes: dict[str, Mapping[str, str]] = {}
         self._tried: dict[str, tuple[Attempt, ...]] = {}
-        self._fresh: list[tuple[str, Attempt]] = []  # the attempts of this generation, each with its parent's id
+        self._fresh: list[tuple[str, Attempt]] = []  # attempts of this generation, as (id of the parent, attempt)
         self._sketches: dict[str, str] = {}
         self._old = store.told()
         self._old_records = store.records()
@@ -69,7 +69,7 @@ class Answering:
 
         Args:
             request: the request.
-            bar: limits on the score. A program with a score below them is evaluated less thoroughly.
+            bar: limits on the score. A program with a lower score is evaluated less thoroughly.
 
         Raises:
             SandboxError: the sandbox itself failed.
@@ -95,9 +95,10 @@ class Answering:
         return await self._followed(request, parents, await self._score(request, proposal, bar), bar)
 
     async def _followed(self, request: Request, parents: list[Parent], result: Result, bar: Bar) -> Result:
-        """Take the follow-up steps that `following` requests after a first result, and return the last result.
+        """Take the follow-up steps after a first result, and return the last result.
 
-        The steps end when `following` requests none, or when a step brings no answer or no program.
+        The rule `following` chooses each step. The steps end when the rule returns None, when a step brings no answer,
+        or when a step that writes a program brings none.
         """
         # A known program has had its follow-up steps after an earlier request.
         known = result.program is not None and result.program.id in self._records
@@ -126,8 +127,10 @@ class Answering:
         return result
 
     def remember(self, result: Result) -> None:
-        """Keep the parts of a result that later prompts may show: its notes (texts that follow-up calls returned), and
-        its reasoning and evaluation, as an attempt to change its parent.
+        """Keep the parts of a result that later prompts may show: the notes and the attempt.
+
+        The notes are texts that follow-up calls returned. The attempt is the answer's reasoning with the program's
+        evaluation. Later prompts show the attempt with the request's first parent.
         """
         if result.program is not None and result.notes:
             self._notes.setdefault(result.program.id, result.notes)
@@ -137,10 +140,10 @@ class Answering:
             self._fresh.append((result.request.parents[0], attempt))
 
     def settle(self) -> None:
-        """End a generation. From now on, prompts show its attempts.
+        """End a generation. From now on, prompts show the attempts of this generation.
 
-        During a generation, the number of requests in flight decides which results have arrived. Prompts must not
-        depend on this number.
+        During a generation, prompts do not show its attempts. The number of requests in flight decides which results
+        have arrived, and prompts must not depend on this number.
         """
         for parent, attempt in self._fresh:
             self._tried[parent] = (*self._tried.get(parent, ()), attempt)
@@ -152,7 +155,7 @@ class Answering:
         return said
 
     def forget(self, name: str) -> None:
-        """Drop the finished evaluations of a program, once its score is in `records`."""
+        """Drop the finished evaluations of a program. Call this once the program's score is in `records`."""
         for key in [key for key, task in self._in_flight.items() if key[0] == name and task.done()]:
             del self._in_flight[key]
 
@@ -189,8 +192,8 @@ class Answering:
             return Result(request, program, Evaluation("rejected", problems))
         if name in self._records:
             return Result(request, program, self._records[name].evaluation)
-        # Two requests in flight may bring the same program. It is scored once per bar. An evaluation depends on the
-        # bar, and the result of a request must not depend on which of the two requests came first.
+        # Two requests in flight may bring the same program. The program is scored once per bar, because the evaluation
+        # depends on the bar, and the result of a request must not depend on which request came first.
         if (name, bar) not in self._in_flight:
             self._in_flight[name, bar] = self._done("evaluate", program=program, bar=bar)
         evaluation = await asyncio.shield(self._in_flight[name, bar])

@@ -31,8 +31,8 @@ KEY = "audit"
 def audited(bench: Workbench, best: Record, judge: Judge | None = None) -> Audit | None:
     """Audit the best program of a run.
 
-    The result is None if the evaluation of the program holds no `Separation`, as with methods that do not separate
-    expert from negative states, or if the `Separation` of an older version holds no threshold.
+    The result is None if the method does not separate expert from negative states, so that the evaluation contains no
+    `Separation`. The result is also None for a `Separation` of an older version without a threshold.
 
     Args:
         bench: data and sandbox of the run.
@@ -57,7 +57,7 @@ def audited(bench: Workbench, best: Record, judge: Judge | None = None) -> Audit
 
 
 def rewards_on(bench: Workbench, program: Program, changed: Sequence[Trajectory]) -> list[NDArray[np.float64]]:
-    """Run a program on trajectories that are not of the run. Return the rewards along each, `(T+1,)`.
+    """Run a program on any trajectories, without the run's cache. Return the rewards `(T+1,)` of each trajectory.
 
     Raises:
         ProgramFailedError: the program fails.
@@ -83,7 +83,7 @@ def store_audit(store: Store, found: Audit) -> None:
 
 
 def stored_audit(store: Store) -> Audit | None:
-    """The stored audit of a run; None if there is none, as in runs of older versions and in runs that have not ended.
+    """The stored audit of a run; None for a run of an older version, or a run that has not ended.
 
     Raises:
         InputError: a damaged audit.

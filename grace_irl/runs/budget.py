@@ -57,7 +57,7 @@ class Budget:
 
     Args:
         rules: the user's stop rules.
-        fruitless: the run ends after this number of results in a row without a program, and after half this number of
+        fruitless: the run ends after this number of results in a row without a program, or after half this number of
             results in a row for which the proposer had no new program (`Progress.exhausted`); None for no limit.
     """
 
@@ -130,8 +130,8 @@ class Spending:
 
     Attributes:
         answers: number of answers.
-        calls: number of calls. One call may give several answers; its input tokens and its duration are stored with the
-            first of them.
+        calls: number of calls. One call may give several answers. The input tokens and the duration of the call are
+            stored with the first answer.
         tokens_in, tokens_out: input and output tokens, as the server counted them.
         cost: cost of these tokens.
         seconds: sum of the durations of all calls. It may exceed the wall time, because calls overlap.

@@ -19,7 +19,7 @@ from grace_irl.toml import MAX_BYTES, read_toml
 
 
 def config_of(method: str = METHOD) -> type[Config]:
-    """The configuration class for a method. It has the sections common to all methods, and the method's own."""
+    """The configuration class for a method, with the sections common to all methods and the method's own sections."""
     from grace_irl.methods.registry import method as method_of
 
     return with_sections(Config, tuple(method_of(method).sections.items()))
@@ -31,10 +31,10 @@ def settings_of(method: str = METHOD) -> Mapping[str, Setting]:
 
 
 def method_named(file: Path) -> str:
-    """The name of the method in a TOML file, a recording, or the configuration of a run or an expansion; else "".
+    """The name of the method in a TOML file, a recording, a run or an expansion; "" if no method is named.
 
-    The result is also "" for an unreadable file, because a later reader of the file raises the error. Pipes are not
-    read: a pipe may never end, and its content can be read only once.
+    An unreadable file gives "", too. A later reader of the file raises the error. Pipes are not read, because a pipe
+    may never end, and its content can be read only once.
 
     Args:
         file: the TOML file, the recording, or the folder of the run or expansion.
@@ -61,7 +61,7 @@ def _recorded_method(recording: Path) -> str:
 
 
 OPTIONAL = ("data.", "expand.", "stop.target_accuracy")
-"""Prefixes of the settings that only some methods read. `Method.reads` lists those that a method reads."""
+"""Prefixes of the settings that only some methods read. `Method.reads` lists the prefixes for one method."""
 ALWAYS = ("data.demos", "data.experts", "data.negatives", "data.state_columns", "data.episode_column")
 """The settings among `OPTIONAL` that every method reads."""
 
@@ -82,7 +82,7 @@ def other_method(name: str, method: str) -> str:
 
     Args:
         name: key, section or flag of the setting, for example `search.elite`, `search` or `--elite`.
-        method: the method that does not read it.
+        method: the method that does not read the setting.
     """
     from grace_irl.methods.registry import names
 
@@ -98,9 +98,9 @@ def other_method(name: str, method: str) -> str:
 
 
 def _foreign(tree: Mapping[str, Any], method: str) -> set[str]:
-    """Keys of settings that the method lacks, and whose values are the defaults of another method.
+    """Keys of settings that the method lacks, if their values are the defaults of another method.
 
-    Such settings have no effect, so a run with the method can ignore them.
+    A run with the method can ignore such settings.
     """
     from grace_irl.methods.registry import names
 
@@ -146,13 +146,13 @@ def resolve(
 ) -> Config:
     """The defaults or `base`, overridden by a TOML file, then by `section.key=value` texts, then by flags.
 
-    The file and `base` may come from a run with another method. A setting that only the other method has is dropped
-    if its value is the default.
+    The file and `base` may come from a run with another method. A setting that only the other method has is dropped if
+    it has its default value.
 
     Args:
         file: a TOML file with the sections of `config.toml`.
         sets: texts of the form `section.key=value`. The value has TOML syntax, or is a string without quotes.
-        flags: values by `section.key`. None means that the flag is not given.
+        flags: values by `section.key`; None for a flag that is not given.
         base: the configuration to start from, in place of the defaults.
 
     Raises:
@@ -217,7 +217,7 @@ def located(config: Config) -> Config:
     """A copy of the configuration with absolute paths, so that a user can resume the run from any directory."""
     known = flat(config)
     paths = {key: known[key] for key in LOCATED}
-    if str(known.get("policy.task", "")).endswith(".toml"):  # any other value names a task that ships
+    if str(known.get("policy.task", "")).endswith(".toml"):  # other values name tasks that ship with grace-irl
         paths["policy.task"] = known["policy.task"]
     return with_settings(
         config,
@@ -275,7 +275,7 @@ def _put(tree: dict[str, Any], key: str, value: object) -> None:
 
 
 def parsed(text: str) -> object:
-    """Parse a value in TOML syntax. "none" gives None, and text that is not valid TOML gives itself as a string."""
+    """Parse a value in TOML syntax. The text "none" gives None, and invalid TOML gives the text itself."""
     if text.lower() == "none":
         return None
     try:

@@ -12,16 +12,16 @@ from grace_irl.demos.opened import OpenSet
 from grace_irl.demos.trajectory import Demonstrations
 
 LARGE = 1 << 30
-"""Size in bytes from which a line says that reading takes a while. A GiB takes about three seconds."""
+"""Size in bytes of demonstrations from which the user gets a line about slow reading. A GiB takes about 3 seconds."""
 
 
 def load_data(data: DataConfig, *, new: bool = False) -> Demonstrations:
-    """Read the demonstrations that the settings name, or the sample of them that the settings state.
+    """Read the demonstrations that the settings name, or a sample if the settings give its size.
 
     Args:
         data: the settings.
-        new: whether to draw a sample if the settings state none and the set exceeds the memory limit. `with_sample`
-            then writes the sample's size into the settings, so that a later reading draws the same sample.
+        new: whether to draw a sample also if the settings give no size and the set exceeds the memory limit. Then
+            `with_sample` adds the size to the settings, so that a resumed run draws the same sample.
 
     Raises:
         InputError: data that cannot be used; see `grace_irl.demos.files.load`.

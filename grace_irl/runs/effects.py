@@ -1,4 +1,4 @@
-"""Refusal of settings that the user gives and that have no effect in a run.
+"""Refusal of settings that the user gives although they have no effect in the run.
 
 A setting may declare a need, for example "a model" (`grace_irl.settings.setting`). In a run that does not meet this
 need, the setting has no effect. `NEEDS` lists all needs. A setting also has no effect if the run's method does not read
@@ -29,7 +29,7 @@ class Need:
     Attributes:
         met: function that returns whether the condition holds. Its arguments are a configuration and the author. The
             author is the name of the proposer, or "" for a proposer object of the caller.
-        lacks: name of what the run lacks if the condition does not hold, for messages.
+        lacks: words for messages if the condition does not hold, such as "no model". They follow "this run has".
         expected: flags with which the user can meet the condition, for messages.
         by_author: whether the condition depends on the author.
     """
@@ -48,8 +48,8 @@ def author_of(config: Config) -> str:
 def _asks_model(config: Config, author: str) -> bool:
     """Whether a model writes programs.
 
-    An expansion consists of several searches. If the first one replays a recording, a model may write the programs of
-    the others, because the recording has no answers for them.
+    An expansion consists of several searches. If the first search replays a recording, a model may write the programs
+    of the later searches, because the recording has no answers for them.
     """
     return author == "llm" or (author == "replay" and config.expand.rounds > 0 and bool(config.model.url))
 
@@ -88,7 +88,7 @@ NEEDS = {
 
 
 def words(config: Config, file: Path | None, sets: Iterable[str], flags: Mapping[str, object] | None) -> dict[str, str]:
-    """The settings that the user gives: for each key, the flag, variable, `--set` key or file that gives it."""
+    """The settings that the user gives, by key. Each value names the flag, variable, `--set` key or file of origin."""
     known, found = declared(type(config)), dict[str, str]()
     if file is not None:
         own = flat(resolve(file))
@@ -102,7 +102,7 @@ def words(config: Config, file: Path | None, sets: Iterable[str], flags: Mapping
 
 
 def changed(began: Config, config: Config, sets: Iterable[str], flags: Mapping[str, object] | None) -> dict[str, str]:
-    """The settings that the user gives, as in `words`, except those with the same value as at the start of the run.
+    """The settings that the user gives, as `words` returns them, if their values differ from the start of the run.
 
     So the user may repeat a value from the start of the run, even if the setting has no effect.
     """

@@ -1,6 +1,6 @@
 """The main loop of a run (docs/runs.md, "The loop").
 
-It asks the search for requests, gets programs and their scores, and tells the search the results.
+The engine gets requests from the search, then programs and their scores, and passes the results to the search.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ all programs of the run."""
 class Live:
     """Counts of requests, answers and tokens for the progress display.
 
-    A sitting is the time from a start or resume of a run to its next end.
+    A sitting is the time from a start or resume of a run until the run next stops.
 
     Attributes:
         in_flight: number of requests without a result yet.
@@ -74,7 +74,7 @@ class Snapshot:
         programs: number of different scored programs.
         live: counts of requests, answers and tokens.
         told: True after a result, False after an answer whose result is still open.
-        replayed: whether the result is from an earlier sitting, read from the store.
+        replayed: whether the result is from an earlier sitting (see `Live`), read from the store.
         generations: maximum number of generations; None if not known.
         brief: the most important figure of `headline`; "" if there is no best program.
     """
@@ -93,7 +93,7 @@ class Snapshot:
 class Engine:
     """The loop that runs a search to its end, or to an interruption.
 
-    The engine keeps up to `lag` requests in flight. They are answered and evaluated concurrently. The search receives
+    The engine keeps up to `lag` requests in flight, which are answered and evaluated concurrently. The search receives
     the results in the order of the requests, and the engine asks for a new request after each result. So the course of
     the search depends only on the answers, not on their timing.
 
@@ -138,7 +138,7 @@ class Engine:
         self._answering = Answering(
             proposer, evaluator, sandbox, store, self._records, self._answered, following, evaluations
         )
-        # `spent` holds the input and output tokens of calls before the search, in which a model labels goal states.
+        # `spent`: input and output tokens of the calls before the search, which label goal states.
         tokens, cost = sum(spent), prices.cost(*spent)
         self._live = Live(tokens=tokens, cost=cost)
         self._progress = Progress(tokens=tokens, cost=cost)
@@ -246,14 +246,14 @@ class Engine:
 
     @property
     def _generation(self) -> int:
-        """Number of complete generations. If the search counts none, `COUNTED` results are one generation."""
+        """Number of complete generations. If the search has no generations, `COUNTED` results are one generation."""
         return self._search.generation if isinstance(self._search, Generational) else self._told // COUNTED
 
     def _concludes(self) -> bool:
         return isinstance(self._search, Staged) and self._search.conclude()
 
     def _verify(self, record: Record) -> str:
-        """Run a program once over all data in strict mode. Return the problem, or ""."""
+        """Check a program over all data in strict mode, at most once. Return the problem, or ""."""
         name = record.program.id
         if name not in self._verified:
             self._verified[name] = self._evaluator.verify(record.program)
@@ -379,7 +379,7 @@ T = TypeVar("T")
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in a new event loop. If the caller's thread already runs one, as in notebooks, use a new thread.
+    """Run a coroutine in a new event loop. If this thread already runs a loop, as in notebooks, use a new thread.
 
     Ctrl-C cancels the coroutine. After the coroutine's clean-up, this function raises KeyboardInterrupt.
     """

@@ -37,12 +37,12 @@ from grace_irl.search.protocol import Request
 # Assumed number of tokens in an answer. 34 recorded answers of a large model on BabyAI had at least 930 tokens, and
 # the median was 1,378.
 ANSWER = 1_200
-OPINION = 220  # assumed number of tokens in a follow-up answer of text alone: the median of 91 recorded ones
+OPINION = 220  # assumed number of tokens in a follow-up answer without a program: the median of 91 answers
 REPAIRS = 0.25  # share of programs that need one repair, in a typical run
 DRAWN = 5  # number of prompts per operator that are built to measure their sizes
 PATIENCE, TIMEOUT = 0.0, 10.0  # seconds to wait for a lost server, and for the server's answer about its model
 FIRST = "initialise"  # the operator whose prompts have no parent program
-# Error message in the repair prompt whose size is measured.
+# Error message in the repair prompt that is built to measure its size.
 FAULT = "runtime: IndexError: index 7 is out of bounds for axis 0 with size 7"
 
 
@@ -88,12 +88,12 @@ class Total:
 
 @dataclass(frozen=True)
 class Cap:
-    """A configured limit, and how much of it the run is expected to use.
+    """A configured limit, with the expected use by the run.
 
     Attributes:
         name: flag of the limit without its leading dashes, for example "max-tokens".
         limit: the configured limit.
-        typical, most: how much a typical run uses, and how much the longest run uses, in the unit of the limit.
+        typical, most: expected use in a typical run and in the longest run, in the unit of the limit.
     """
 
     name: str
@@ -189,9 +189,9 @@ def estimated(config: Config) -> Estimate:
 
 
 def _server(model: ModelConfig, notes: list[str]) -> tuple[str, int | None]:
-    """Ask the server for its model's name and context length in tokens; "" and None if unknown.
+    """Ask the server for its model's name and context length in tokens. Return "" and None for unknown values.
 
-    If something is unknown, the reason is appended to `notes`.
+    If a value is unknown, the reason is appended to `notes`.
     """
     if not model.url:
         notes.append("no server was asked (no --llm-url): the model's context is not known")
@@ -213,7 +213,7 @@ def _server(model: ModelConfig, notes: list[str]) -> tuple[str, int | None]:
 
 
 def _sizes(problem: Problem, config: Config, room: int | None, operators: Iterable[str]) -> dict[str, PromptSize]:
-    """Measure the sizes of prompts by operator, on prompts that are built for this purpose.
+    """Build prompts for each operator, and measure their sizes.
 
     Args:
         problem: the labelled demonstrations.
@@ -222,8 +222,8 @@ def _sizes(problem: Problem, config: Config, room: int | None, operators: Iterab
         operators: names of the operators.
     """
     settings = proposers.prompt_settings(config)
-    # The only code that runs for a prompt is the parent program's debug functions. The made-up parent has none, so no
-    # sandbox is needed.
+    # Only the debug functions of the parent program run for a prompt. The made-up parent has none, so no sandbox is
+    # needed.
     problem = proposers.as_shown(config, problem)
     bench = Workbench(problem, cast(Sandbox, None), config.seed)
     prompter = Prompter(bench, settings, "json" if config.model.answer_format == "json" else "code", room)
@@ -284,7 +284,7 @@ def _total(
         config: the configuration of the run.
         prompts: sizes of prompts, by operator.
         phases: forecast of the run's requests, for example 20 with "initialise", then 300 with "mutate".
-        opinions: operators of follow-up calls that answer with a text, not a program. Each program gets all of them.
+        opinions: operators of follow-up calls that return a text instead of a program. Each program gets all calls.
         answer: number of tokens in one answer.
         most: whether to assume the longest prompts, a repair of every program, and no synthesised programs.
     """

@@ -74,8 +74,9 @@ CHANGEABLE = (
 )
 """Settings that may change when a run is resumed. An entry is a whole key or the beginning of keys."""
 ENDS_SEARCH = ("search.generations", "search.reshape", "stop.target_accuracy", "stop.plateau")
-"""Settings of `CHANGEABLE` that must not change once a run has begun its last stage, the reshaping of the best program.
-The recorded requests of that stage depend on them."""
+"""Settings of `CHANGEABLE` that must not change after a run has begun to reshape its best program.
+
+The recorded requests of the reshaping depend on these settings."""
 
 
 @dataclass(frozen=True)
@@ -84,15 +85,15 @@ class Parts:
 
     Attributes:
         demonstrations: demonstrations in place of the files that `config.data` names.
-        proposer: proposer in place of the one named in `config.proposer`.
+        proposer: proposer in place of the configured proposer.
         sandbox: open sandbox in place of a new one.
         listener: callback that gets a snapshot of the run after each answer and after each result.
         note: callback for lines to the user, for example about a lost server.
         whole: folder of the expansion or comparison that contains the run; None for a separate run. Messages tell the
-            user to resume this folder instead of the run's.
-        reason: reason for the label rule, if the expansion or comparison has chosen the rule; else "".
+            user to resume this folder instead of the run's folder.
+        reason: reason for the label rule, if an expansion or comparison has chosen the rule; else "".
         rest: whether to test the result on the trajectories that a sample left out.
-        workplace: place of the run's heavy work.
+        workplace: place where the run does its heavy work.
     """
 
     demonstrations: Demonstrations | None = None
@@ -115,8 +116,8 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
         parts: objects and callbacks of the caller.
 
     Raises:
-        InputError: settings, data or a folder that cannot be used. Nothing is written. Exception: if the goal states
-            that a model or a person names leave no positive or no negative states, the run is already saved.
+        InputError: settings, data or a folder that cannot be used. Nothing is written, except in one case: a model or a
+            person has named the goal states, and they leave no positive or no negative states.
         GraceError: no valid program was found, or the model's server is lost. The run is saved.
         Interrupted: Ctrl-C. The run is saved.
     """
@@ -186,11 +187,11 @@ def resume(
         flags: changed settings by `section.key`. Only settings in `CHANGEABLE` may change.
         sets: changed settings as texts of the form `section.key=value`.
         parts: objects and callbacks of the caller.
-        vouched: configuration of this run from the trusted expansion or comparison that contains it; None without one.
+        vouched: configuration that a trusted expansion or comparison gives for this run; None for a separate run.
 
     Raises:
-        InputError: a folder that is no run, a run of another format, or a run that another process uses. Also a
-            setting that must not change or lacks authorisation, or demonstrations that differ from the run's.
+        InputError: a folder that is no run, a run of another format, a run that another process uses, a setting that
+            must not change or lacks authorisation, or demonstrations that differ from the run's demonstrations.
         GraceError: no valid program was found, or the model's server is lost. The run is saved.
         Interrupted: Ctrl-C. The run is saved.
     """
@@ -245,7 +246,7 @@ def resume(
 
 
 _OLDER = {1: f", whose held-out accuracies are each at the {BEST_HERE}"}
-"""By format: text for the error message about a run of this older format, which cannot be resumed."""
+"""Texts for the error message about a run of an older format, by format. Such a run cannot be resumed."""
 
 
 def _work(
@@ -257,7 +258,7 @@ def _work(
     store: Store,
     parts: Parts,
 ) -> Run:
-    """Run the search, test its result on the trajectories that a sample left out, and return this result.
+    """Run the search, and test its result on the trajectories that a sample left out. Return the result.
 
     The caller has checked all arguments.
 
@@ -315,7 +316,7 @@ def _searched(
         on_change=parts.listener or (lambda _: None),
         on_best=keep,
         prefer=preference if preference else lambda order, _: order[0],
-        evaluations=(config.search.lag or 1) if parts.workplace.elsewhere else 1,  # they wait for other machines
+        evaluations=(config.search.lag or 1) if parts.workplace.elsewhere else 1,  # other machines do the work
     )
     try:
         reason = run_to_end(engine.run())
@@ -385,10 +386,10 @@ def labelled(
 ) -> Workbench:
     """The workbench of a run: its labelled demonstrations, its sandbox and a cache of rewards.
 
-    If no goal states are known for some expert trajectories, a model or a person names them first.
+    If goal states of expert trajectories are unknown, a model or a person names them first.
 
     Raises:
-        InputError: labels without both positive and negative states.
+        InputError: no positive states, or no negative states.
         GraceError: unusable answers about goal states, or a lost server. All answers are saved.
         Interrupted: Ctrl-C. All answers are saved.
     """
@@ -410,7 +411,7 @@ def labelled(
 
 
 def _say_size(config: Config, parts: Parts) -> None:
-    """Tell the user that reading will take a while, if the demonstrations lie in large files."""
+    """Tell the user that reading will take a while, if the files of demonstrations are large."""
     if parts.note is not None and parts.demonstrations is None and (said := large_files(config.data)):
         parts.note(said)
 
@@ -433,10 +434,10 @@ def notes_of(store: Store, parts: Parts) -> Callable[[str], None]:
 
 
 def require_demonstrations(config: Config) -> None:
-    """Check that a run names demonstrations if it needs them.
+    """Check that the configuration names demonstrations, if the method needs them.
 
     Raises:
-        InputError: it names none. If the method also takes a task, the message says so.
+        InputError: no demonstrations are named. If the method also takes a task, the message mentions `--task`.
     """
     chosen = method_of(config)
     if config.data.files or config.data.negatives or not chosen.needs.demonstrations:
@@ -461,7 +462,7 @@ def _loaded(
         config: the configuration of the run.
         demonstrations: demonstrations in place of the configured ones.
         reason: reason for the label rule; "" for the reason that `chosen_rule` gives.
-        new: whether the run begins now, so that a set beyond the memory limit becomes a sample.
+        new: whether the run is new. For a new run, a set beyond the memory limit becomes a sample.
     """
     data = config.data
     if demonstrations is None:
@@ -488,7 +489,7 @@ def new_labelling(config: Config, demonstrations: Demonstrations | None = None, 
     Args:
         config: the configuration of the run.
         demonstrations: demonstrations in place of the configured ones.
-        reason: reason for the label rule, if an expansion or comparison has chosen it; else "".
+        reason: reason for the label rule, if an expansion or comparison has chosen the rule; else "".
 
     Raises:
         InputError: data that cannot be used.
@@ -525,15 +526,15 @@ def _checked(labelling: Labelling, problem: Problem, config: Config) -> OpensEva
 
 
 def _content(rows: list[TrajectoryRow]) -> list[TrajectoryRow]:
-    """Copies of the rows without labels and file names, to compare only the trajectories of two sets."""
+    """Copies of the rows without labels and file names, to compare the trajectories of two sets."""
     return [replace(row, positives=0, source="") for row in rows]
 
 
 def opened_sandbox(settings: SandboxConfig, workplace: Workplace = Workplace()) -> Sandbox:
     """Open a new sandbox. The caller must close it, or use it as a context manager.
 
-    In a Ray cluster, programs run on the cluster's nodes. The workers of a shared folder only do trainings, because a
-    job for each program would take longer than the program.
+    With a Ray cluster, programs run on its nodes. With a shared folder, programs run on this machine, because a job for
+    each program would take longer than the program.
     """
     if workplace.kind == "ray":
         from grace_irl.sandbox.cluster import RaySandbox

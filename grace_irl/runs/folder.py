@@ -35,7 +35,7 @@ class RunPaths:
         database: the run's state.
         reward: the best program so far, as an exported module.
         report: an HTML page about the run.
-        goals: file of goal states of the expert trajectories, which a person can correct (label rule "goal").
+        goals: file with the goal states of expert trajectories (label rule "goal"). A person can correct the file.
         manual: folder of prompts for a person, and of the person's answers (`--proposer manual`).
         lock: lock file of the process that works on the run.
         resume: arguments of `grace-irl fit` that resume this run, quoted for a shell.
@@ -53,7 +53,7 @@ class RunPaths:
 
 
 def default_folder(demos: str) -> Path:
-    """The path `runs/<name of the demonstrations>-<time>`, with a number appended if it exists already."""
+    """The path `runs/<name of the demonstrations>-<time>`, with a number appended if the path exists already."""
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(demos).stem if demos else "demos").strip("-.") or "demos"
     stem = Path("runs") / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
     folder, number = stem, 2
@@ -66,7 +66,7 @@ def require_absent(folder: Path) -> None:
     """Check that a new folder can be made at this path.
 
     Raises:
-        InputError: the folder exists and is not empty, or it cannot be made.
+        InputError: the folder exists and is not empty, or cannot be made.
     """
     try:
         taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
@@ -114,7 +114,7 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
             store.set_problem(problem)
             store.set_meta("label", problem.rule)
             store.set_meta("label_reason", reason)
-            if problem.metadata.fields:  # an exported file names them: its program reads numbers by their places
+            if problem.metadata.fields:  # an export lists the names: its program reads fields by number
                 store.set_meta("fields", ", ".join(f"x{n} {name}" for n, name in enumerate(problem.metadata.fields)))
             store.add_goals(goals)
             own(paths.database, store, config)
@@ -129,7 +129,7 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
 
 
 def own(database: Path, store: Store, config: Config) -> None:
-    """Record that this user made the run on this machine, and with which acting settings (`acting.keep`).
+    """Record that this user made the run on this machine, together with its acting settings (`acting.keep`).
 
     Acting settings run code, read files or send prompts to a server. A token in the store links the run to the record.
     If this user has no record of the token, a new token replaces it.
@@ -144,14 +144,14 @@ def own(database: Path, store: Store, config: Config) -> None:
 class RunLock:
     """The lock of a run's folder, so that only one process works on the run.
 
-    It is an advisory file lock. The kernel releases it when the process ends, even by a crash.
+    The lock is an advisory file lock. The kernel releases the lock when the process ends, even by a crash.
     """
 
     def __init__(self, path: Path) -> None:
         """Acquire the lock.
 
         Raises:
-            InputError: another process holds the lock, its file cannot be made, or its folder contains links.
+            InputError: another process holds the lock, the lock file cannot be made, or the folder contains links.
         """
         require_no_links(path.parent)
         self._file = _opened(path)

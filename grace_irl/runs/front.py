@@ -1,4 +1,4 @@
-"""The front of a run: the best programs of each size, from the smallest to the largest, and the size that is chosen."""
+"""The front of a run: the best programs of each size, and the figures by which a size is chosen."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class FrontRow:
         size: description length in bits (`Program.size`).
         words: the size in words, such as "3 terms"; "" without folds.
         score: score on training data.
-        auc: mean AUC of programs of this size in nested folds, or of the program on validation episodes; None if there
-            are neither folds nor validation episodes.
+        auc: mean AUC of programs of this size in nested folds, or of the program on validation episodes; None without
+            folds and validation episodes.
         worse, error: AUC of the best size minus `auc`, and the standard error of this difference; None without `auc`.
         best: whether this is the best program of the run.
     """
@@ -53,7 +53,7 @@ class FrontRow:
 
 
 def keep_sizes(store: Store, *choosers: object) -> None:
-    """Store the figures of all sizes. They come from the last chooser that has chosen a size (`SizesPrograms`)."""
+    """Store the figures of all sizes from the last of the `choosers` (`SizesPrograms`) that has chosen a size."""
     known = [each.sizes for each in choosers if isinstance(each, SizesPrograms)]
     sizes = next((each for each in reversed(known) if each is not None), None)
     if sizes is not None:
@@ -63,10 +63,12 @@ def keep_sizes(store: Store, *choosers: object) -> None:
 def front_of(store: Store, records: Mapping[str, Record] | None = None) -> tuple[FrontRow, ...]:
     """The front of a run, smallest program first.
 
-    If folds chose the size, each size has a row with its first program from the search on all training episodes. If a
-    later variation found the run's best program, this program has a row of its own, without figures of folds. If
-    validation episodes chose the best program, each program that competed has a row. Otherwise, a program is on the
-    front if no smaller program scores as high.
+    The rows depend on the choice of the best program:
+
+    - by nested folds: a row per size, with the best program of this size from the search on all training episodes. If
+      the run's best program has no such row, it gets an additional row without figures.
+    - by validation episodes: a row per judged program.
+    - otherwise: a row per program that scores higher than all smaller programs.
 
     Raises:
         InputError: damaged figures.
@@ -83,7 +85,7 @@ def front_of(store: Store, records: Mapping[str, Record] | None = None) -> tuple
 
 
 def stored_sizes(store: Store) -> tuple[SizeFigures, ...] | None:
-    """The figures that `keep_sizes` stored; None if the run's proposer does not choose sizes.
+    """The figures that `keep_sizes` stored; () if there were too few episodes; None if the run does not choose sizes.
 
     Raises:
         InputError: damaged figures.
@@ -132,7 +134,10 @@ def _row(record: Record, figures: SizeFigures | None, best: str) -> FrontRow:
 
 
 def pareto(records: Sequence[Record], best: str = "") -> list[Record]:
-    """Records with a higher score than all smaller ones, and the run's best one; at most `MOST_ROWS`, evenly spaced."""
+    """Records that score higher than all smaller programs, and the record of `best`.
+
+    If there are more than `MOST_ROWS`, evenly spaced records are taken, with the record of `best`.
+    """
     found: list[Record] = []
     for record in sorted(records, key=lambda each: (each.program.size, -each.evaluation.score, each.index)):
         higher = not found or record.evaluation.score > max(each.evaluation.score for each in found) + EQUAL

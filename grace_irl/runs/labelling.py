@@ -33,8 +33,8 @@ from grace_irl.runs.store import Store
 def chosen_rule(config: Config, demonstrations: Demonstrations) -> RuleChoice:
     """Choose the label rule of a new run.
 
-    A replay uses the rule that the user chose, else the rule of the recording. A recording of an old version of
-    grace-irl names no rule, so its replay uses the rule that the old version chose.
+    A replay uses the user's rule or, by default, the rule in the recording. A recording of an old version of grace-irl
+    contains no rule. Its replay uses the rule that the old version chose.
 
     Raises:
         InputError: files or environments that support different rules.
@@ -48,7 +48,7 @@ def chosen_rule(config: Config, demonstrations: Demonstrations) -> RuleChoice:
 
 
 def with_label(config: Config, rule: str) -> Config:
-    """Set the label rule in a copy of the configuration, unless it has a rule already. Ignore an unknown rule."""
+    """Set the label rule in a copy of the configuration, unless a rule is set already. Ignore an unknown rule."""
     if config.data.label or rule not in get_args(LabelRule):
         return config
     return config.model_copy(update={"data": config.data.model_copy(update={"label": rule})})
@@ -109,11 +109,11 @@ def begun(
         demonstrations: demonstrations, split into training and held-out data.
         choice: the label rule.
         file: path of the file of goal states (`--goals`), or "".
-        recorded: answers about goal states from the run that is replayed.
+        recorded: answers about goal states from the replayed run; () without a replay.
 
     Raises:
-        InputError: a file of goal states although the rule is not "goal", a file without an entry for any of the expert
-            trajectories, or an index of a goal state outside its trajectory.
+        InputError: a file of goal states although the rule is not "goal", a file whose entries match no expert
+            trajectory, or a goal state whose index is outside its trajectory.
     """
     if choice.rule != "goal":
         if file:
@@ -143,9 +143,9 @@ def resumed(
 ) -> Labelling:
     """Read the labelling of a resumed run from the answers in its store.
 
-    The user may correct the run's file of goal states until the labels are complete. Labels are complete once there are
-    answers about all expert trajectories, and both positive and negative states. Later edits have no effect, and `note`
-    receives a line for the user about them.
+    Until the labels are complete, the user may correct the run's file of goal states. Later edits have no effect, and
+    `note` receives a line about them. The labels are complete once all expert trajectories have answers, and there are
+    positive and negative states.
 
     Raises:
         InputError: a file of goal states that cannot be read, or does not fit the trajectories.
@@ -164,15 +164,15 @@ def resumed(
 
 
 def marked(demonstrations: Demonstrations, folder: Path, note: Callable[[str], None]) -> Demonstrations:
-    """Mark the demonstrations with the goal states of a run, so that later runs need no answers about them.
+    """Mark the demonstrations with the goal states of a run, so that later runs need no answers about goal states.
 
     If the run has another rule than "goal", return the demonstrations unchanged.
 
     Args:
         demonstrations: the demonstrations of the run.
         folder: the folder of a run whose labels are complete.
-        note: callback for a line to the user. It is called if the run's file of goal states was edited after the labels
-            were complete.
+        note: callback for a line to the user. It is called if the user edited the run's file of goal states after the
+            labels were complete.
 
     Raises:
         InputError: a file of goal states that cannot be read.
@@ -252,10 +252,10 @@ def settled(
         folder, store: folder and store of the run.
         note: callback for a line to the user about the goal states.
         resume: command-line arguments that resume the run, for messages. "" means `--resume FOLDER` of this run.
-        judges: whether the labels judge programs, so that there must be positive and negative states.
+        judges: whether the labels judge programs. If so, there must be positive and negative states.
 
     Raises:
-        InputError: labels without both positive and negative states.
+        InputError: no positive states, or no negative states.
     """
     if labelling.rule == "goal" and not RunPaths(folder).goals.exists():
         _save(labelling, folder)
@@ -268,7 +268,7 @@ def settled(
             f"{error}; correct {RunPaths(folder).goals}, and go on with {resume or RunPaths(folder).resume}"
         ) from None
     rows, before = trajectory_rows(problem), store.trajectories()
-    if rows != before:  # these labels are new, or the files have moved
+    if rows != before:  # the labels are new, or the files have moved
         store.set_problem(problem)
     if [row.positives for row in rows] != [row.positives for row in before]:
         found = labelling.goals
@@ -280,7 +280,7 @@ def settled(
 
 
 def _edited(labelling: Labelling, folder: Path) -> dict[str, tuple[int, ...]]:
-    """The entries of the run's file of goal states that a person has changed, by trajectory digest."""
+    """The changed entries of the run's file of goal states, by trajectory digest."""
     path = RunPaths(folder).goals
     if labelling.rule != "goal" or not path.exists():
         return {}
@@ -309,5 +309,5 @@ def _experts(demonstrations: Demonstrations) -> dict[str, list[Demonstration]]:
 
 
 def _within(item: Demonstration, goals: Goals) -> tuple[int, ...]:
-    """The goal states of a trajectory, checked and sorted. `goals` holds the entries of a file."""
+    """The goal states of a trajectory, checked and sorted. `goals` contains the entries of a file."""
     return goals_of(item, goals) or ()

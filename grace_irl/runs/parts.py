@@ -1,4 +1,4 @@
-"""Rewards of trajectories that exceed the memory together: a few at a time are read, rewarded and released."""
+"""Rewards for more trajectories than memory can hold: a few at a time are read, rewarded and released."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def rewarded(
 ) -> Iterator[tuple[list[Item], dict[str, Floats]]]:
     """Yield the items in parts of about `PART` bytes, each with its rewards by digest, in order.
 
-    Each worker of the sandbox gets one part at a time. Meanwhile, the next part is read, unless the current parts are
-    large: a single trajectory may be as large as the memory limit.
+    Each worker of the sandbox gets one part at a time. The next part is read meanwhile, unless the parts in memory are
+    too large: a single trajectory may be as large as the memory limit.
 
     Args:
         items: demonstrations, read one at a time.
-        rewards: function that returns the rewards `(T+1,)` of each trajectory. Several threads call it.
-        workers: number of parts at a time.
+        rewards: function that returns the rewards `(T+1,)` of each trajectory. Several threads call the function.
+        workers: number of parts that are rewarded in parallel.
     """
 
     def by_digest(part: list[Item]) -> dict[str, Floats]:
@@ -64,7 +64,7 @@ def rewarded(
 
 
 def _parts(items: Iterable[Item]) -> Iterator[tuple[list[Item], int]]:
-    """The parts, each with its size in bytes."""
+    """Yield the parts, each with its size in bytes."""
     part: list[Item] = []
     size = 0
     for item in items:

@@ -1,9 +1,9 @@
 """The choice of a run's best program: by validation episodes, by contrast, and then by size.
 
-If episodes are set aside for validation, they judge the programs of the front. Then the programs that are nearly as
-good as the best one compete. Otherwise, the programs that the training data cannot tell apart compete. A small
-competitor may ignore the instruction. So size decides only among competitors with about the same contrast: the share of
-other instructions under which the program no longer rewards an expert's goal (`audit.contrast`).
+If episodes are set aside for validation, they judge the programs of the front, and the nearly best programs compete.
+Otherwise, the programs that the training data cannot tell apart compete. The smallest competitor with about the highest
+contrast wins. Contrast is the share of other instructions under which a program no longer rewards an expert's goal
+(`audit.contrast`). Contrast comes before size, because a small program may ignore the instruction.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from grace_irl.runs.record import Record, candidate
 from grace_irl.search.ranks import rivals
 
 MOST_RIVALS = 8
-"""Maximum number of programs whose contrast is compared: the smallest ones."""
+"""Maximum number of programs whose contrast is compared. The smallest programs are taken."""
 
 
 class Preference:
@@ -52,11 +52,16 @@ class Preference:
 
     @property
     def sizes(self) -> tuple[SizeFigures, ...] | None:
-        """Validation figures of the programs that competed last, smallest first; None if there are none."""
+        """Figures of the judged programs from the last validation, smallest first; None without validation."""
         return self._sizes
 
     def __call__(self, order: Sequence[Record], known: Sequence[Record]) -> Record:
-        """Choose among the valid programs of the search (best first, at least one) and all programs of the run."""
+        """Choose the best program.
+
+        Args:
+            order: the valid programs of the search, best first; at least one.
+            known: all programs of the run.
+        """
         equals = [each.program.id for each in rivals([candidate(record) for record in order])]
         front = [each for each in pareto(_finished(known)) if each.program.id not in equals]
         same = [each for each in order if each.program.id in equals]
@@ -74,7 +79,7 @@ class Preference:
         return best
 
     def _on_validation(self, records: Sequence[Record]) -> dict[str, Floats]:
-        """The AUC of each validation episode, `(E,)`, by program id. Programs that fail on them are left out."""
+        """The AUC of each validation episode, `(E,)`, by program id. Programs that fail on an episode are left out."""
         items, bench = self._bench.problem.validation, self._bench
         source = RewardSource([item.trajectory for item in items], bench.sandbox, bench.rewards, bench.limits)
         try:
@@ -82,7 +87,7 @@ class Preference:
             for record in records:
                 outcome, rewards = source.complete(record.program, source.digests, source.known(record.program))
                 if outcome.status == "ok":
-                    first = int(record.program.takes_action)  # the first state has no transition into it
+                    first = int(record.program.takes_action)  # no transition leads to the first state
                     found[record.program.id] = _by_task(
                         items,
                         [rewards[item.trajectory.digest][first:] for item in items],
@@ -93,9 +98,9 @@ class Preference:
             source.close()
 
     def _by_contrast(self, records: Sequence[Record]) -> Record:
-        """The first program whose contrast on training experts is about as high as the highest contrast.
+        """The first program with about the highest contrast on training experts.
 
-        The difference is at most the standard error of the paired differences per expert.
+        Its contrast is lower by at most one standard error of the paired differences per expert.
         """
         if len(records) == 1 or not self._spoken:
             return records[0]
@@ -107,9 +112,10 @@ class Preference:
         return next(record for record, shares in known if _as_good(shares, most))
 
     def _unpaid(self, record: Record) -> Floats:
-        """For each expert with swaps of its instruction, the share of the swaps under which its goals are not paid.
+        """The share of swaps in which the program does not pay the goals, for each expert with swaps.
 
-        A swap is left out if the episode also fulfils the swap's instruction. Without a simulator, all swaps count.
+        A swap is an expert's episode with another instruction. Swaps are left out if the episode fulfils the other
+        instruction, too. Without a simulator, all swaps count.
         """
         separation = Separation.of(record.evaluation)
         if separation is None or separation.threshold is None:
@@ -118,7 +124,7 @@ class Preference:
         def run(changed: Sequence[Trajectory]) -> list[NDArray[np.float64]]:
             try:
                 return rewards_on(self._bench, record.program, changed)
-            except ProgramFailedError:  # a program that fails under another instruction follows none
+            except ProgramFailedError:  # a program that fails counts as paying every state
                 return [np.full(len(each.states), np.inf) for each in changed]
 
         made = swaps(self._experts, self._instructions, separation.threshold, run, self._judge)
@@ -136,7 +142,7 @@ def _validates(bench: Workbench) -> bool:
 
 
 def _finished(records: Sequence[Record]) -> list[Record]:
-    """The valid programs with complete evaluations, except reshaped versions, which the reshaping itself judges."""
+    """The valid programs with complete evaluations, except reshaped versions: the reshaping judges these."""
     return [
         each
         for each in records
@@ -149,7 +155,7 @@ def _smallest(record: Record) -> tuple[int, int]:
 
 
 def _by_task(items: Sequence[Labelled], rewards: Sequence[Floats], positive: Sequence[NDArray[np.bool_]]) -> Floats:
-    """The AUC of each episode, `(E,)`, among the episodes of its task."""
+    """The AUC of each episode, `(E,)`, in comparison with episodes of the same task."""
     found = np.empty(len(items))
     for task in dict.fromkeys(item.task for item in items):
         own = [place for place, item in enumerate(items) if item.task == task]

@@ -1,4 +1,4 @@
-"""Construction of proposers from a run's configuration, and the given programs that a run starts from.
+"""Construction of a run's proposer and of its given programs from the configuration.
 
 A proposer is a source of programs, for example the synthesiser or a served language model.
 """
@@ -41,7 +41,7 @@ def programs_of(paths: Sequence[str], most: int) -> tuple[GivenProgram, ...]:
 
     Args:
         paths: reward files and folders of runs. A folder gives the best programs of its run, best first.
-        most: maximum number of programs in all, which is the size of the population.
+        most: maximum number of programs in total: the size of the population.
 
     Raises:
         InputError: a path that is neither a reward file nor the folder of a run, a run without a valid program, or too
@@ -49,7 +49,7 @@ def programs_of(paths: Sequence[str], most: int) -> tuple[GivenProgram, ...]:
     """
     found: list[GivenProgram] = []
     for place, path in enumerate(paths):
-        left = most - len(found) - (len(paths) - place - 1)  # leave room for one program of each remaining path
+        left = most - len(found) - (len(paths) - place - 1)  # reserve one program for each remaining path
         if left < 1:
             raise InputError(
                 f"--start-from: {len(paths)} paths for a population of {most}; expected at most one for each program: "
@@ -71,10 +71,10 @@ def _best_of(folder: Path, most: int) -> list[GivenProgram]:
     return [GivenProgram(each.source, f"{folder}: {each.id}", each.prior) for each in order[:most]]
 
 
-VALIDATION = 0.25  # default share of training trajectories that are set aside if the proposer reads prompts
+VALIDATION = 0.25  # default share of training trajectories for validation, if the proposer reads prompts
 SERVED_SAMPLES = 4  # default number of programs that one call of a served model requests
-# LAG is the default number of requests in flight for the synthesiser and for replays. With a server, the default is
-# CALLS_AHEAD times the number of programs that the server writes in parallel, so that the server is never idle.
+# LAG is the default number of requests in flight, for example for the synthesiser and for replays. For a served model,
+# the default is CALLS_AHEAD times its number of parallel programs, so that the server is never idle.
 LAG, CALLS_AHEAD = 8, 4
 
 
@@ -87,8 +87,8 @@ class Kind:
         check: function that checks the proposer's server or file, before a run writes any file. It returns the
             configuration with the values that the check found, for example the model's name, or raises InputError.
         make: function that makes the proposer.
-        chat: function that makes the chat, which is the model or the person that answers prompts. A proposer that needs
-            no prompts has None instead of this function.
+        chat: function that makes the chat: the model or the person that answers prompts. None for a proposer without
+            prompts.
     """
 
     summary: str
@@ -245,7 +245,7 @@ def checked(config: Config, problem: Problem) -> Config:
     """Check the proposer of a configuration. Return the configuration with values that the check found.
 
     Raises:
-        InputError: an unknown proposer, or one that lacks something it needs, for example a server.
+        InputError: an unknown proposer, or a proposer that lacks something, for example a server.
     """
     found, model, problem = kind(config.proposer.name), config.model, as_shown(config, problem)
     if found.chat is not None and config.stop.max_cost is not None and not (model.price_in or model.price_out):
@@ -270,7 +270,7 @@ def as_shown(config: Config, problem: Problem) -> Problem:
     """The labelled demonstrations for the proposer, without field names if `data.field_names` is False.
 
     Raises:
-        InputError: `data.field_names` is False, but the states have named parts, whose names programs need.
+        InputError: `data.field_names` is False, but programs need the names of the states' parts.
     """
     if config.data.field_names:
         return problem
@@ -292,7 +292,7 @@ def unread(config: Config, problem: Problem) -> str:
 
 
 def recorded_goals(proposer: ProposerConfig) -> tuple[GoalAnswer, ...]:
-    """Answers about goal states from the recording that the run replays; () if it replays none."""
+    """Answers about goal states from the recording that the run replays; () without a replay."""
     if proposer.name != "replay" or not proposer.recording:
         return ()
     with closing(opened_recording(Path(proposer.recording))) as recording:
@@ -300,7 +300,7 @@ def recorded_goals(proposer: ProposerConfig) -> tuple[GoalAnswer, ...]:
 
 
 def asking(config: Config, bench: Workbench) -> Asking | None:
-    """The chat that answers prompts, with the run's data and the settings of prompts; None if no prompts are needed.
+    """The chat that answers prompts, with the run's data and the settings of prompts; None without prompts.
 
     Args:
         config: a configuration that `checked` returned.
@@ -311,18 +311,18 @@ def asking(config: Config, bench: Workbench) -> Asking | None:
 
 
 def proposer(config: Config, bench: Workbench, brought: Proposer | None = None) -> Proposer:
-    """The proposer of a run: the configured one, or `brought`.
+    """The proposer of a run: the configured proposer, or `brought`.
 
     Before the programs of this proposer, the run gets the given programs (`start_from`), then `seed_synthesis`
-    synthesised programs. A replay gets neither, because the recording includes them.
+    synthesised programs. A replay adds no such programs, because its recording already includes them.
 
     Args:
         config: a configuration that `checked` returned.
         bench: the run's data, sandbox and cache of rewards.
-        brought: a proposer of the caller. With it, the run gets no synthesised programs first.
+        brought: the caller's own proposer, or None. With such a proposer, the run gets no synthesised programs.
     """
     made = brought or kind(config.proposer.name).make(config, bench)
-    if config.proposer.name == "replay":  # a recording includes the programs that the run started from
+    if config.proposer.name == "replay":
         return made
     given = programs_of(config.proposer.start_from, method_of(config).width(config))
     count = config.proposer.seed_synthesis
@@ -345,7 +345,7 @@ def kind(name: str) -> Kind:
 def destination(config: Config) -> str:
     """One line for the user: the server that gets the prompts, and the environment variable with its key.
 
-    The line is "" if there is no server.
+    The result is "" without a server.
     """
     if config.proposer.name != "llm" or not config.model.url:
         return ""
@@ -355,11 +355,11 @@ def destination(config: Config) -> str:
 
 
 def settled(config: Config) -> Config:
-    """The configuration with values for `proposer.name`, `search.samples`, `search.lag` and `data.validation`.
+    """The configuration with defaults for `proposer.name`, `search.samples`, `search.lag` and `data.validation`.
 
     Values that the user gave stay unchanged. `search.samples` is the number of programs per call, and `search.lag` the
-    number of requests in flight. `data.validation` is positive if the proposer reads prompts. It has no value
-    if the run needs no demonstrations.
+    number of requests in flight. `data.validation` becomes `VALIDATION` if the proposer reads prompts, else 0. If the
+    method needs no demonstrations, the value stays None.
     """
     data, proposer, search, model = config.data, config.proposer, config.search, config.model
     name = author_of(config)

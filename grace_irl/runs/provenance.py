@@ -118,7 +118,7 @@ class Reuse:
     """The use of functions and classes by the programs of a run.
 
     Attributes:
-        functions: usage of all functions and classes, those of the best programs first. Equal ones have one entry.
+        functions: usage of each different function and class, sorted by the best program that contains it.
         shared: usage of functions and classes in at least two valid programs. Methods of a shared class and functions
             within functions are omitted.
     """

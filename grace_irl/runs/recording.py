@@ -1,6 +1,6 @@
-"""Recordings: files with the answers of a run's proposer. With one, others can replay the run without the model.
+"""Recordings: files with the answers of a run's proposer. Other people can replay a recording without the model.
 
-A recording also holds the trainings of a run whose programs are judged by trained policies.
+If trained policies judge the programs of the run, the recording also contains their trainings.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ WITH_TRAININGS = "grace-irl recording 4"
 OLDER = ("grace-irl recording 2", "grace-irl recording 1")  # format 1 lists no trajectories
 _MOST = 2**53
 """Largest valid token count, index or attempt."""
-_NEEDED = {"source", "failure"}  # fields of an answer that a recording contains even with their default values
+_NEEDED = {"source", "failure"}  # fields of an answer that are written even if they have default values
 
 
 Content = list[tuple[str, str, str, str]]
@@ -154,7 +154,7 @@ def opened_recording(path: Path) -> Store | Recorded:
     """Open the answers in a run's folder or in a recording.
 
     Raises:
-        InputError: a path that is neither a run nor a recording, or one without answers.
+        InputError: a path that is neither a run nor a recording, or that has no answers.
     """
     found: Store | Recorded = Store(RunPaths(path).database) if path.is_dir() else _read(path)
     try:
@@ -175,7 +175,7 @@ def recorded_config(path: Path) -> Config:
         path: the folder of a run, or a recording.
 
     Raises:
-        InputError: a path that is neither a run nor a recording, or one without answers.
+        InputError: a path that is neither a run nor a recording, or that has no answers.
     """
     if path.is_dir():
         require_own_file(RunPaths(path).config)
@@ -191,7 +191,7 @@ def recorded_config(path: Path) -> Config:
     config = shareable(whole)
     if own:
         data = config.data.model_copy(update=whole.data.model_dump(include={"demos", "experts", "negatives"}))
-        config = config.model_copy(update={"data": data})  # without the file of goal states: the answers hold them
+        config = config.model_copy(update={"data": data})  # no file of goal states: answers name them
     proposer = config.proposer.model_copy(update={"name": "replay", "recording": str(path.absolute())})
     stop = config.stop.model_copy(update={"max_calls": max(calls, 1), "max_seconds": None})
     return config.model_copy(update={"proposer": proposer, "stop": stop})
@@ -243,14 +243,14 @@ def recorded_trainings(path: Path) -> RecordedTrainings:
 
 
 def with_recorded_scores(opens: Callable[[Workbench], Evaluator], config: Config) -> Callable[[Workbench], Evaluator]:
-    """Make the evaluator of a replay use the recorded trainings, if the user asks for that (`--recorded-scores`).
+    """Make the evaluator of a replay use the recorded trainings, if `--recorded-scores` is set.
 
     Args:
         opens: function that makes the evaluator.
         config: the configuration of the run.
 
     Raises:
-        InputError: the trainings are not those that the run would do itself.
+        InputError: no recording, or trainings that differ from the trainings that the run would do itself.
     """
     policies = policies_of(config)
     if policies is None or not policies.recorded_scores:
@@ -327,7 +327,7 @@ def _read(path: Path) -> Recorded:
         for line in lines[1:]:
             reached += 1
             entry = json.loads(line)
-            json.dumps(entry, ensure_ascii=False).encode()  # lone surrogates, which SQLite cannot store, raise here
+            json.dumps(entry, ensure_ascii=False).encode()  # raises for lone surrogates: SQLite cannot store them
             if "goals" in entry:
                 goals.append(said := from_json(_Goals, line).goals)
                 if max(map(abs, (said.attempt, said.tokens_in, said.tokens_out))) > _MOST:

@@ -45,10 +45,10 @@ def with_rest(
     note: Callable[[str], None],
     show: Callable[[str], None],
 ) -> Run:
-    """Test the best program of a run on all demonstrations that are not in its sample, which are read again.
+    """Test the best program of a run on the demonstrations outside the run's sample, which are read again.
 
-    The figures and their warnings are stored. Nothing happens if the run has no sample, or if the evaluation of the
-    program holds no threshold.
+    The metrics and their warnings are stored, and a complete test is not repeated. Nothing happens if the run has no
+    sample, or if the evaluation of the program has no threshold.
 
     Args:
         run: the run, whose search has ended.
@@ -73,7 +73,7 @@ def with_rest(
     note(f"testing the best program on the {left:,} trajectories outside the sample")
     constant = flat(config).get("fitness.log_pi", "constant") == "constant"
     totals = RestTotals(bench.problem.rule, separation, run.best.program.takes_action, constant)
-    totals.copies = -len(demonstrations)  # the sample is read again: its trajectories are no copies
+    totals.copies = -len(demonstrations)  # the sample is read again, but its trajectories are no copies
 
     def rewards_of(part: Sequence[Trajectory]) -> list[Floats]:
         try:
@@ -104,7 +104,7 @@ def with_rest(
 
 
 def _told(run: Run, rest: Rest, separation: Separation, advice: str, store: Store) -> Run:
-    """Add the metrics outside the sample, and their warnings, to the run. Store the warnings."""
+    """Add the metrics outside the sample, with their warnings, to the run. Store the warnings."""
     audit = run.audit or Audit()
     audit = Audit((*of_rest(rest, separation, advice), *audit.warnings), audit.contrast)
     store_audit(store, audit)
@@ -112,7 +112,7 @@ def _told(run: Run, rest: Rest, separation: Separation, advice: str, store: Stor
 
 
 def _others(every: Iterable[Demonstration], known: set[str], rule: LabelRule, totals: RestTotals) -> Iterator[Labelled]:
-    """The labelled demonstrations outside the sample. `totals` counts those that cannot be tested."""
+    """The labelled demonstrations outside the sample. `totals` counts the demonstrations that are not tested."""
     for item in every:
         if item.trajectory.digest in known:
             totals.copies += 1
@@ -125,7 +125,7 @@ def _others(every: Iterable[Demonstration], known: set[str], rule: LabelRule, to
 def stored_rest(store: Store) -> Rest | None:
     """The stored metrics of the best program; None if the run has no sample, or has not tested this program.
 
-    A resumed run may find a better program, and be interrupted before it tests this program.
+    For example, a resumed run may find a better program and be interrupted before the test.
 
     Raises:
         InputError: damaged metrics.

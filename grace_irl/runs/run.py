@@ -59,7 +59,7 @@ class Best:
 
     @property
     def metrics(self) -> Mapping[str, float]:
-        """The program's metrics by name. Each method has its own."""
+        """The program's metrics by name. The names depend on the method."""
         return self.evaluation.metrics
 
     @property
@@ -271,10 +271,8 @@ class Generation:
         kept, dropped, invalid, duplicate, repaired: number of programs with this decision of the search in this
             generation. A decision may be about a program of an earlier generation.
         failed: number of answers without a program.
-        new_functions: number of different functions and classes in this generation's programs that are in no program of
-            an earlier generation.
-        reused_functions: number of different functions and classes in this generation's programs that are also in
-            programs of earlier generations.
+        new_functions: number of different functions and classes that occur for the first time in this generation.
+        reused_functions: number of different functions and classes that this and an earlier generation contain.
         score: score of the best program so far (`ranks.winner`); -inf if there is none.
         metrics: metrics of this best program.
     """

@@ -1,7 +1,7 @@
 """The tables of run.db, the database of a run, and checks of a file that should be such a database.
 
 The checks are needed because a file may be damaged or edited, and because SQLite stores values of any type in any
-column. They compare the file's tables with `SCHEMA`, and the values of a row with the types of their columns.
+column. The checks compare the file's tables with `SCHEMA`, and the values of a row with the types of their columns.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ CREATE TEMP VIEW results AS SELECT idx, program, failure, seconds,
 
 
 def views(version: int) -> str:
-    """SQL that creates temporary views on a database of an older format, with the tables and columns of `FORMAT`."""
+    """SQL for temporary views that show a database of an older format with the tables and columns of `FORMAT`."""
     if version >= FORMAT:
         return ""
     made = _PROGRAMS.format(takes_action="takes_action" if version > 3 else "0")

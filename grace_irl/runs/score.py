@@ -34,8 +34,8 @@ from grace_irl.sandbox.protocol import Sandbox
 Floats = NDArray[np.float64]
 
 BESIDE = 48
-"""Bytes of memory for each state of a set that is not held in memory: the state's reward, labels and true reward, and
-their copies, which the metrics sort."""
+"""Bytes of memory per state of a set that is read a few trajectories at a time: the state's reward, labels and true
+reward, and copies of these values, which the metrics sort."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,9 @@ class Score:
         calibration: origin of scale and offset: "file" (the reward file), "fitted" (to these demonstrations) or "none".
         threshold: uncalibrated reward above which the accuracies in `metrics` and `tasks` count a state as positive.
         threshold_from: origin of the threshold: "file" (the reward file) or "these data" (best on the demonstrations).
-        kind: line about the chosen kind of the states, if the arrays fit several, such as grids and images; else "".
+        kind: line about the kind of the states, if the arrays fit several kinds, such as grids and images; else "".
         label: the rule for positive expert states.
-        label_reason: the reason for that rule.
+        label_reason: the reason for this rule.
         monotonicity: mean Kendall tau of reward against time along expert trajectories, or None.
         trajectories: number of scored trajectories.
     """
@@ -107,10 +107,10 @@ def score(
     allow_weak: bool = False,
     show: Callable[[str], None] = lambda _: None,
 ) -> Score:
-    """Score a reward file on demonstrations. Its code runs only in the sandbox.
+    """Score a reward file on demonstrations. The file's code runs only in the sandbox.
 
-    The accuracies use the threshold in the file, which an export sets to the best one on its training data. If the file
-    has no threshold, the accuracies use the best one on these demonstrations.
+    The accuracies use the threshold in the file. In an exported file, this is the best threshold on the training data.
+    If the file has no threshold, the accuracies use the best threshold on these demonstrations.
 
     Args:
         reward: the reward file.
@@ -120,7 +120,7 @@ def score(
         choice: source of log pi, the log-probability of actions in the discriminator: "constant", "uniform", "recorded"
             or "cloned" (`grace_irl.evaluate.log_pi`).
         calibration: source of scale and offset: the reward "file", "fitted" to these demonstrations, or "none" for
-            scale 1 and offset 0. If a file without scale and offset is the source, both are fitted.
+            scale 1 and offset 0. With "file", scale and offset are fitted if the file has none.
         sandbox: an open sandbox; None to open a new one.
         workers: number of processes of a new sandbox.
         allow_weak: whether a new sandbox may have tier E, in which nothing protects the user's files.
@@ -199,7 +199,10 @@ def _labelled(demonstrations: Demonstrations, rule: LabelRule | None) -> tuple[R
 def _outlines(
     every: OpenSet, file: RewardFile, sandbox: Sandbox, show: Callable[[str], None]
 ) -> tuple[Demonstrations, dict[str, Floats]]:
-    """Reward a set that is read a few trajectories at a time. Return all outlines, and rewards `(T+1,)` by digest.
+    """Compute the rewards of a set that is read a few trajectories at a time.
+
+    Returns:
+        The demonstrations, with outlines of trajectories (`Trajectory.outline`), and the rewards `(T+1,)` by digest.
 
     Raises:
         BeyondLimitError: even the metrics of the rewards need more memory than the limit of the set.

@@ -75,7 +75,7 @@ class Told:
 
 @dataclass(frozen=True)
 class FateRow:
-    """A decision on a program (`Fate`), with the request and the generation in which it was made.
+    """A decision of the search on a program, with its request and generation.
 
     Attributes:
         index: index of the request whose result led to the decision.
@@ -95,14 +95,14 @@ class Store:
         """Open or create a database. The attribute `format` is the version number of the database's schema.
 
         Raises:
-            InputError: a file that is not the database of a run, one of a newer version, or a link.
+            InputError: a file that is not the database of a run, a database of a newer version, or a link.
         """
         require_plain_database(path)
         if not create and not path.is_file():
             raise InputError(f"{path.parent}: no {path.name} in it; expected the folder of a run")
         self._path = path
         self._lock = threading.RLock()
-        self._open = False  # while it is False, `__init__` handles database errors itself
+        self._open = False  # while False, `__init__` handles database errors itself
         self._states: dict[str, int] | None = None  # number of states by trajectory digest, loaded at the first use
         self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=30.0)
         self._columns = ColumnTypes(self._db, path)
@@ -161,7 +161,7 @@ class Store:
         self._write([("INSERT OR REPLACE INTO meta VALUES (?, ?)", [(key, value)])])
 
     def set_problem(self, problem: Problem) -> None:
-        """Store the trajectories of a run. They replace those of an earlier call, which may lack labels."""
+        """Store the trajectories of a run, in place of the trajectories from an earlier call, which may lack labels."""
         rows = [(place, *astuple(row)) for place, row in enumerate(trajectory_rows(problem))]
         self._states = None
         self._write([("INSERT OR REPLACE INTO trajectories VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)])
@@ -191,7 +191,7 @@ class Store:
             return [GoalAnswer(row[0], row[1], _one_of(row[2], Origin), _indices(row[3]), *row[4:]) for row in rows]
 
     def add_request(self, request: Request, generation: int) -> None:
-        """Store a request and its generation. If the store has this index already, both must equal the stored ones.
+        """Store a request and its generation. If the store has this index already, both must equal the stored values.
 
         Raises:
             GraceError: the store has a different request with this index, so the run cannot be resumed.
@@ -233,7 +233,7 @@ class Store:
         self._write([(f"INSERT OR REPLACE INTO proposals VALUES ({_marks(row)})", [row])])
 
     def proposal(self, index: int, attempt: int = 0) -> Proposal | None:
-        """The answer to a request: the first one, or that to follow-up call number `attempt`; None if not stored."""
+        """The first answer to a request (attempt 0), or the answer to a follow-up call; None if there is none."""
         rows = self._rows(f"SELECT {_PROPOSAL} FROM proposals WHERE idx = ? AND attempt = ?", (index, attempt))
         return _proposal(rows[0]) if rows else None
 
@@ -243,7 +243,7 @@ class Store:
             yield row[0], row[1], _proposal(row[2:])
 
     def add_told(self, result: Result, fates: Sequence[Fate], generation: int, seconds: float) -> None:
-        """Store a result that the search has received, and the fates that it decided, in one transaction."""
+        """Store a result that the search has received, and the resulting fates, in one transaction."""
         index = result.request.index
         name = result.program.id if result.program else None
         drafts = json.dumps([draft.program.id for draft in result.drafts])
@@ -281,7 +281,7 @@ class Store:
     def set_final_fates(self, fates: Sequence[Fate], index: int, generation: int) -> None:
         """Store the fates that are decided at the end of a run.
 
-        A resumed run ends again. Then these fates replace those of the earlier end.
+        If a resumed run ends again, the new fates replace the fates of the earlier end.
         """
         rows = _fate_rows(fates, index, generation, final=True)
         self._write([("DELETE FROM fates WHERE final = ?", [(1,)]), (_ADD_FATE, rows)])

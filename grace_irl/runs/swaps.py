@@ -1,7 +1,7 @@
 """Swaps: expert episodes with the instruction of another expert, as negative demonstrations (`--swaps`).
 
-Swaps show that a state is a goal only under its own instruction. A swap is used if the simulator of BabyAI says that
-the episode does not fulfil the other instruction.
+Swaps show that a state is a goal only under the episode's own instruction. A swap is used if the simulator of BabyAI
+decides that the episode does not fulfil the other instruction.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from grace_irl.errors import InputError
 from grace_irl.rl.fulfilled import fulfilments
 
 MOST = 4
-"""Maximum number of swaps of an expert. A single swap tests few words."""
+"""Maximum number of swaps per expert. A single swap tests few words."""
 
 
 def with_swaps(demonstrations: Demonstrations, rule: LabelRule) -> Demonstrations:
@@ -51,7 +51,7 @@ def with_swaps(demonstrations: Demonstrations, rule: LabelRule) -> Demonstration
 
 
 def swaps_line(demonstrations: Demonstrations) -> str:
-    """A line for the user about the swaps of a set; "" without any."""
+    """A line for the user about the swaps of a set; "" without swaps."""
     experts = len(demonstrations.select(role="expert"))
     swaps = sum(item.role == "negative" and item.trajectory.source.endswith(MARK) for item in demonstrations)
     return (
@@ -74,14 +74,14 @@ def _groups(demonstrations: Demonstrations) -> list[list[Demonstration]]:
 def _swaps(experts: Sequence[Demonstration]) -> list[Demonstration]:
     """At most `MOST` swaps of each expert, each with an instruction that the episode does not fulfil.
 
-    The instructions are those that differ least from the expert's own, because such swaps test single words. For
+    The instructions that differ least from the expert's own are preferred, because such swaps test single words. For
     example, an episode of "go to the grey box" becomes a negative of "go to the grey key".
     """
     texts = sorted({item.trajectory.extra_info for item in experts})
     made = []
     for item in experts:
         own = texts.index(item.trajectory.extra_info)
-        # Equally near texts keep the order after the expert's own text, so that different experts get different swaps.
+        # Equally similar texts keep this order. It starts after the own text, so that experts get different swaps.
         others = texts[own + 1 :] + texts[:own]
         judged = fulfilments(item.trajectory, others)
         counting = [text for text, one in zip(others, judged, strict=True) if one is not None and one.at is None]

@@ -1,4 +1,4 @@
-"""The trainings in the folder of a run, for its recording and for a replay of the folder."""
+"""Reading of the trainings in a run's folder, to record or replay the run."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from grace_irl.tasks.recorded import (
 from grace_irl.toml import MAX_BYTES
 
 _PROGRAM = re.compile(r"[0-9a-f]{16}")
-_UNTRIED = ("ok", "rejected")  # statuses of programs that did not fail, and of those that no evaluator has seen
+_UNTRIED = ("ok", "rejected")  # statuses that are not recorded as failures; no evaluator runs rejected programs
 
 
 def policies_of(config: Config) -> PolicyConfig | None:
-    """The settings of the policies that judge programs; None for a method without them."""
+    """The settings of the policies that judge programs; None if the method has no such policies."""
     found = getattr(config, "policy", None)
     return found if isinstance(found, PolicyConfig) else None
 
@@ -40,7 +40,7 @@ def trainings_of(store: Store, config: Config) -> RecordedTrainings:
     The result is empty if the method trains no policies, or if the run itself took its scores from a recording.
 
     Raises:
-        InputError: the file of the task or a training is damaged, or the trainings contain links.
+        InputError: the file of the task, a training or a program is damaged, or the run's folder contains links.
     """
     policies = policies_of(config)
     if policies is None or policies.recorded_scores or not (store.folder / TASK_FILE).exists():
@@ -61,7 +61,7 @@ def trainings_of(store: Store, config: Config) -> RecordedTrainings:
     ]
     trainings, failures = list[RecordedTraining](), list[RecordedFailure]()
     for record in store.records().values():
-        if not _PROGRAM.fullmatch(record.program.id):  # an id is the name of a folder here
+        if not _PROGRAM.fullmatch(record.program.id):  # the id becomes the name of a folder
             raise InputError(f"{store.folder}: a program without a valid id; expected the run as fit wrote it")
         if record.evaluation.status not in _UNTRIED:
             failures.append(_failure(record))
@@ -71,7 +71,7 @@ def trainings_of(store: Store, config: Config) -> RecordedTrainings:
 
 
 def _task(path: Path) -> dict[str, Any]:
-    """The content of a run's task, with the numbers of steps that trainings need."""
+    """The content of a run's task file, with the number of steps of its trainings."""
     try:
         with path.open("rb") as file:
             found = json.loads(file.read(MAX_BYTES))
@@ -97,8 +97,8 @@ def _finished(folder: Path, planned: list[tuple[str, int, int]]) -> list[Recorde
     """The finished trainings of a program.
 
     Args:
-        folder: folder of its trainings.
-        planned: name, seed and steps of each training that it may have.
+        folder: folder of the program's trainings.
+        planned: name, seed and steps of each possible training.
     """
     from grace_irl.tasks.training import RESULT, result_of
 

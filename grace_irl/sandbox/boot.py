@@ -4,7 +4,8 @@ The command is `python boot.py PACKAGE_FOLDER DESCRIPTOR OPTIONS`. The arguments
 descriptor of a socket to the host (the process that uses the sandbox), and import folders in JSON.
 
 The script registers `grace_irl` and some of its packages as empty modules, so their `__init__` files do not run. These
-files would import many more modules. Every child would inherit them in its memory, which a program could search.
+files would import many more modules. Every child would inherit these modules in its memory, and a program could search
+them there.
 """
 
 import json
@@ -14,7 +15,7 @@ import types
 
 
 def main() -> None:
-    """Register the packages, then answer the host's requests until it closes the socket."""
+    """Register the packages, then answer the host's requests until the host closes the socket."""
     folder, descriptor, text = sys.argv[1:4]
     options = json.loads(text)
     sys.path[:] = [*sys.path, *(entry for entry in options["path"] if entry not in sys.path)]

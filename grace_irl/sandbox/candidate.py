@@ -3,8 +3,8 @@
 A program defines a class `Reward` with a method reward_fn. It may also define debug_fn, which returns a text for
 prompts, and terms_fn, which returns the components of a reward (docs/contract.md).
 
-The processes that run a program use this module. They compile a program once and execute its module code anew for every
-trajectory, so trajectories share no variables.
+The processes that run a program use this module. These processes compile a program once and execute its module code
+anew for every trajectory, so trajectories share no variables.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ TERMS, TERM_NAME = 64, 64
 """Maximum number of components of one reward, and maximum length of a component's name in characters."""
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-# Code with a name that holds one of these words may draw random numbers: `statistics.NormalDist.samples` does.
+# Code may draw random numbers if a name in the code contains one of these words. For example,
+# `statistics.NormalDist.samples` draws random numbers.
 _DRAWS = ("random", "NormalDist")
 
 
@@ -101,7 +102,7 @@ class Candidate:
 
 
 def _names_generator(code: types.CodeType) -> bool:
-    """Whether a name in the code holds a word of `_DRAWS`. A text with spaces, such as a docstring, is no name."""
+    """Whether a name in the code, or a text constant that could be a name, contains a word of `_DRAWS`."""
     texts = [each for each in _constants(code.co_consts) if isinstance(each, str)]
     names = [*code.co_names, *(text for text in texts if text.replace(".", "_").isidentifier())]  # for `getattr`
     return any(word in name for name in names for word in _DRAWS) or any(
@@ -130,7 +131,7 @@ class Reward:
         self.instance = instance
 
     def debug(self, *arguments: Any) -> str:
-        """The text that the program's debug_fn returns for a state; "" if it has no debug_fn.
+        """The text that the program's debug_fn returns for a state; "" if the program has no debug_fn.
 
         Args:
             arguments: the state; if the program takes actions, the state, the action and the next state. A debug_fn

@@ -51,7 +51,7 @@ def run_batch(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], b
 def run_debug(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
     """Call a program's `debug(expert_states, negative_states)`. This is the body of a forked child and never returns.
 
-    The arguments are those of `run_batch`. The parcel holds single states, first those of experts. `request` also has
+    The arguments are those of `run_batch`. The parcel holds single states, with expert states first. `request` also has
     `experts`, the number of expert states.
     """
     answer, views = AnswerMap(fds[0]), Views(fds[1])
@@ -64,8 +64,8 @@ def run_debug(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], b
 def run_inspection(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
     """Parse and check a job's source, without executing it. This is the body of a forked child and never returns.
 
-    The findings are written as JSON where other jobs write their message. The arguments are those of `run_batch`, but
-    there is no parcel.
+    The child writes its findings as JSON in place of the message. The arguments are those of `run_batch`, but there is
+    no parcel.
     """
     answer = AnswerMap(fds[0])
     lockdown.apply(
@@ -163,7 +163,7 @@ def compare(candidate: Candidate, source: str, views: Views, experts: int, answe
     Args:
         candidate: the program.
         source: text of the program.
-        views: trajectories of one state each, first those of experts.
+        views: trajectories of one state each, with expert states first.
         experts: number of expert states.
         answer: memory of the job.
     """
@@ -226,7 +226,7 @@ class ProgramPass:
 
 
 def debug_text(reward: Reward, *arguments: Any) -> str:
-    """The text of the program's debug_fn, or a message if it raises.
+    """The text of the program's debug_fn, or a message if debug_fn raises an exception.
 
     An exception in debug_fn does not end the run, because the rewards are still right.
     """

@@ -26,11 +26,11 @@ PAUSE_S = 0.5
 class RaySandbox:
     """A `Sandbox` whose runs are spread over the nodes of a Ray cluster.
 
-    Each core of a node has one worker with a sandbox of its own. Each trajectory goes into the cluster's object store
-    once; nodes read it from their shared memory. If a worker or a node dies, other workers repeat its runs.
+    By default, each core of a node has one worker with its own sandbox. Each trajectory goes into the cluster's object
+    store once, and the nodes read it from shared memory. If a worker or a node dies, other workers repeat its runs.
 
     Args:
-        workers: number of workers; None: one for each core of the cluster.
+        workers: number of workers; None for one per core of the cluster.
         allow_weak: as for `open_sandbox`.
         address: address of the cluster (`work.cluster.connected`).
 
@@ -52,7 +52,7 @@ class RaySandbox:
         self._lock = threading.Lock()
         self._handles = itertools.count(1)
         self._stored: dict[int, _Stored] = {}
-        self._references: dict[str, Any] = {}  # by digest
+        self._references: dict[str, Any] = {}  # references to trajectories in the object store, by digest
         self._closed = False
         try:
             self.tier = max(self._told([each.tier.remote() for each in self._actors]))
@@ -71,7 +71,7 @@ class RaySandbox:
         return max(0, len(self._actors) - self._idle.qsize())
 
     def put(self, trajectories: Sequence[Trajectory]) -> int:
-        """See `Sandbox`. Trajectories that the cluster has already are not sent again."""
+        """See `Sandbox`. Trajectories that are already in the cluster are not sent again."""
         pack(trajectories)  # raises an error for trajectories that no node could use
         with self._lock:
             for each in trajectories:
@@ -146,12 +146,12 @@ class RaySandbox:
         self._require_open()
         if stored is None:
             raise ValueError(f"handle {handle} is unknown; expected a handle from `put` that was not dropped")
-        data = (stored.handle, [stored.index])  # Ray replaces a reference by its content, but not inside a list
+        data = (stored.handle, [stored.index])  # in a list, because Ray replaces a bare reference by its content
         found: Outcome = self._asked(lambda actor: actor.call.remote(name, data, arguments, given))
         return found
 
     def _asked(self, ask: Callable[[Any], Any]) -> Any:
-        """The answer of an idle worker. If the worker dies before it answers, another one is asked."""
+        """Ask an idle worker, and return its answer. If the worker dies before it answers, ask another worker."""
         for _ in range(ATTEMPTS):
             self._require_open()
             with self._lent() as actor:
@@ -165,7 +165,7 @@ class RaySandbox:
         )
 
     def _told(self, answer: Any) -> Any:
-        """The value of an answer.
+        """Wait for an answer, and return its value.
 
         Raises:
             Exception: the exception that the worker raised.
@@ -200,9 +200,9 @@ class _Stored:
     """Trajectories in the object store.
 
     Attributes:
-        handle: their handle.
+        handle: handle of the trajectories.
         index: reference to a list that holds one reference per trajectory.
-        digests: their digests.
+        digests: digests of the trajectories.
     """
 
     handle: int
@@ -212,7 +212,7 @@ class _Stored:
 
 @dataclass
 class SandboxWorker:
-    """The worker on a node: a sandbox of one process, and the trajectories that it has loaded.
+    """A worker on a node. It has a sandbox for one run at a time, and keeps the trajectories that it has loaded.
 
     Args:
         allow_weak: as for `open_sandbox`.
@@ -238,7 +238,7 @@ class SandboxWorker:
     def call(
         self, name: str, data: tuple[int, list[Any]], arguments: tuple[Any, ...], given: dict[str, Any]
     ) -> Outcome:
-        """Call a method of the sandbox on trajectories, which are read from the object store at the first call.
+        """Call a method of the sandbox on trajectories. The first call reads the trajectories from the object store.
 
         Args:
             name: "run" or "debug_sets".
@@ -263,9 +263,9 @@ class SandboxWorker:
 
 
 def _places(ray: Any, workers: int | None) -> list[Any]:
-    """The node of each worker. The nodes take turns, until each has one worker per core.
+    """The node of each worker. The nodes take turns until each node has one worker per core.
 
-    A worker whose node dies starts again on another one.
+    If a node dies, its workers start again on other nodes.
     """
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 

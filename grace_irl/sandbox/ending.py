@@ -31,7 +31,7 @@ class Ended(NamedTuple):
 
     Attributes:
         exit_code: exit code; 0 if a signal ended the child.
-        signal: number of the signal that killed the child; 0 if none did.
+        signal: number of the signal that killed the child; 0 if no signal did.
         timeout: limit at which the parent killed the child: "wall", "cpu" or "memory"; "" otherwise.
         cpu_s: CPU seconds of the child and of its own children.
         wall_s: wall seconds from fork to end.
@@ -46,10 +46,10 @@ class Ended(NamedTuple):
     peak_mb: float
 
     def verdict(self, cpu_limit_s: float) -> tuple[Status, str] | None:
-        """Status and message of a failed child; None if it ended by itself with exit code 0.
+        """Status and message of a failed child; None if the child ended by itself with exit code 0.
 
         Args:
-            cpu_limit_s: limit of CPU time in seconds. The kernel kills the child by SIGXCPU or SIGKILL beyond it.
+            cpu_limit_s: limit of CPU time in seconds. Beyond it, the kernel kills the child by SIGXCPU or SIGKILL.
         """
         if self.timeout == "wall":
             return "timeout", f"killed after {self.wall_s:.1f} s: the time limit"
@@ -104,7 +104,7 @@ class Child:
             return math.nan
 
     def remaining_s(self, wall_s: float, cpu_s: float) -> float:
-        """Minimum number of seconds until a limit is reached. If one is reached already, return 0 and set `timeout`.
+        """Return the minimum number of seconds until a limit is reached. At a limit, return 0 and set `timeout`.
 
         The child is assumed to have one thread, so its CPU time grows at most as fast as the wall time.
         """
@@ -123,7 +123,8 @@ class Child:
         Args:
             wall_s: limit of wall time in seconds.
             cpu_s: limit of CPU time in seconds.
-            host: socket to the host, the process that uses the sandbox. If the host closes it, the child is killed.
+            host: socket to the host, the process that uses the sandbox; None for no host. If the host closes the
+                socket, the child is killed.
             too_big: function of a process id that returns whether the process uses too much memory. It is called
                 regularly on systems without pidfds, where the kernel does not enforce a memory limit.
         """

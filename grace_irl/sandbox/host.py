@@ -71,7 +71,7 @@ class ZygoteHandle:
         return self.reply(within_s)
 
     def post(self, request: dict[str, Any], fds: Sequence[int] = ()) -> None:
-        """Send a request without waiting for the reply. The method `reply` returns it later.
+        """Send a request. Do not wait for the reply, which the method `reply` returns.
 
         Args:
             request: message for the zygote, with the key `op`.
@@ -85,7 +85,7 @@ class ZygoteHandle:
         wire.send(self._socket, request, tuple(fds))
 
     def reply(self, within_s: float) -> dict[str, Any]:
-        """Wait for the reply to the request that `post` sent, and return it.
+        """Wait for the reply to the request that `post` sent, and return the reply.
 
         Args:
             within_s: time limit in seconds.

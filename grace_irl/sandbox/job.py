@@ -1,8 +1,8 @@
 """The shared memory of a job, through which the host and a sandbox child exchange data.
 
 A job is the work of one child process: a run of a program, a portion of a long run, or an inspection, which analyses a
-source without running it. The host is the process that uses the sandbox. It writes the input before the child starts,
-and reads the output after the child has ended. The host checks the output, because the program may have forged it.
+source without running it. The host, the process that uses the sandbox, writes the input before the child starts, and
+reads the output after the child has ended. The host checks the output, because the program may have forged it.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def stripped(text: str) -> str:
 
 
 def inspection(message: str) -> Inspection | None:
-    """Read an inspection from the JSON that a child wrote; None if it is malformed. The JSON is not trusted."""
+    """Read an inspection from the untrusted JSON that a child wrote; None if the JSON is malformed."""
     try:
         found = json.loads(message)
         functions = tuple(map(_definition, found["functions"]))
@@ -272,7 +272,7 @@ class RunTally:
 
     @property
     def left(self) -> Limits:
-        """The limits of one pass over the next portion. Its time limits exclude the time already used in a pass."""
+        """The limits of one pass over the next portion: the run's limits minus the time that a pass has used so far."""
         wall_s = self._limits.wall_s - self._sum.wall_s / self._passes
         cpu_s = self._limits.cpu_s - self._sum.cpu_s / self._passes
         return replace(self._limits, wall_s=wall_s, cpu_s=cpu_s)

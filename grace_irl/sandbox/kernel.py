@@ -1,6 +1,6 @@
 """Kernel calls that Python lacks, made through ctypes, and the seccomp filter of a sandbox child.
 
-Functions that may fail return whether they succeeded; none raises. The numbers of system calls are from
+Functions that may fail return whether they succeeded, and raise no exception. The numbers of system calls are from
 arch/x86/entry/syscalls/syscall_64.tbl and include/uapi/asm-generic/unistd.h of Linux. The filter is a classic BPF
 program. It reads a `struct seccomp_data` (nr at byte 0, arch at 4, arguments from 16), as seccomp(2) describes.
 """
@@ -94,7 +94,7 @@ class Rule:
     Attributes:
         argument: index of the argument, from 0.
         values: values that pass.
-        below: bound below which unsigned values pass; 0 for no such test.
+        below: unsigned values below this number pass; 0 for no such test.
         without: bit mask. Values that have none of its bits pass; 0 for no such test.
     """
 
@@ -141,15 +141,15 @@ _RULES = {
     "clock_getres": _OWN_CLOCKS,
     "clock_nanosleep": _OWN_CLOCKS,
     "futex": _OWN_FUTEXES,
-    # Allowed is the advice that allocators give: NORMAL to DONTNEED (0 to 4), FREE, HUGEPAGE, NOHUGEPAGE. Refused are,
-    # among others, MERGEABLE and PAGEOUT. After MERGEABLE, the duration of a write would reveal what other processes
-    # hold in memory. PAGEOUT would remove shared pages from the memory of other processes.
+    # The rule allows the advice that allocators give: NORMAL to DONTNEED (0 to 4), FREE, HUGEPAGE and NOHUGEPAGE. It
+    # refuses, for example, MERGEABLE and PAGEOUT. After MERGEABLE, the duration of a write would reveal what other
+    # processes hold in memory. PAGEOUT would remove shared pages from the memory of other processes.
     "madvise": Rule(2, values=(8, 14, 15), below=5),
 }
 
 
 def architecture() -> Architecture | None:
-    """The architecture of this machine; None if there is no table for it."""
+    """The architecture of this machine; None if `ARCHITECTURES` does not list it."""
     if sys.platform != "linux":
         return None
     # `os.uname`, because the module `platform` would keep the machine's name in memory that a program can search
@@ -160,7 +160,7 @@ def build_filter(arch: Architecture) -> bytes:
     """The filter as a BPF program.
 
     Allowed calls pass. Other calls, and calls with arguments that a rule refuses, fail with EPERM. Such a failure does
-    not kill the process, so an honest program gets a Python exception that names its line. Only calls by another
+    not kill the process, so an honest program gets a Python exception that names the line. Only calls by another
     calling convention kill the process (`Architecture`).
     """
     program = [
@@ -172,7 +172,7 @@ def build_filter(arch: Architecture) -> bytes:
     if arch.foreign_from:
         program += [_instruction(_AT_LEAST, 0, 1, arch.foreign_from), _instruction(_RETURN, 0, 0, _KILL)]
     # The order is: the tests of the call's number, a return that refuses all other numbers, each rule once, a return
-    # that allows, and one that refuses. The filter is kept short, because the kernel compiles it for every child.
+    # that allows, and a return that refuses. The filter is short, because the kernel compiles it for every child.
     rules: list[bytes] = []
     starts: dict[Rule, int] = {}  # position of each rule, counted from the end of the rules
     for rule in _RULES.values():
@@ -201,7 +201,7 @@ _libc = ctypes.PyDLL(None, use_errno=True)
 
 
 def set_dumpable(dumpable: bool) -> bool:
-    """Set whether processes of the same user may trace this one and read its memory and environment."""
+    """Set whether processes of the same user may trace this process and read its memory and environment."""
     return _prctl(_PR_SET_DUMPABLE, int(dumpable))
 
 
@@ -216,7 +216,7 @@ def no_new_privileges() -> bool:
 
 
 def drop_capabilities() -> bool:
-    """Give up every Linux capability. After `no_new_privileges`, none can come back."""
+    """Give up every Linux capability. After `no_new_privileges`, no capability can come back."""
     if not hasattr(_libc, "capset"):
         return False
     header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
@@ -226,9 +226,9 @@ def drop_capabilities() -> bool:
 def fork() -> int:
     """`fork(2)` without Python's after-fork hooks.
 
-    The hooks of `random`, `threading` and the interpreter write to some 180 pages, which the kernel must then copy.
-    This takes as long as the rest of the fork. A zygote, the process from which children are forked, has one thread and
-    seeds `random` itself. So a zygote needs no hook.
+    The hooks of `random`, `threading` and the interpreter write to some 180 pages, which the kernel must then copy. The
+    copies take as long as the rest of the fork. A zygote, the process that forks all children, needs no hooks, because
+    it has one thread and seeds `random` itself.
     """
     return int(_libc.fork())
 

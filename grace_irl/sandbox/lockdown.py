@@ -17,7 +17,7 @@ from grace_irl.sandbox import kernel
 
 SECCOMP, LANDLOCK = "seccomp", "landlock"
 LAYERS = (SECCOMP, LANDLOCK)
-"""Protections by the kernel. A child applies those that its request names."""
+"""Protections by the kernel. A child applies the protections that its request names."""
 
 LAYER_REFUSED = 96
 """Exit status of a child that could not apply a requested layer, and therefore did not run the program."""
@@ -59,7 +59,7 @@ def exit_status(error: BaseException) -> int:
 class Lockdown:
     """The layers of protection that this machine offers: a seccomp filter and a Landlock ruleset.
 
-    The zygote, the process that forks all children, builds both layers once. Each child then only applies them.
+    The zygote, the process that forks all children, builds both layers once. Each child only applies the layers.
     """
 
     def __init__(self) -> None:
@@ -72,7 +72,7 @@ class Lockdown:
         """Drop the privileges that neither the zygote nor its children need."""
         kernel.set_dumpable(False)
         kernel.become_nobody()
-        kernel.set_dumpable(False)  # once more, because a change of the user id resets it
+        kernel.set_dumpable(False)  # once more, because a change of the user id resets this flag
         kernel.no_new_privileges()
         kernel.drop_capabilities()
         for name in ("RLIMIT_CORE", "RLIMIT_FSIZE", "RLIMIT_MEMLOCK", "RLIMIT_MSGQUEUE"):
@@ -84,8 +84,8 @@ class Lockdown:
         Args:
             layers: layers to apply, from `LAYERS`.
             budget: limits of the process.
-            keep: file descriptors to keep. They get the numbers 3, 4, … in this order. All others except 0, 1 and 2 are
-                closed.
+            keep: file descriptors to keep. They get the numbers 3, 4, … in this order. All other descriptors except 0,
+                1 and 2 are closed.
         """
         kernel.die_with_parent()
         kernel.set_dumpable(False)
@@ -98,14 +98,14 @@ class Lockdown:
         if LANDLOCK in layers and not (self._ruleset and self._ruleset.apply()):
             os._exit(LAYER_REFUSED)
         _keep_only(keep)
-        # From here on, the process gets no new descriptor. `_keep_only` needs new ones, so it comes first.
+        # From here on, the process gets no new descriptors. `_keep_only` needs new descriptors, so it comes first.
         _limit("RLIMIT_NOFILE", 0)
         if SECCOMP in layers and not (self._filter and self._filter.apply()):
             os._exit(LAYER_REFUSED)
 
 
 def _keep_only(keep: Sequence[int]) -> None:
-    """Move the file descriptors `keep` to 3, 4, …, and close all others above 2."""
+    """Move the file descriptors `keep` to 3, 4, …, and close all other descriptors above 2."""
     high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 3 + len(keep)) for fd in keep]
     for n, fd in enumerate(high):
         os.dup2(fd, 3 + n)

@@ -1,7 +1,7 @@
 """Shared memory without a name, by which the host and the sandbox's processes exchange data.
 
-On Linux it is a memfd, a file in memory. It can be sealed, which fixes its size or its contents permanently. On other
-systems it is a temporary file whose name is deleted at once, and which cannot be sealed.
+On Linux, this memory is a memfd, a file in memory. A memfd can be sealed, which fixes its size, or its size and
+contents, permanently. On other systems, the memory is a temporary file without a name. Such a file cannot be sealed.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def read_all(fd: int, size: int, offset: int) -> bytearray:
 
 
 def close(*fds: int) -> None:
-    """Close file descriptors, and ignore those that are already closed."""
+    """Close file descriptors, and ignore descriptors that are already closed."""
     for fd in fds:
         with contextlib.suppress(OSError):
             os.close(fd)

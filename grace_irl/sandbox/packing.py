@@ -1,9 +1,9 @@
 """Packages: the trajectories of one call of `Sandbox.put`, which stay in the host process until a run needs them.
 
 The host is the process that uses the sandbox. Expert and negative trajectories often come from different files. So a
-property that differs between files would tell a program the label of a state. Such properties are the type and
+property that differs between files would reveal the label of a state to a program. Such properties are the type and
 precision of numbers, and the presence of actions. A package therefore gives all its trajectories one type and one
-precision, and shows actions only if all trajectories have them.
+precision, and shows actions only if all its trajectories have actions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CODE_BYTES = 8
 """Bytes that each text of a state adds to the size of a portion, even if the portion already holds this text.
 Otherwise, a portion whose states share one text could grow without limit."""
 
-_GLANCE = 64  # number of states to test first; they usually show whether numbers were recorded in double precision
+_GLANCE = 64  # number of states to test first, because a few states usually reveal double precision
 _BLOCK = 1 << 16  # number of states to compare at once, because a comparison makes copies
 _PLACES = 1024.0  # 2 ** 10: numbers with at most 10 binary digits after the point, such as counts, reveal no precision
 
@@ -40,16 +40,16 @@ _PLACES = 1024.0  # 2 ** 10: numbers with at most 10 binary digits after the poi
 class Package:
     """The trajectories of one `put`, without copies of their arrays.
 
-    A file may pad its texts to some width and store them in some order. A program can see neither. The memory of a run
-    holds only the texts themselves, in the order in which the run first uses them.
+    A file may pad texts to a width, and stores texts in some order. A program can see neither the width nor the order,
+    because the memory of a run holds texts without padding, in the order of their first use in the run.
 
     Attributes:
         kind: kind of the states, such as vectors or grids.
         stored: name of each part of a state, and the part's type, which is the same in all trajectories. A part is one
             array of a state, such as one entry of a dict.
         contents: the trajectories, in the order of the `put`. Texts in states are given as codes: indices into `texts`.
-        texts: the different texts of all states, in UTF-8 without padding.
-        precision: float type; all float actions are rounded to its precision. It is float64 if no actions are floats.
+        texts: the distinct texts of all states, in UTF-8 without padding.
+        precision: float type to which all float actions are rounded; float64 if no actions are floats.
         lengths: number of states of each of the n trajectories, `(n,)`.
     """
 
@@ -66,7 +66,7 @@ class Package:
         A slice has at most `most` bytes, unless it is a single larger trajectory.
 
         Args:
-            positions: indices into `contents` of the run's trajectories, in the order of the run.
+            positions: indices of the run's trajectories in `contents`, in the order of the run.
             most: maximum bytes of a slice.
         """
         start, taken = 0, 0
@@ -85,7 +85,7 @@ class Package:
         """Copy trajectories to sealed (read-only) shared memory, and return its file descriptor.
 
         Args:
-            positions: indices into `contents`, in the order of the run.
+            positions: indices of the trajectories in `contents`, in the order of the run.
         """
         return self._sealed([self.contents[index] for index in positions.tolist()])
 
@@ -200,12 +200,12 @@ def _actions(trajectory: Trajectory) -> NDArray[Any] | None:
 def common_dtype(arrays: Sequence[NDArray[Any]]) -> np.dtype[Any]:
     """The common type in which to store these arrays, in this machine's byte order.
 
-    If all arrays have the same type and precision, it is their type. Otherwise:
+    If all arrays have the same type and precision, the result is this type. Otherwise:
 
-    - If no array holds floats, it is the smallest integer type that holds all values of their types; int64 if NumPy has
-      no such type.
-    - If some hold floats, it is the coarsest float type among them. The last bits of a finer type would reveal which
-      arrays had less precision. A float64 array that holds only float32 numbers counts as float32.
+    - If no array holds floats, the result is the smallest integer type that holds all values of the arrays' types;
+      int64 if NumPy has no such type.
+    - If some arrays hold floats, the result is the coarsest of their float types. The last bits of a finer type would
+      reveal which arrays had less precision. A float64 array that holds only float32 numbers counts as float32.
     """
     types = {array.dtype.newbyteorder("=") for array in arrays}
     floats = [array for array in arrays if array.dtype.kind == "f"]
@@ -219,7 +219,7 @@ def common_dtype(arrays: Sequence[NDArray[Any]]) -> np.dtype[Any]:
 
 
 def convert(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The array in this type, without a copy if it has the type. Numbers beyond a float type's range are clipped."""
+    """Convert an array to a type; no copy if it has this type. Numbers beyond a float type's range are clipped."""
     if array.dtype == dtype:
         return array
     if dtype.kind == "f" and not np.can_cast(array.dtype, dtype, "safe"):
@@ -247,10 +247,10 @@ def action_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
 
 
 def _precision(array: NDArray[Any]) -> np.dtype[Any] | None:
-    """The float type in which an array's numbers were recorded; None if the numbers are too short to reveal it.
+    """The float type in which an array's numbers were recorded; None if the numbers are too short to reveal the type.
 
-    It is the array's own type. An array of a wider type, such as float64, counts as float32 if float32 can hold all its
-    numbers exactly.
+    An array of at most 4 bytes per number has its own type. A wider array counts as float32 if float32 can hold all its
+    numbers exactly, and as float64 otherwise.
     """
     if array.dtype.itemsize <= np.dtype(np.float32).itemsize:
         return array.dtype.newbyteorder("=")

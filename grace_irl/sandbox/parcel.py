@@ -1,8 +1,8 @@
 """Parcels. A parcel is read-only memory with the trajectories of one sandbox run, in the order of that run.
 
-A program can search the memory of its own process. There the program finds only the trajectories of its run, in the
-order in which it gets them. So it learns nothing about their order in the file or the set. Each different text of the
-states is stored once. If the file pads texts to a common width, the parcel leaves the padding out.
+A program can search the memory of its own process. There, the program finds only the trajectories of its run, in the
+order of the run. So the program learns nothing about the order of trajectories in the file or the set. Each distinct
+text of the states is stored once, without the padding that a file may add.
 
 The format resembles safetensors: the length of a header, the header in JSON, the arrays, then the texts.
 """

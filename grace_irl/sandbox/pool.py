@@ -1,4 +1,4 @@
-"""`ZygotePool`, the project's implementation of `Sandbox`: a pool of zygotes, one per core.
+"""`ZygotePool`, the implementation of `Sandbox` for one machine: a pool of zygotes, by default one per core.
 
 A zygote is a process that forks a locked-down child for each program. A run borrows one zygote from the pool.
 """
@@ -36,7 +36,7 @@ _INSPECTION = Limits(wall_s=5.0, cpu_s=5.0, memory_mb=512)
 
 
 class ZygotePool:
-    """Sandbox that runs programs in forked, locked-down children of its zygotes. Implements `Sandbox`.
+    """A `Sandbox` that runs programs in locked-down processes, which its zygotes fork.
 
     Args:
         workers: number of zygotes; None for one per core that this process may use.
@@ -62,7 +62,7 @@ class ZygotePool:
         self._handles = itertools.count(1)
         self._packages: dict[int, Package] = {}
         self._lock = threading.Lock()
-        self._random = np.random.default_rng()  # seeded by the kernel, so that no program can predict it
+        self._random = np.random.default_rng()  # seeded by the kernel, so that no program can predict the numbers
         self._zygotes: list[ZygoteHandle] = []
         self._idle: queue.LifoQueue[ZygoteHandle] = queue.LifoQueue()
         self._closed = False
@@ -85,7 +85,7 @@ class ZygotePool:
     def put(self, trajectories: Sequence[Trajectory]) -> int:
         """See `Sandbox`.
 
-        The trajectories stay in this process. A sandbox child gets copies of those that its run needs.
+        The trajectories stay in this process. A sandbox child gets copies of the trajectories that its run needs.
         """
         package = pack(trajectories)
         with self._lock:
@@ -127,12 +127,12 @@ class ZygotePool:
         checks: bool = True,
         layers: Sequence[str] | None = None,
     ) -> Outcome:
-        """See `Sandbox`. Strict mode scores all trajectories twice, and the limits hold for each of these two passes.
+        """See `Sandbox`. Strict mode scores all trajectories twice. The limits hold for each of the two passes.
 
         Args:
             checks: whether the static checks may refuse the source. Test attacks (canaries) set it to False, so that
                 only the layers of protection can stop them.
-            layers: layers of protection that the child applies; None for those of the pool.
+            layers: layers of protection that the child applies; None for the layers of the pool.
         """
         package = self._package(handle)
         data = source.encode("utf-8", "surrogatepass")
@@ -184,8 +184,8 @@ class ZygotePool:
 
         Args:
             source: the program in UTF-8.
-            package: the trajectories of the `put` that the run refers to.
-            positions: indices into `package` of the portion's trajectories.
+            package: the trajectories that the run's handle refers to.
+            positions: indices of the portion's trajectories in `package`.
             tally: outcome of the earlier portions, with the limits that remain.
             part: place of the portion in the order of the run.
             request: request for the zygote, without the limits.
@@ -258,9 +258,9 @@ class ZygotePool:
             raise SandboxError("the sandbox is closed; expected `run` before `close`")
 
     def _second_order(self, count: int) -> NDArray[np.int64]:
-        """A random order of the trajectories for strict mode's second pass. No program can predict it.
+        """A random order of the trajectories for strict mode's second pass. No program can predict this order.
 
-        No trajectory keeps its position, unless there is only one. The order is a permutation with a single cycle.
+        The order is a permutation with a single cycle. So no trajectory keeps its position, unless there is only one.
 
         Runs stay reproducible, because a program whose rewards depend on this order is invalid.
         """

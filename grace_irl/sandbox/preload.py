@@ -87,7 +87,7 @@ def _forget_in(holder: Any, shorten: _Shortener) -> None:
 
 
 def _forget_in_functions(shorten: _Shortener) -> None:
-    """Shorten the paths in all functions, with their defaults and nested code, and in running frames, in place."""
+    """Shorten the paths in running frames and in all functions, with their defaults and nested code."""
     functions = [each for each in gc.get_objects() if isinstance(each, types.FunctionType)]
     for function in functions:
         defaults = function.__defaults__ or ()
@@ -112,7 +112,7 @@ LAZY = (
     *("lxml.etree", "lxml.html", "lxml.objectify", "lxml.builder", "xml.dom.minidom", "xml.dom.expatbuilder"),
     *("xml.etree.ElementPath", "importlib._bootstrap", "traceback"),
 )
-"""Modules that Python would load only when a program first needs them. In a locked-down child, that would fail."""
+"""Modules that Python would load only when a program first needs them. A locked-down child could not load them."""
 
 
 def preload() -> None:
@@ -120,7 +120,7 @@ def preload() -> None:
     for name in [*sorted(ALLOWED_MODULES), *LAZY]:
         importlib.import_module(name)
     _first_calls()
-    warnings.simplefilter("ignore")  # nobody reads warnings, and to format one, Python looks up its source line
+    warnings.simplefilter("ignore")  # nobody reads warnings, and to format them, Python reads source files
     sys.dont_write_bytecode = True
     forget_places()
     # From here on, an import finds a loaded module, or raises an ImportError that names the module.
@@ -186,7 +186,7 @@ def _first_calls() -> None:
 _POOL_BYTES = 16 << 10  # size of a pool (obmalloc.c: POOL_SIZE of CPython 3.10 and later)
 _POOL_HEADER = 48
 _ALIGNMENT = 16
-_LARGEST = 512  # maximum size of an object in a pool, bytes; malloc provides larger ones
+_LARGEST = 512  # maximum size of an object in a pool, bytes; malloc provides larger objects
 _MOST = 1 << 17  # maximum number of objects of one size, which ends the loop if the allocator is not CPython's
 
 _gaps: list[bytes] = []
@@ -235,7 +235,8 @@ def rehearse() -> None:
     """Parse, check, compile and score a program several times, for vectors and for grids.
 
     During the first runs of a program, the interpreter rewrites bytecode, fills method caches and builds free lists. A
-    child would do this on pages that the kernel must copy first. The rehearsal saves 40 % of a child's page faults.
+    child would write all this to pages that the kernel must copy first. The rehearsal saves 40 % of a child's page
+    faults.
     """
     for states in (np.ones((_STATES, 4)), np.ones((_STATES, 3, 3, 3), np.uint8)):
         kind = kind_of(states, "rehearsal")

@@ -1,4 +1,4 @@
-"""The protocol `Sandbox`, whose implementations run untrusted reward programs, and the types of its arguments."""
+"""The protocol `Sandbox`, whose implementations run untrusted reward programs, and its types."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from grace_irl.programs.program import Definition, Program
 
 Mode = Literal["batch", "strict"]
 """Way to run a program. In "batch" mode, the program's process holds all trajectories of the run. In "strict" mode, the
-process gets one state at a time. A second process scores the trajectories in another order, and the rewards of both
-must agree (see `sandbox/strict.py`)."""
+process gets one state at a time. A second process scores the trajectories in another order, and the rewards of the two
+processes must agree (see `sandbox/strict.py`)."""
 
 Status = Literal[
     "ok",  # every reward is a finite number
@@ -60,7 +60,7 @@ class Inspection:
     Attributes:
         id: hash of the normalised syntax tree (16 hex digits), independent of comments, docstrings and layout.
         problems: messages of the static checks, each with its line; () for a source that may run.
-        functions: definitions of all functions and classes. By their digests, a search recognises functions that
+        functions: definitions of all functions and classes. A search compares their digests to find functions that
             several programs share.
         takes_action: whether reward_fn takes (state, action, next_state) instead of (state).
         size: description length in bits (`Program.size`).
@@ -98,8 +98,8 @@ class Outcome:
 
     Attributes:
         status: "ok", or the kind of failure (see `Status`).
-        rewards: one `(T+1,)` array per trajectory, in the order of the call; () unless status is "ok". A
-            program that takes actions rewards transitions: entry t+1 is r(s_t, a_t, s_{t+1}) and entry 0 is NaN.
+        rewards: one `(T+1,)` array per trajectory, in the order of the run; () unless the status is "ok". A program
+            that takes actions rewards transitions: entry t+1 is r(s_t, a_t, s_{t+1}), and entry 0 is NaN.
         message: one line for the user; "" if the status is "ok".
         traceback: the program's own lines of the traceback, for a model that repairs the program; "" if there are none.
         debug: one text per `DebugRequest`, in order, without control characters.
@@ -134,8 +134,8 @@ class Sandbox(Protocol):
     def put(self, trajectories: Sequence[Trajectory]) -> int:
         """Store trajectories, and return their handle for `run`.
 
-        Programs get the states of all trajectories in one type and precision. They get actions only if all trajectories
-        have them (docs/sandbox.md). The arrays are not copied, so they must not change until `drop`.
+        Programs get the states of all trajectories in one type and precision. Programs get actions only if all
+        trajectories have actions (docs/sandbox.md). The arrays are not copied, so they must not change until `drop`.
         """
         ...
 

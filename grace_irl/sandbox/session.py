@@ -1,8 +1,8 @@
 """Sessions, in which a reward program rewards episodes while they run, for example to train a policy.
 
 The program runs in a locked-down process of its own, as long as the session lasts. In each turn, the host (the user's
-process, where this module runs) sends the steps of several episodes, and the program's process answers with their
-rewards. The host may send many turns before it reads their answers (`RewardSession.post`).
+process, where this module runs) sends the steps of several episodes, and the program's process answers with the
+rewards. The host may send many turns before it reads the answers (`RewardSession.post`).
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Begin(NamedTuple):
     """The start of an episode.
 
     Attributes:
-        slot: number that identifies the episode among the running ones.
+        slot: number that identifies the episode among the running episodes.
         state: first state.
         instruction: text for the program's `Reward(extra_info)`.
     """
@@ -105,8 +105,8 @@ class TurnRewards(NamedTuple):
 class RewardSession:
     """A program in the sandbox that rewards the steps of several episodes.
 
-    A turn is at most one step of each episode. `turn` waits for its rewards. `post` does not: the program computes them
-    while the caller goes on, and `settle` returns them.
+    A turn has at most one step of each episode. The method `turn` sends a turn and waits for the rewards. The method
+    `post` does not wait: the program computes the rewards while the caller goes on, and `settle` returns them.
 
     Args:
         source: text of the program.
@@ -116,12 +116,12 @@ class RewardSession:
         limits: limits of the program.
         allow_weak: whether a temporary sandbox may have tier E, in which nothing protects the user's files from the
             program.
-        pool: an open sandbox, which starts the session's process; None to open a temporary one.
-        checks: whether the static checks may refuse the program. False only in tests of the other protections.
+        pool: an open sandbox, which starts the session's process; None to open a temporary sandbox.
+        checks: whether the static checks may refuse the program. Only tests of the other protections set it to False.
 
     Raises:
         GraceError: the program is invalid.
-        SandboxError: the machine has no sandbox, or it does not start.
+        SandboxError: the machine has no sandbox, or the sandbox does not start.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ class RewardSession:
 
         Args:
             slots: slots of the n episodes that take a step, `(n,)`. A slot identifies a running episode (`Begin`).
-            actions: actions `(n, ...)`; ignored if the program takes none.
+            actions: actions `(n, ...)`; ignored if the program takes no actions.
             states: the n states that the steps lead to.
             begins: episodes to start after the steps.
 
@@ -272,7 +272,7 @@ class RewardSession:
             raise self._over("killed", FORGED) from None
 
     def _rewards(self, data: bytes) -> TurnRewards:
-        """The rewards in an answer. The answer belongs to the oldest turn that still waits for one."""
+        """The rewards in an answer. The answer belongs to the oldest turn without an answer."""
         steps = self._asked.popleft()
         size = steps * REWARD.itemsize
         if len(data) < size or (len(data) > size and not self._terms):
@@ -306,9 +306,9 @@ class RewardSession:
             raise self._over("killed", FORGED)
 
     def _send(self, data: bytes, within_s: float) -> None:
-        """Write to the program's process, and read what it answers meanwhile.
+        """Write to the program's process, and read the answers that come meanwhile.
 
-        Without the reading, both processes could wait for each other, because a pipe holds little.
+        Otherwise, the two processes could wait for each other, because a pipe holds little data.
 
         Args:
             data: bytes to write.
@@ -334,7 +334,7 @@ class RewardSession:
                 deadline = time.monotonic() + within_s
 
     def _receive(self) -> bool:
-        """Read what the program's process has sent, without waiting. Return whether there was anything."""
+        """Read the bytes that the program's process has sent, without waiting. Return whether there were any."""
         try:
             data = os.read(self._from, _READ_BYTES)
         except BlockingIOError:
@@ -357,7 +357,7 @@ class RewardSession:
         return payload
 
     def _parsed(self) -> bytes | None:
-        """The payload of the next answer among the received bytes; None if it is not complete."""
+        """The payload of the next answer among the received bytes; None if the answer is not complete."""
         if len(self._received) < REPLY.size:
             return None
         code, size = REPLY.unpack_from(self._received)
@@ -378,7 +378,11 @@ class RewardSession:
         return payload
 
     def _wait(self, events: dict[int, int], deadline: float) -> None:
-        """Wait for one of these events of pipes. Each is a file descriptor and its mask for `select.poll`."""
+        """Wait until a pipe is ready. `events` maps file descriptors of pipes to masks for `select.poll`.
+
+        Raises:
+            GraceError: no pipe is ready at the deadline. The session is closed.
+        """
         poller = select.poll()
         for fd, mask in events.items():
             poller.register(fd, mask)
@@ -386,7 +390,7 @@ class RewardSession:
             raise self._over("timeout", f"no answer within {self._limits.turn_s:g} s: the time limit of one turn")
 
     def _ended(self) -> GraceError:
-        """The error for a program's process that has died, from the kernel's report of its end."""
+        """The error for a dead process of the program. The kernel's report states why the process ended."""
         status, message = "killed", "ended before the session was over"
         with contextlib.suppress(wire.ClosedError):
             status, message = Ended(*self._zygote.reply(_END_S)["ended"]).verdict(_ENDLESS_S) or (status, message)

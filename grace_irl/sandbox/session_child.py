@@ -1,6 +1,7 @@
 """Code of a session's child process, in which one program rewards the steps of several episodes as they happen.
 
-The process exchanges messages with the host (`session.py`) over two pipes. This module also defines their formats.
+The process exchanges messages with the host (`session.py`) over two pipes. This module also defines the formats of
+these messages.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from grace_irl.sandbox.wire import CODES, PipeReader, write_pipe
 from grace_irl.states.layout import Receive, StateLayout
 
 OPEN = struct.Struct("<I")
-"""Format of the first message's header: the number of bytes that follow. These are JSON with the program's source, the
-layout of a state, and whether to compute the components of rewards. The reply is "1" if the program takes actions, else
-"0"."""
+"""Format of the first message's header: the number of bytes that follow. These bytes are JSON with the program's
+source, the layout of a state, and whether to compute the components of rewards. The reply is "1" if the program takes
+actions, else "0"."""
 
 TURN = struct.Struct("<IIIi")
 """Format of a turn's header: the number of steps, the number of new episodes, the length in bytes of their task
@@ -36,8 +37,9 @@ numbers."""
 NO_ACTION = -1
 
 REPLY = struct.Struct("<BI")
-"""Format of a reply's header: a status code and the number of bytes that follow. After a successful turn, these are the
-rewards, and their components in JSON if the host wants them. After a failure, they are the failure in JSON."""
+"""Format of a reply's header: a status code and the number of bytes that follow. After a successful turn, these bytes
+are the rewards, and the components in JSON if the host wants components. After a failure, they describe the failure in
+JSON."""
 
 SLOT = np.dtype("<u4")
 REWARD = np.dtype("<f8")
@@ -75,7 +77,7 @@ def run_session(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int],
 
 
 def _turn(read: Receive, slots: Slots, layout: StateLayout, source: str, *, terms: bool) -> None:
-    """Read one turn and answer it. First come the steps of running episodes, then the episodes that begin."""
+    """Read one turn, and send the rewards. The steps of running episodes come first, then the new episodes."""
     steps, begins, text, action_shape = TURN.unpack(read(TURN.size))
     numbers = _numbers(read, steps)
     actions = _actions(read, steps, action_shape)

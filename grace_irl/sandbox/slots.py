@@ -85,7 +85,7 @@ class Slots:
 
     Args:
         candidate: the program.
-        kind: kind of the states. None: the kind of each state is recognised by its type and dimensions.
+        kind: kind of the states; None to recognise the kind of each state by its type and dimensions.
 
     Attributes:
         phase: status to report if the program raises an exception now: "init" while a `Reward` object is made, else
@@ -134,18 +134,18 @@ class Slots:
 
         Args:
             numbers: slots of the episodes.
-            actions: one action per episode; None if the program takes none.
+            actions: one action per episode; None if the program takes no actions.
             states: one state per episode, after the step.
             terms: whether to compute the named components of the rewards, too. Random numbers that terms_fn draws do
                 not change later rewards.
 
         Returns:
-            The rewards, and one dict of components per reward, {} for a program without terms_fn. If `terms` is False,
-            the second list is [].
+            The rewards, and one dict of components per reward. The dicts are empty for a program without terms_fn. If
+            `terms` is False, the second list is empty.
 
         Raises:
             KeyError: a slot without an episode.
-            NotANumberError: the program returned something else than a number.
+            NotANumberError: the program returned something that is not a number.
         """
         rewards, named = [], []
         for index, slot in enumerate(numbers):

@@ -112,8 +112,8 @@ class Feed:
             `{position: {step: index of the request}}`. The position is the index of the trajectory in `views`.
         positions: order of the trajectories in this pass.
         rewards: output, one double per state.
-        texts: output for the texts of debug_fn; None in the second pass, which drops them. That pass still calls
-            debug_fn, because side effects of debug_fn must occur in both passes.
+        texts: output for the texts of debug_fn; None in the second pass, which drops the texts. The second pass still
+            calls debug_fn, because side effects of debug_fn must occur in both passes.
         first: index of the job's first trajectory in the run, for messages. It is 0 except in later portions of a run.
     """
 
@@ -259,9 +259,9 @@ class Player:
         return data
 
     def _silence(self) -> ProgramFailure | None:
-        """The failure if the child has written anything after its last answer, or has ended; else None.
+        """The failure of a child that has written anything after its last answer, or has ended; else None.
 
-        A program that forges answers adds them to the child's own ones, so some are left in the pipe at the end.
+        A program that forges answers adds them to the child's own answers, so some answers are left in the pipe.
         """
         os.set_blocking(self._from, False)
         try:
@@ -274,7 +274,7 @@ class Player:
 def _fork_players(source: str, lockdown: Lockdown, request: dict[str, Any], budget: Allowance) -> list[Player]:
     """Fork two locked-down children that wait for their first trajectory.
 
-    No child can find out whether it is the first or the second one.
+    A child cannot find out whether it is the first or the second child.
     """
     pipes = [(os.pipe(), os.pipe()) for _ in range(2)]
     pids = []

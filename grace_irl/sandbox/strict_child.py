@@ -27,7 +27,8 @@ FRAME = struct.Struct("<Bd")
 
 - `BEGIN`: 1 if the program takes actions, else 0.
 - `STATE`: the reward.
-- `DEBUG`, or any question after which the program failed: the length in bytes of the text or failure that follows.
+- `DEBUG`: the length in bytes of the text that follows.
+- Any question on which the program failed: the length in bytes of the failure that follows.
 """
 
 BEGIN, STATE, DEBUG = b"R", b"S", b"D"
@@ -92,7 +93,7 @@ class Stage:
         self._reward = self._candidate.start(said["extra_info"])
 
     def state(self) -> float:
-        """Read the next state, with the action that led to it, and return its reward.
+        """Read the next state and the action that led to it. Return the reward.
 
         For a program that takes actions, the reward of the first state is NaN.
         """

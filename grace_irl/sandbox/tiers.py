@@ -1,9 +1,11 @@
 """The function `open_sandbox`, which opens the strongest sandbox that this machine offers.
 
-The tier of a sandbox is a letter for its strength, from "A" (strongest) to "E". Canaries find the tier: harmless test
-attacks that run like a reward program. If the kernel refuses seccomp (Linux's filter of system calls), each zygote (the
-process that forks a child per program) runs in a box, if possible. A box is a sandbox of the operating system:
-bubblewrap, or sandbox-exec on macOS.
+The tier of a sandbox is a letter for its strength, from "A" (strongest) to "E". Canaries find the tier. A canary is a
+harmless test attack that runs like a reward program.
+
+A zygote is the process that forks a child for each program. If the kernel refuses seccomp (Linux's filter of system
+calls), each zygote runs in a box, if possible. A box is a sandbox of the operating system: bubblewrap, or sandbox-exec
+on macOS.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from grace_irl.sandbox.protocol import Limits
 
 
 def sandbox_exec(readable: Iterable[str], executable: str) -> tuple[str, ...]:
-    """The sandbox-exec command that runs a zygote, and forbids network, writing, other programs and home folders.
+    """The sandbox-exec command that runs a zygote. It forbids network, writing, other programs and home folders.
 
     Args:
         readable: folders of Python and its packages. The zygote may read them even if they are below /Users.
@@ -77,7 +79,7 @@ def macos_sandbox() -> tuple[str, ...] | None:
 
 
 def _readable() -> list[str]:
-    """Folders of the interpreter, its packages and this package. A folder inside another one is left out."""
+    """Folders of the interpreter, its packages and this package. A folder inside another of these is left out."""
     package = Path(__file__).resolve().parent.parent
     named = [
         sys.prefix,
@@ -89,7 +91,7 @@ def _readable() -> list[str]:
     real = [os.path.realpath(folder) for folder in named]
     kept: list[str] = []
     for folder in sorted({os.path.abspath(folder) for folder in named + real}, key=len):
-        # sys.path may contain the current folder. If that is the home folder or the root, it is left out.
+        # Leave out the home folder and the root. One of them may be the current folder, and so be in sys.path.
         if folder in ("/", str(Path.home())) or any(Path(folder).is_relative_to(above) for above in kept):
             continue
         kept.append(folder)
@@ -103,8 +105,8 @@ ATTACKS = (*FILE_ATTACKS, *OTHER_ATTACKS)
 _LIMITS = Limits(wall_s=10.0, cpu_s=5.0)
 
 _READABLE = ("/etc/passwd", "/etc/hosts", sys.executable)
-"""Files that every user may read. The canary tries to read the first of them that the host process can read. Inside
-bubblewrap, only `sys.executable` exists, so the attempt on another file fails."""
+"""Files that every user may read. The canary tries to read the first of these files that the host process can read.
+Inside bubblewrap, only `sys.executable` exists, so reading another file fails."""
 
 _SOURCE = """
 import mmap, os, socket
@@ -295,7 +297,7 @@ def _probe(pool: ZygotePool) -> Tier:
 
 
 def _boxed(workers: int | None, bare: Tier) -> tuple[ZygotePool, Tier] | None:
-    """A pool whose zygotes run in a box, and its tier; None if no box stops attacks on files and the network.
+    """A pool whose zygotes run in a box, and the pool's tier; None if no box stops attacks on files and the network.
 
     Args:
         workers: number of zygotes; None for one per core.

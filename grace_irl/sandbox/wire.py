@@ -1,4 +1,4 @@
-"""Communication between the host, its zygotes and their children. None of it uses pickle.
+"""Communication between the host, its zygotes and their children, without pickle.
 
 The host is the process that uses the sandbox, and a zygote is the process that forks a child for each program. Host and
 zygote exchange JSON and file descriptors over a socket. Children that answer several requests, such as the turns of
@@ -97,7 +97,7 @@ class PipeReader:
         return self._data[at:end]
 
     def _fill(self, size: int) -> None:
-        """Read until the buffer holds at least `size` bytes. Bytes that are already read are removed from it."""
+        """Read until the buffer holds at least `size` bytes. Bytes that `read` has already returned are dropped."""
         parts = [self._data[self._at :]]
         left = size - len(parts[0])
         while left > 0:
@@ -137,15 +137,15 @@ def _more(sock: socket.socket, size: int) -> bytes:
 
 
 class JobLayout(NamedTuple):
-    """Layout of the memory of a job, which is a run or one portion of a long run. The memory begins with these numbers.
+    """Layout of the memory of a job (`job.py`). The memory begins with these numbers, which a child can read quickly.
 
     The input is the source, the order of strict mode's second pass, and the debug requests. In the second pass, strict
     mode scores the trajectories in another order. A debug request names a trajectory and a step. The output is the
     answer, the rewards, the message, the traceback and the debug texts. The source has a fixed offset, so that strict
-    mode can read it without the rest. A child can read this named tuple of plain numbers quickly.
+    mode can read the source without the rest.
 
     Attributes:
-        source: length of the source in bytes. It starts at `SOURCE_AT`.
+        source: length of the source in bytes. The source starts at `SOURCE_AT`.
         first: index of the job's first trajectory in the run, for messages. It is 0 except in later portions.
         positions: number of trajectories of the job.
         states: total number of states of these trajectories.

@@ -28,11 +28,11 @@ _BODIES = {
     "inspect": run_inspection,
     "session": run_session,
 }
-"""Body of a child, by the request's `op`. No body returns."""
+"""Function that a child runs, by the request's `op`. None of these functions returns."""
 
 
 def serve(descriptor: int) -> None:
-    """Prepare this process, then answer the host's requests until it closes the socket.
+    """Prepare this process, then answer the host's requests until the host closes the socket.
 
     Args:
         descriptor: file descriptor of the socket.
@@ -70,7 +70,7 @@ class Zygote:
         self._base_bytes = address_space()
 
     def handle(self, request: dict[str, Any], fds: list[int]) -> dict[str, Any]:
-        """Serve one request: fork a child, wait for it, and return how it ended."""
+        """Serve one request: fork a child, wait for it, and return how the child ended."""
         wall_s, cpu_s = request["wall_s"], request["cpu_s"]
         if request["op"] == "strict":  # the child forks two children itself, and enforces their limits
             wall_s, cpu_s = 2 * wall_s + _RUNNER_GRACE_S, float("1e9")

@@ -1,6 +1,6 @@
 """The evolutionary search of GRACE (section 4, phase 2, and table 6).
 
-The search requests new programs first, then mutations of good ones. The method `grace` uses it.
+The search requests new programs first, then mutations of good programs. The method `grace` uses this search.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from grace_irl.evaluate.evaluation import EQUAL, Bar, shown
 from grace_irl.search.protocol import Fate, Request, Result, Wait
 from grace_irl.search.ranks import Scored, merit, ranked, winners
 
-ATTEMPTS = 3  # maximum number of requests for the first population, as a multiple of its size
+ATTEMPTS = 3  # maximum number of requests for the first population, as a multiple of the population size
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class EvolutionSettings:
         expert_only: probability that a mutation prompt picks only positive states among the misclassified ones.
         parent_temperature: temperature of the softmax over fitness, in nats. GRACE uses 1.
         samples: maximum number of identical requests in a row. A model answers them in one call.
-        steady: whether the population changes after each result, and not only at the end of a generation.
+        steady: whether the population changes after each result, instead of only at the end of a generation.
     """
 
     population: int = 20
@@ -50,13 +50,13 @@ class Evolution:
     The first generation fills the population with P new programs, where P is `settings.population`. Each later
     generation requests P mutations. The search draws the parent of a mutation with probability
     exp(f / T) / sum exp(f / T). Here f is the fitness, T is `parent_temperature`, and the sum is over the population.
-    If an answer says that the states tell nothing more (`Result.untold`), no later generation mutates its parent. If no
-    other program is left, the search requests new programs.
+    An answer may say that the states lack information for a better program (`Result.untold`). Then later generations do
+    not mutate the answer's parents. If no other member is left to mutate, the search requests new programs.
 
     After the last request of a generation, `ask` returns `Wait` until all results of the generation have arrived. Then
     the population changes. With `steady`, the population changes after every result, `ask` never returns `Wait`, and a
-    generation is P results. Only `ask` draws random numbers. So the seed, the order of calls of `ask` and `tell`, and
-    the results determine all of the search's choices.
+    generation is P results. Only `ask` draws random numbers. So the search is determined by the seed, the results, and
+    the order of calls of `ask` and `tell`.
     """
 
     def __init__(self, settings: EvolutionSettings, seed: int) -> None:
@@ -65,8 +65,8 @@ class Evolution:
         self._members: list[Scored] = []
         self._fresh: list[Scored] = []  # valid programs of this generation, neither kept nor dropped yet
         self._seen: set[str] = set()
-        self._ended: set[str] = set()  # parents of answers which say that the states tell nothing more
-        self._ending: set[str] = set()  # the same in this generation; they may be parents until it ends
+        self._ended: set[str] = set()  # programs that are no longer mutated (`Result.untold`)
+        self._ending: set[str] = set()  # programs that are no longer mutated after this generation
         self._asked = 0
         self._told = 0
         self._generation = 0
@@ -87,7 +87,7 @@ class Evolution:
 
     @property
     def undecided(self) -> tuple[str, ...]:
-        """Ids of the valid programs of this generation, neither kept nor dropped yet."""
+        """Ids of this generation's valid programs that are neither kept nor dropped yet."""
         return tuple(each.program.id for each in self._fresh)
 
     @property
@@ -97,7 +97,7 @@ class Evolution:
 
     @property
     def bar(self) -> Bar:
-        """The limits on the score that decide how much of the next program's evaluation runs.
+        """Two limits on the next program's score. They decide how much of its evaluation runs (`Bar`).
 
         `Bar.floor` is the merit of the worst member, or -inf until the population is full. `Bar.elite` is the merit of
         the worst elite. Merit is the fitness plus a small share of the program's log-prior (`ranks.merit`).
@@ -107,7 +107,7 @@ class Evolution:
     def _merit_at(self, place: int) -> float:
         """The merit of the member with rank `place` (from 1), or -inf if there are fewer members.
 
-        A program's merit is at most its fitness. So a program of lower fitness than this merit cannot reach this rank.
+        A program's merit is at most its fitness. So a program whose fitness is below this merit cannot reach the rank.
         """
         if len(self._members) < max(place, 1):
             return float("-inf")
@@ -145,7 +145,7 @@ class Evolution:
 
     def _parent(self, members: Sequence[Scored]) -> str:
         fitness = np.array([member.evaluation.score for member in members])
-        with np.errstate(over="ignore"):  # a temperature near 0 overflows to -inf; exp(-inf) is 0, as it should be
+        with np.errstate(over="ignore"):  # near temperature 0, the quotient overflows to -inf; exp(-inf) = 0 is right
             chance = np.exp((fitness - fitness.max()) / self._settings.parent_temperature)
         return members[int(self._rng.choice(len(chance), p=chance / chance.sum()))].program.id
 
@@ -154,7 +154,7 @@ class Evolution:
         return tuple((name, bool(self._rng.random() < getattr(self._settings, name))) for name in names)
 
     def tell(self, result: Result) -> list[Fate]:
-        """Process a result. Return the fates that are now decided, such as "kept" or "dropped", each for a program."""
+        """Process a result. Return the new fates."""
         self._told += 1
         fates = self._take(result)
         if self._settings.steady:

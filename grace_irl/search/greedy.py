@@ -1,4 +1,4 @@
-"""The greedy search of Eureka (Ma et al. 2024): each round improves the best program of the round before."""
+"""The greedy search of Eureka (Ma et al. 2024): each round improves the best program of the previous round."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class GreedySettings:
     Attributes:
         rounds: number of rounds, including the first one.
         samples: number of programs in a round.
-        keep_overall: whether a round's parent is the best program of all earlier rounds, instead of the last one only.
+        keep_overall: whether a round's parent is the best program of all earlier rounds, not just of the previous one.
     """
 
     rounds: int = 5
@@ -30,13 +30,13 @@ class GreedySettings:
 class GreedySearch:
     """A search in rounds with one parent per round.
 
-    The first round requests new programs. Each later round requests `settings.samples` versions of one parent, which is
-    the best program of the round before. The parent may be worse than an earlier program, unless `keep_overall` is set.
-    A round without a valid program keeps the parent of the round before. Without any parent, a round requests new
-    programs again.
+    The first round requests new programs. Each later round requests `settings.samples` versions of one parent, the best
+    program of the previous round. This parent may be worse than an earlier program, unless `keep_overall` is set. After
+    a round without a valid program, the parent stays the same. If there is no parent yet, the round requests new
+    programs.
 
     If an answer repeats an earlier program, Eureka trains the program again. Here the program competes in the new round
-    with its first score. So the parent itself may remain the parent.
+    with its first score. So an answer that repeats the parent can win the round.
 
     After the last request of a round, `ask` returns `Wait` until all results of the round have arrived.
     """
@@ -46,7 +46,7 @@ class GreedySearch:
         self._rng = np.random.default_rng(seed)
         self._tried = Tried()
         self._parent: Scored | None = None
-        self._found: dict[str, Scored] = {}  # valid programs of this round by id, including those that came before
+        self._found: dict[str, Scored] = {}  # valid programs of this round by id, including repeated ones
         self._new: list[Scored] = []  # programs of this round that are neither kept nor dropped yet
         self._asked = 0
         self._told = 0
@@ -60,12 +60,12 @@ class GreedySearch:
 
     @property
     def parent(self) -> str | None:
-        """Id of the program on which the requests of this round build, or None if they ask for new programs."""
+        """Id of the program on which the requests of this round build, or None if the round requests new programs."""
         return None if self._parent is None else self._parent.program.id
 
     @property
     def undecided(self) -> tuple[str, ...]:
-        """Ids of the valid programs of this round, neither kept nor dropped yet."""
+        """Ids of this round's valid programs that are neither kept nor dropped yet."""
         return tuple(each.program.id for each in self._new)
 
     @property
@@ -103,11 +103,11 @@ class GreedySearch:
         return fates
 
     def finish(self) -> list[Fate]:
-        """Choose among the programs of a round that is broken off. Return their fates."""
+        """End the current round early, because no more results will come. Return the fates of its programs."""
         return self._choose()
 
     def _choose(self) -> list[Fate]:
-        """Choose the next parent. Return the fate "kept" for it, and "dropped" for the others of the round."""
+        """Choose the next parent. Return fates: "kept" for a new parent, "dropped" for all other new programs."""
         found, new = ordered(self._found.values()), {each.program.id for each in self._new}
         self._found, self._new = {}, []
         if not found:

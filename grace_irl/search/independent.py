@@ -1,6 +1,7 @@
-"""Random search: programs that a proposer writes independently of each other. It is the baseline of all other searches.
+"""Random search: the proposer writes all programs independently of each other.
 
-If a search is better than this one, it gains from learning from the scores, and not only from many attempts.
+Random search is the baseline of the other searches. A search that does not beat this baseline does not learn from the
+scores.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class IndependentSettings:
 class IndependentSearch:
     """A search that requests `settings.programs` new programs and ranks them by score.
 
-    No request depends on a result. So `ask` never returns `Wait`, and all requests may be answered at once.
+    No request depends on a result. So `ask` never returns `Wait`, and all requests can be answered in parallel.
     """
 
     def __init__(self, settings: IndependentSettings, seed: int) -> None:

@@ -17,7 +17,7 @@ from grace_irl.search.tried import Tried, ordered
 
 @dataclass(frozen=True)
 class IslandSettings:
-    """Settings of the search with islands. Number and size of islands and both probabilities are those of REvolve.
+    """Settings of the search with islands. The number and size of islands and both probabilities come from REvolve.
 
     Attributes:
         islands: number of islands.
@@ -39,21 +39,27 @@ class IslandSettings:
 class IslandSearch:
     """An evolutionary search on islands.
 
-    The first generation fills the islands with new programs, one island after the other, half of each island's size.
-    Each later request draws an island. With probability `crossover` it crosses two different parents from this island
-    ("crossover"), else it changes one ("mutate"). The search draws parents by a softmax over the scores. An island with
-    one program has no pair, so its program mutates. An island without programs gets a new one ("initialise").
+    The first generation requests new programs ("initialise") for the islands in turn, half an island's size for each.
+    Each later request draws an island. With probability `crossover`, the request crosses two different parents from
+    this island ("crossover"), otherwise it mutates one parent ("mutate"). Parents are drawn by a softmax over the
+    scores. If the island has only one program, this program is mutated. If the island is empty, a new program is
+    requested.
 
-    A child stays on its island if its score is at least the mean of the island at that moment, which includes earlier
-    children of the same generation. Then the island is cut to the best `size` programs.
+    A child stays on its island if its score is at least the island's mean score. The mean includes earlier children of
+    the same generation. Then the island keeps only its best `size` programs.
 
-    These choices are ours: islands are drawn uniformly; a generation has as many requests as the first one; a migrant
-    is a copy of a program that is drawn by the softmax; its old and new island are drawn uniformly. (REvolve's code
-    draws islands by their mean score. Its migration removes all but the best programs from the weaker half of the
-    islands, and moves one program from a stronger island to each.) No program migrates after the first generation.
+    These choices are ours:
 
-    Within a generation, parents come from the islands as they are at its start. So `ask` returns `Wait` only at the end
-    of a generation, and no request depends on the number of requests that wait for their results.
+    - Islands are drawn uniformly.
+    - All generations have the same number of requests.
+    - A migrant is a copy of a program. The old and the new island are drawn uniformly, the program by the softmax.
+    - Migration begins after the second generation.
+
+    REvolve's code instead draws islands by their mean score. Its migration removes all but the best programs from the
+    weaker half of the islands, and moves one program from a stronger island to each of them.
+
+    The parents of a generation are drawn from the programs that are on the islands at the start of the generation. So
+    `ask` returns `Wait` only at the end of a generation, and requests do not depend on the number of pending results.
     """
 
     def __init__(self, settings: IslandSettings, seed: int) -> None:
@@ -82,7 +88,7 @@ class IslandSearch:
 
     @property
     def undecided(self) -> tuple[str, ...]:
-        """(), because `tell` decides on each program at once."""
+        """Always (), because `tell` decides on each program at once."""
         return ()
 
     @property
@@ -106,7 +112,7 @@ class IslandSearch:
         return request
 
     def _begin(self) -> None:
-        """Begin a generation: let a program migrate, and note the islands' programs as parents."""
+        """Begin a generation: let a program migrate (`settings.migration`), then fix the possible parents."""
         if self._generation > 1 and self._rng.random() < self._settings.migration:
             self._migrate()
         self._parents = [list(island) for island in self._islands]
@@ -142,7 +148,7 @@ class IslandSearch:
         return members[int(self._rng.choice(len(members), p=chances))]
 
     def tell(self, result: Result) -> list[Fate]:
-        """Process a result. Return the new fates: of the program, and of programs that it or a migrant displaces."""
+        """Process a result. Return the fates of its program and of all programs displaced since the last call."""
         self._told += 1
         fates = self.finish()
         taken = self._tried.take(result)
@@ -156,7 +162,7 @@ class IslandSearch:
         return fates
 
     def finish(self) -> list[Fate]:
-        """Return the fates of programs that the last migration displaced, if no result has come since."""
+        """Return the fates of programs displaced by a migration, if no `tell` has returned these fates yet."""
         fates, self._fates = self._fates, []
         return fates
 
@@ -173,7 +179,7 @@ class IslandSearch:
         return lost if child not in self._islands[home] else [Fate(child.program.id, "kept", reason), *lost]
 
     def _settle(self, scored: Scored, home: int) -> list[Fate]:
-        """Add a program to an island and cut the island. Return the fates of programs that no island holds any more."""
+        """Add a program to an island and cut the island. Return the fates of programs that are now on no island."""
         size = self._settings.size
         order = ordered([*self._islands[home], scored])
         self._islands[home] = order[:size]

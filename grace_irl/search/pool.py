@@ -19,19 +19,19 @@ SHOWN = 8  # maximum number of programs that the prompt for a new program shows
 
 @dataclass(frozen=True)
 class PoolSettings:
-    """Settings of the pool. `rounds`, `pairs`, `planner` and `choice="score"` are those of FORGE, the others are ours.
+    """Settings of the pool. `rounds`, `pairs`, `planner` and `choice="score"` come from FORGE. The others are ours.
 
     Attributes:
         first: number of new programs in the first pool.
         rounds: maximum number of rounds after the first pool.
         pairs: number of pairs in a round. Each pair gets one child.
-        size: number of programs to which the pool is cut after each round.
+        size: maximum number of programs that the pool keeps after each round.
         patience: the search ends after this number of rounds in a row without a better best program. None: never.
         deeper: the search ends after a round if the deepest program so far is at least this number of levels deeper
-            than the best one. None: never. FORGE ends a search if deeper programs are not better, but names no number.
-        choice: "score" to draw pairs by their scores (`pair_chances`), "uniform" to draw all pairs alike.
-        planner: whether new programs begin with a plan: requests have the operator "plan", else "initialise".
-        wave: number of consecutive "plan" requests that show the same programs. After them, `ask` waits for results.
+            than the best program. None: never. FORGE has such a rule, but gives no number.
+        choice: "score" to draw pairs by their scores (`pair_chances`), "uniform" to draw all pairs with equal chance.
+        planner: whether requests for new programs have the operator "plan" instead of "initialise".
+        wave: number of consecutive "plan" requests that show the same programs. The next wave waits for their results.
     """
 
     first: int = 16
@@ -51,9 +51,9 @@ class PoolProgram:
 
     Attributes:
         program_id: id of the program.
-        score: its score.
+        score: score of the program.
         depth: 0 for a new program, else 1 + the larger depth of its parents.
-        parents: ids of the programs from which it was merged.
+        parents: ids of the two programs that were merged into this program; () for a new program.
     """
 
     program_id: str
@@ -65,14 +65,14 @@ class PoolProgram:
 class PoolSearch:
     """A search that merges pairs of programs.
 
-    The first pool holds `settings.first` new programs. Their requests have the operator "plan" and show programs of the
-    pool so far as ancestors, newest first, so that plans differ. Each round draws `settings.pairs` pairs of the pool,
-    with replacement, and requests a child of each (operator "crossover", the better parent first). A pool of less than
-    two programs has no pairs; then the round requests new programs. The pool changes when all results of a round have
-    arrived: it keeps the `settings.size` best of old and new programs. The first pool is cut in the same way.
+    The search first requests `settings.first` new programs with the operator "plan". These requests have the newest
+    programs so far as ancestors, so that a new plan differs from earlier plans. Each round then draws `settings.pairs`
+    pairs of the pool, with replacement, and requests a child of each pair (operator "crossover", better parent first).
+    If the pool has less than two programs, the round requests new programs instead. When all results of a round, or of
+    the first requests, have arrived, the pool keeps the `settings.size` best programs.
 
-    A program that fails, or comes a second time, uses up its request. `ask` returns `Wait` at the end of each round and
-    of each wave of plans. No request depends on the number of requests that wait for their results.
+    A request is not repeated if its program is invalid or a duplicate. `ask` returns `Wait` at the end of each round
+    and of each wave of plans. The requests do not depend on the number of pending results.
     """
 
     def __init__(self, settings: PoolSettings, seed: int) -> None:
@@ -93,7 +93,7 @@ class PoolSearch:
 
     @property
     def best(self) -> tuple[str, ...]:
-        """Ids of all valid programs, best first. The programs of the pool come first."""
+        """Ids of all valid programs, best first."""
         return self._tried.best
 
     @property
@@ -108,7 +108,7 @@ class PoolSearch:
 
     @property
     def undecided(self) -> tuple[str, ...]:
-        """Ids of the valid programs of this round, neither kept nor dropped yet."""
+        """Ids of this round's valid programs that are neither kept nor dropped yet."""
         return tuple(each.program.id for each in self._fresh)
 
     @property
@@ -144,7 +144,7 @@ class PoolSearch:
         return self._round == 0 or len(self._pool) < 2
 
     def _open_wave(self) -> bool:
-        """Choose the ancestors of the next wave of plans, if one begins. Return False if results are missing for it."""
+        """If a wave of plans begins, choose its ancestors. Return False if the wave must wait for results."""
         if not (self._plans and self._settings.planner) or self._place % self._settings.wave:
             return True
         if self._told < self._asked:
@@ -175,7 +175,7 @@ class PoolSearch:
         return fates
 
     def finish(self) -> list[Fate]:
-        """Cut the pool in the middle of a round, because no more results will come. Return the new fates."""
+        """End the current round early, because no more results will come. Return the new fates."""
         return self._cut()
 
     def _close_round(self) -> list[Fate]:
@@ -195,12 +195,12 @@ class PoolSearch:
 
     @property
     def _below(self) -> int:
-        """Number of levels by which the deepest program so far is deeper than the best one."""
+        """Depth of the deepest program so far minus the depth of the best program."""
         deepest = max((each.depth for each in self._history.values()), default=0)
         return deepest - self._history[self._pool[0].program.id].depth if self._pool else 0
 
     def _cut(self) -> list[Fate]:
-        """Keep the best of the pool and of this round. Return the fates that change."""
+        """Keep the best programs of the pool and of this round. Return the new fates."""
         size, before = self._settings.size, {each.program.id for each in self._pool}
         order = ordered([*self._pool, *self._fresh])
         self._pool, self._fresh = order[:size], []
@@ -218,11 +218,11 @@ class PoolSearch:
 
 
 def pair_chances(scores: Sequence[float]) -> dict[tuple[int, int], float]:
-    """The probability of each pair (i, j) of places, with i < j.
+    """The probability of each pair (i, j) of programs, with i < j.
 
-    It is (J_i + J_j) / ((n - 1) sum J), where J are the scores of n programs (paper FORGE, equation 6; the factor n - 1
-    makes the sum over all pairs 1). If a score is negative, the lowest score is subtracted from all. If then all scores
-    are 0, all pairs have the same probability.
+    The probability is (J_i + J_j) / ((n - 1) sum J), where J are the scores of n programs (paper FORGE, equation 6; the
+    factor n - 1 makes the sum over all pairs 1). If a score is negative, the lowest score is first subtracted from all
+    scores. If all scores are then 0, all pairs have the same probability.
     """
     pairs = list(itertools.combinations(range(len(scores)), 2))
     values = np.array(scores, dtype=float)

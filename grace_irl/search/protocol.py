@@ -1,4 +1,7 @@
-"""The interface between a search and the engine, the main loop of a run: `ask` for a request, `tell` its result."""
+"""The interface between a search and the main loop of a run, called the engine.
+
+The engine calls `Search.ask` to get a request, and `Search.tell` to return the result.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from grace_irl.evaluate.evaluation import Bar, Evaluation
 from grace_irl.programs.program import Program
 
 COUNTED = 10
-"""Number of results that progress bars and stop rules count as one generation, if the search has no generations."""
+"""Number of results that count as one generation in progress bars and stop rules, for a search without generations."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Draft:
 
 
 UNTOLD = "untold"
-"""Kind of a failure (`Result.failure`): the answer says that the states do not show what a better program needs."""
+"""Prefix of `Result.failure` if, according to the answer, the states lack information for a better program."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +69,10 @@ class Result:
         request: the request.
         program: the program, or None.
         evaluation: the program's evaluation, or None.
-        failure: the reason in one line if there is no program, for example a refusal; else "".
+        failure: the reason why there is no program, in one line, for example a refusal; "" if there is a program.
         drafts: earlier versions of the program, oldest first. Follow-up calls replaced them.
-        notes: texts that follow-up calls returned, for example a self-assessment, by name of the call's operator.
-        exhausted: whether the proposer has nothing new to propose. The next request would bring no program either.
+        notes: texts from follow-up calls, for example a self-assessment, by name of the call's operator.
+        exhausted: whether the proposer has nothing new to propose, so that the next request will bring no program.
     """
 
     request: Request
@@ -82,9 +85,9 @@ class Result:
 
     @property
     def untold(self) -> bool:
-        """Whether the answer says that the states do not show what a better version needs.
+        """Whether the answer says that the states lack information for a better program.
 
-        `Evolution` then mutates the parents of the answer no more.
+        `Evolution` then stops mutating the request's parents.
         """
         return self.failure.startswith(f"{UNTOLD}:")
 
@@ -163,18 +166,18 @@ class Staged(Protocol):
     def conclude(self) -> bool:
         """End the current stage, because a stop rule applies. Return whether another stage follows.
 
-        If it returns True, all later requests belong to the next stage.
+        If the result is True, all later requests belong to the next stage.
         """
         ...
 
 
 @runtime_checkable
 class Deciding(Protocol):
-    """A search that may keep or drop a program later than in the `tell` call with its result."""
+    """A search that may keep or drop a program later than in the `tell` call with the program's result."""
 
     @property
     def undecided(self) -> tuple[str, ...]:
-        """Ids of valid programs that are neither kept nor dropped yet. One of them may be better than all of `best`."""
+        """Ids of valid programs that are neither kept nor dropped yet. They may be better than the ones in `best`."""
         ...
 
     def finish(self) -> list[Fate]:

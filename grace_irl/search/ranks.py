@@ -15,7 +15,7 @@ class Scored:
 
     Attributes:
         program: the program.
-        evaluation: its evaluation.
+        evaluation: the program's evaluation.
         index: index of the request that the program answers (`Request.index`).
     """
 
@@ -27,19 +27,19 @@ class Scored:
 def merit(candidate: Scored) -> float:
     """The number that ranks programs: f + prior / N, with fitness f and N positive training states.
 
-    The prior is the log-probability that the proposer gives the program, at most 0. If the proposer gives none, the
+    The prior is the program's log-probability according to the proposer, at most 0. If the proposer gives no prior, the
     prior is 0 and the merit is the fitness.
 
-    N f is the log-likelihood of the labels, with negative states weighted to count as N states. So N times the merit is
-    the program's log-posterior, up to a constant. With many states the prior has little effect. With eight states, it
-    keeps a program that fits noise from displacing one that explains the data.
+    N f is the log-likelihood of the labels if all negative states together weigh as much as N states. So N times the
+    merit is the program's log-posterior, up to a constant. With many states the prior has little effect. With eight
+    states, the prior keeps programs that fit noise behind programs that explain the data.
     """
     evaluation = candidate.evaluation
     return evaluation.score + min(candidate.program.prior, 0.0) / max(evaluation.metrics.get("positives", 1.0), 1.0)
 
 
 def ranked(candidates: Iterable[Scored]) -> list[Scored]:
-    """Sort programs by merit, best first. Ties go to the higher prior, the smaller program, the earlier request."""
+    """Sort programs by merit, best first. Ties go to the higher prior, then smaller program, then earlier request."""
     return _within_equals(sorted(candidates, key=lambda c: -merit(c)), merit, _tie)
 
 
@@ -51,16 +51,16 @@ def winner(candidates: Iterable[Scored]) -> Scored | None:
     - the program of highest merit, and all programs of equal merit;
     - if that program separates positive from negative states, also all other programs that separate them.
 
-    Among them, the highest prior wins, then the smaller program, the higher merit and the earlier request. Held-out
-    data have no influence.
+    Of these programs, the one of highest prior wins. Ties go to the smaller program, then the higher merit, then the
+    earlier request. Held-out data have no influence.
     """
     order = ranked(candidates)
     equals = [each for each in order if _train_equal(order[0], each)]
-    return min(equals, key=lambda each: _tie(each)[:2]) if equals else None  # of equal keys, the first in the order
+    return min(equals, key=lambda each: _tie(each)[:2]) if equals else None  # `min` returns the first of equal programs
 
 
 def rivals(order: Sequence[Scored]) -> list[Scored]:
-    """The first program of an order by `winners`, and those below it only by size or a later criterion, in order."""
+    """The first program of an order by `winners`, then the programs that lose to it by size or a later criterion."""
     first = order[0]
     same = (each for each in order[1:] if _train_equal(first, each))
     return [first, *(each for each in same if abs(each.program.prior - first.program.prior) <= EQUAL)]
@@ -90,7 +90,7 @@ def _within_equals(
 ) -> list[Scored]:
     """Sort each group of programs with equal values by `tie`.
 
-    A group begins with its highest value. All its values are at most `EQUAL` lower.
+    The values of a group are at most `EQUAL` below its highest value.
 
     Args:
         ordered: programs in falling order of `value`.

@@ -23,20 +23,20 @@ class Reshaping:
     """A search in two stages: an inner search for the best program, then `count` requests for versions of it.
 
     The requests of the second stage have the operator "reshape". The first stage ends when the inner search ends, or
-    when the caller calls `conclude`. The second stage begins when all results of the first have arrived. A version is
-    kept if three conditions hold:
+    when the caller calls `conclude`. The second stage begins when all results of the first stage have arrived. A
+    version is kept if three conditions hold:
 
     - its monotonicity is higher than that of the best program;
     - its accuracy on training data is not lower;
     - if the best program separates positive from negative states, so does the version.
 
-    Kept versions rank before every other program, the most monotone first. Random numbers are drawn in `ask` only, so
-    the time at which results arrive does not change them.
+    Kept versions rank before every other program, the most monotone first. Only `ask` draws random numbers, so these
+    do not depend on the arrival times of results.
 
     Args:
         search: the inner search.
-        count: number of "reshape" requests. There are none if the inner search finds no program, or if the reward of
-            its best program already rises at every step.
+        count: number of "reshape" requests. No such request is made if the inner search finds no program, or if the
+            reward of its best program already rises at every step.
         samples: maximum number of identical requests in a row. A model answers them in one call.
         seed: seed of the generator that draws the requests' seeds.
     """
@@ -76,7 +76,7 @@ class Reshaping:
 
     @property
     def bar(self) -> Bar:
-        """Limits on the score of the next program: those of the inner search in the first stage, none in the second.
+        """Limits on the next program's score: the inner search's limits in the first stage, no limits in the second.
 
         Without limits, an evaluation is complete and includes the check in strict mode, which runs the program again.
         """
@@ -86,7 +86,7 @@ class Reshaping:
     def undecided(self) -> tuple[str, ...]:
         """Ids of the inner search's programs that are neither kept nor dropped yet; () once a version is kept.
 
-        A kept version ranks before all programs of the inner search, so decisions on these no longer matter.
+        A kept version ranks before all programs of the inner search, so decisions on those programs do not matter.
         """
         return () if self.heirs else self._search.undecided
 
@@ -96,9 +96,9 @@ class Reshaping:
         return True
 
     def ask(self) -> Request | Wait | None:
-        """Return the next request: of the inner search, or a "reshape" request after the inner search's last result.
+        """Return the next request. The "reshape" requests begin after the last result of the inner search.
 
-        The result is `Wait` if results of the inner search are missing, and None after the last request.
+        Return `Wait` if results of the inner search are missing, and None after the last request.
         """
         if not self._over:
             asked = None if self._concluded else self._search.ask()
@@ -133,7 +133,7 @@ class Reshaping:
         return self._search.tell(result)
 
     def finish(self) -> list[Fate]:
-        """Return the remaining fates of the inner search's programs. `tell` returns those of versions."""
+        """Return the remaining fates of the inner search's programs. `tell` returns the fates of versions."""
         if self._over:
             fates, self._fates = self._fates, []
             return fates

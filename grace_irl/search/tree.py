@@ -1,7 +1,7 @@
 """The Monte Carlo tree search of RF-Agent (section 4.2 and appendices C and G of its paper).
 
 Each node of the tree is a valid program. The search picks a leaf by an upper confidence bound and requests children of
-it, by several actions. The children's scores change the values of the nodes above them.
+this leaf by several actions. The children's scores change the values of the nodes above them.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ class TreeSettings:
     """Settings of the tree search, with the defaults of RF-Agent's appendix C. The paper does not give `first`.
 
     Attributes:
-        programs: maximum number of requests, including those for initial nodes and those that bring no valid program.
+        programs: maximum number of requests, including requests for initial nodes and requests without valid program.
         first: number of requests for initial nodes, the children of the virtual root.
         actions: operators of an expansion, in order, each with its number of requests. "crossover", "path" and
             "different" show further nodes beside the parent; all other operators show the parent only.
-        exploration: weight of the exploration term at the start (lambda_0). The weight falls to 0 with the requests.
-        eta: share of the best child's value in the new value of its parent.
+        exploration: weight of the exploration term at the start (lambda_0). The weight falls linearly to 0.
+        eta: share of the best child's value in the parent's new value.
         fewest: minimum number of nodes that "crossover", "path" or "different" shows, including the parent.
-        most: maximum number of these nodes. Each request draws its number uniformly.
-        virtual_loss: whether the next expansion may begin before all results of the last one have arrived.
-        rule: the choice of the leaf to expand. "uct" follows the paper; the others serve ablations (`TreeSearch`).
+        most: maximum number of nodes that these operators show. Each request draws its number uniformly.
+        virtual_loss: whether an expansion may begin before all results of earlier expansions have arrived.
+        rule: the choice of the leaf to expand. "uct" follows the paper. `TreeSearch` describes the other rules.
     """
 
     programs: int = 80
@@ -67,10 +67,10 @@ class TreeNode:
         parent: id of the parent's program; "" if the parent is the virtual root.
         action: operator of the request that the program answers.
         score: score of the program.
-        q: value of the node. It is the score until the node's first children change it.
-        visits: 1 for the node itself, the visits of its children, and 1 for each expansion without a valid child.
+        q: value of the node. It equals the score before the node's first expansion.
+        visits: sum of 1 for the node, the visits of its children, and 1 for each expansion without a valid child.
         opinion: the model's own assessment of the program before its training, from -1 to 1; 0 if there is none.
-        depth: number of steps from the virtual root, from 1.
+        depth: number of steps from the virtual root; 1 for an initial node.
     """
 
     program_id: str
@@ -88,9 +88,9 @@ class _Vertex:
     """A node while the search runs. The virtual root has no id.
 
     Attributes:
-        order: sort key by which programs rank: higher score, then smaller size, then earlier request.
+        order: sort key of the program: higher score first, then smaller size, then earlier request.
         fruitless: number of complete expansions without a valid child.
-        pending: number of requested children, here and below, whose expansion is not complete.
+        pending: number of requested children in incomplete expansions of this vertex and of all vertices below it.
     """
 
     name: str = ""
@@ -107,7 +107,7 @@ class _Vertex:
 
     @property
     def seen(self) -> int:
-        """Visits, with those of pending expansions."""
+        """The sum of `visits` and `pending`."""
         return self.visits + self.pending
 
     @property
@@ -123,8 +123,8 @@ class _Vertex:
             here = here.parent
 
     def count(self) -> None:
-        """Count the visits anew from those of the children."""
-        own = 1 if self.name else 0  # the virtual root has no program that a visit could train
+        """Update `visits` from the visits of the children."""
+        own = 1 if self.name else 0  # the virtual root has no program and no visit of its own
         self.visits = own + self.fruitless + sum(child.visits for child in self.children)
 
 
@@ -144,24 +144,24 @@ class _Expansion:
 
 
 class TreeSearch:
-    """A tree search in expansions, which is the search of RF-Agent.
+    """The tree search of RF-Agent. It grows the tree in expansions.
 
-    The first expansion requests the initial nodes, children of a virtual root. If none of its programs is valid, the
-    search requests initial nodes again. Each later expansion walks from the root down to a leaf, at each step to the
-    child of the highest bound (`uct`), and requests children of that leaf by `TreeSettings.actions`. Then `ask` returns
-    `Wait` until all results have arrived, and the nodes from the leaf up to the root get new values (`backed_up`).
+    The first expansion requests the initial nodes, children of a virtual root. If no program is valid, the search
+    requests initial nodes again. Each later expansion walks from the root down to a leaf, at each step to the child
+    with the highest bound (`uct`). Then it requests children of the leaf by `TreeSettings.actions`. `ask` returns
+    `Wait` until all results have arrived. Then the leaf and the nodes above it get new values (`backed_up`).
 
-    The virtual loss lets expansions overlap. A pending expansion then adds its number of requests to the visits of the
-    nodes on its way, which leads the next walk elsewhere.
+    With a virtual loss, expansions overlap. A pending expansion then counts its requests as visits of the leaf and of
+    all nodes above it, so that the next walk tends to another leaf.
 
-    The rules other than "uct" choose among all leaves. They prefer leaves with the fewest expansions, and among them:
+    The rules other than "uct" choose among the leaves with the fewest expansions:
 
-    - "depth-first": the deepest leaf; of several, the one of the highest score;
-    - "breadth-first": the leaf nearest to the root; of several, the one of the highest score;
-    - "greedy": the leaf of the highest score.
+    - "depth-first": the deepest leaf. Ties go to the highest score.
+    - "breadth-first": the leaf nearest to the root. Ties go to the highest score.
+    - "greedy": the leaf with the highest score.
 
-    An expansion draws all its random numbers at its first request, and only `ask` draws any. So, without a virtual
-    loss, the number of requests in flight changes nothing.
+    Only `ask` draws random numbers. At the first request of an expansion, it draws the random numbers for the whole
+    expansion. So, without a virtual loss, the search does not depend on the number of requests in flight.
     """
 
     def __init__(self, settings: TreeSettings, seed: int) -> None:
@@ -179,19 +179,19 @@ class TreeSearch:
 
     @property
     def best(self) -> tuple[str, ...]:
-        """Ids of all valid programs. Higher score first, then smaller size, then the earlier request."""
+        """Ids of all valid programs, highest score first. Ties go to the smaller size, then the earlier request."""
         return tuple(vertex.name for vertex in sorted(self._vertices, key=lambda vertex: vertex.order))
 
     @property
     def generation(self) -> int:
-        """Number of complete expansions. The initial nodes are the first one, once one of them is valid."""
+        """Number of complete expansions. The expansion of the root counts only if an initial node is valid."""
         return self._generation
 
     @property
     def nodes(self) -> tuple[TreeNode, ...]:
         """The nodes of the tree in order of their requests.
 
-        The nodes above those of an incomplete expansion still have their old values and visits.
+        During an expansion, the nodes above the new nodes still have their old values and visits.
         """
         return tuple(
             TreeNode(v.name, v.parent.name, v.action, -v.order[0], v.q, v.visits, v.opinion, v.depth)
@@ -269,7 +269,7 @@ class TreeSearch:
         return int(self._rng.integers(2**62))
 
     def _elites(self, parent: _Vertex, number: int) -> list[_Vertex]:
-        """Draw different nodes other than the parent, each with a chance proportional to 1 / its rank by score."""
+        """Draw distinct nodes other than the parent. The chance of a node is proportional to 1 / rank by score."""
         order = sorted(self._vertices, key=lambda vertex: vertex.order)
         ranks = [(1 / rank, vertex) for rank, vertex in enumerate(order, start=1) if vertex is not parent]
         chance = np.array([weight for weight, _ in ranks])
@@ -277,7 +277,7 @@ class TreeSearch:
         return [ranks[place][1] for place in places]
 
     def _strangers(self, parent: _Vertex, number: int) -> list[_Vertex]:
-        """Draw different nodes uniformly from all branches but the parent's; from the parent's if there is no other."""
+        """Draw distinct nodes uniformly from the other branches. If there are none, draw from the parent's branch."""
         pool = [vertex for vertex in self._vertices if vertex.branch is not parent.branch]
         pool = pool or [vertex for vertex in self._vertices if vertex is not parent]
         return [pool[place] for place in self._rng.choice(len(pool), min(number, len(pool)), replace=False)]
@@ -306,10 +306,10 @@ class TreeSearch:
         return [Fate(program.id, "kept", f"a node at depth {vertex.depth}: score {shown(score)}")]
 
     def _back_up(self, expansion: _Expansion) -> None:
-        """Take a complete expansion into the visits and values of the nodes above it.
+        """Update the visits and values of the leaf and the nodes above it after a complete expansion.
 
-        The paper does not say what follows an expansion without a valid child. Here it counts as one visit, so that the
-        search does not stay at a leaf whose children all fail, and changes no value.
+        The paper does not say what follows an expansion without a valid child. Here such an expansion changes no value
+        and counts as one visit, so that the search does not stay at a leaf whose children all fail.
         """
         start, found = expansion.vertex, expansion.found
         start.fruitless += start is not self._root and found == 0
@@ -327,9 +327,9 @@ def uct(q: float, visits: int, share: float, parent_visits: int, low: float, hig
     Args:
         q: value of the node.
         visits: visits of the node, at least 1.
-        share: share of the node's opinion among those of its siblings (`shares`).
-        parent_visits: visits of its parent.
-        low, high: lowest and highest value in the tree. If they are equal, the value of the node adds nothing.
+        share: softmax of the node's opinion among its siblings (`shares`).
+        parent_visits: visits of the node's parent.
+        low, high: lowest and highest value in the tree. If they are equal, `q` has no effect.
         weight: weight of the exploration (`decayed`).
     """
     span = high / 2 - low / 2  # halves, so that the difference of two huge values does not overflow
@@ -349,12 +349,12 @@ def decayed(initial: float, asked: int, programs: int) -> float:
 
 
 def backed_up(q: float, children: Sequence[float], eta: float) -> float:
-    """The value of a node after an expansion at it or below it (equation 3 of RF-Agent)."""
+    """The value of a node after an expansion of the node or of a node below it (equation 3 of RF-Agent)."""
     best = max(children)
-    return q if best == q else (1 - eta) * q + eta * best  # `uct` would enlarge rounding errors of equal values
+    return q if best == q else (1 - eta) * q + eta * best  # avoids a rounding error, which `uct` would enlarge
 
 
 def opinion(text: str) -> float:
-    """The last number in square brackets, cut to the range from -1 to 1; 0 if there is none."""
+    """The last number in square brackets in a text, clipped to the range from -1 to 1; 0 if there is none."""
     found = NUMBER.findall(text.replace("\N{MINUS SIGN}", "-"))
     return min(max(float(found[-1]), -1.0), 1.0) if found else 0.0

@@ -1,4 +1,4 @@
-"""The memory of a search that compares programs by their scores alone, such as the returns of trained policies."""
+"""The memory of a search that compares programs by score alone. A score can be the return of a trained policy."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from grace_irl.search.ranks import Scored
 
 
 class Tried:
-    """The programs that a search has received, with the evaluations of the valid ones.
+    """The programs that a search has received, with the evaluations of the valid programs.
 
-    A program is valid if its evaluation is valid and its score is finite. A failed training has the score -inf.
+    A program is valid if its evaluation is valid and complete and its score is finite. A failed training scores -inf.
     """
 
     def __init__(self) -> None:
@@ -20,7 +20,7 @@ class Tried:
         self._valid: dict[str, Scored] = {}
 
     def take(self, result: Result) -> Scored | Fate | None:
-        """Note a result. Return the program if it is new and valid, else its fate, or None without a program."""
+        """Record a result. Return its program if it is new and valid, else the program's fate; None without program."""
         program, evaluation = result.program, result.evaluation
         if program is None or evaluation is None:
             return None
@@ -55,6 +55,6 @@ class Tried:
 def ordered(candidates: Iterable[Scored]) -> list[Scored]:
     """Sort programs by score, best first. Ties go to the smaller program, then to the earlier request.
 
-    Unlike `ranks.ranked`, the order ignores the programs' priors: a score in a task's units cannot be added to nats.
+    Unlike `ranks.ranked`, the order ignores priors, because a prior in nats cannot be added to a score in other units.
     """
     return sorted(candidates, key=lambda each: (-round(each.evaluation.score, 9), each.program.size, each.index))

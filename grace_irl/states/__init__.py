@@ -19,10 +19,10 @@ from grace_irl.states.screen import SCREEN
 from grace_irl.states.vector import VECTOR
 
 KINDS: dict[str, StateKind] = {kind.name: kind for kind in (VECTOR, GRID, IMAGE, SCREEN, RECORD)}
-"""All kinds by name, in the order in which they are tried on states.
+"""All kinds by name. If several kinds fit some states, earlier kinds are preferred.
 
-A grid and an image may have the same shape and type. `grace_irl.demos.kind_rule` decides which of them a whole data set
-holds."""
+Grids and images may have the same shape and type. `grace_irl.demos.kind_rule` decides between them for a whole data
+set."""
 
 
 def kind_named(name: str) -> StateKind:
@@ -37,12 +37,10 @@ def kind_named(name: str) -> StateKind:
 
 
 def kind_of(states: States, where: str) -> StateKind:
-    """The kind of a trajectory's states.
-
-    It follows from their type and dimensions, and from their values if several kinds remain.
+    """The kind of a trajectory's states, by their type and dimensions. If several kinds fit, the values decide.
 
     Raises:
-        InputError: no kind recognises them.
+        InputError: no kind recognises the states.
     """
     found = kinds_of(states)
     if not found:
@@ -58,9 +56,13 @@ def kinds_of(states: States) -> tuple[StateKind, ...]:
 
 
 def likeliest(kinds: Sequence[StateKind], states: States) -> StateKind:
-    """The most plausible of the kinds that recognise `states`, which may also be a single state.
+    """The most plausible of several kinds that recognise some states.
 
-    If the states hold bytes, their values decide. Otherwise it is the first of `kinds`.
+    The values of byte states decide. For other states, the result is the first of `kinds`.
+
+    Args:
+        kinds: the kinds, in the order of `KINDS`.
+        states: states of a trajectory, or a single state.
     """
     if len(kinds) == 1:
         return kinds[0]
@@ -79,7 +81,7 @@ def kind_of_state(state: Any, where: str) -> StateKind:
     """The kind of one state of an environment; see `kind_of`.
 
     Raises:
-        InputError: no kind recognises it.
+        InputError: no kind recognises the state.
     """
     found = _kinds_of_state(state)
     if not found:

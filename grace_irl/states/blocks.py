@@ -21,7 +21,7 @@ Cell = tuple[int, ...]
 
 
 class Legend:
-    """A colour and a mark for each different cell, the same in every picture. A cell is a tuple of three codes."""
+    """A colour and a mark for each different cell (a tuple of three codes). They are the same in every picture."""
 
     def __init__(self, grids: Sequence[NDArray[Any]]) -> None:
         counts: Counter[Cell] = Counter()
@@ -71,5 +71,5 @@ def picture(grids: Sequence[NDArray[Any]], legend: Legend, gap: int = 4) -> Text
 
 
 def snapshots(states: NDArray[Any], count: int = 3) -> list[int]:
-    """Indices of the states of a trajectory to show: the first, the last and some between."""
+    """Indices of `count` states to show, spread evenly from the first to the last state of a trajectory."""
     return sorted({int(i) for i in np.linspace(0, len(states) - 1, count).round()})

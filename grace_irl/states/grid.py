@@ -20,28 +20,27 @@ if TYPE_CHECKING:
 CHANNELS = 3
 
 LIKELY_CODES = 16
-"""Maximum number of different codes per channel in a set. Byte states with more are grids only if the user says so."""
+"""Maximum number of different values per channel at which byte states are recognised as grids."""
 
 PICTURE_SIDE, BRIGHT = 32, 128
-"""Bounds that tell pictures with few colours from grids.
+"""Bounds that distinguish pictures with few colours from grids.
 
-Byte states are pictures if the shorter side of one of them is at least `PICTURE_SIDE` pixels, and one value is at
-least `BRIGHT`. The number of different values alone cannot decide, because a flat drawing may have as few colours as a
-grid has codes. Minari's bound for the side of pictures is 32, too."""
+Byte states are pictures if one state has a shorter side of at least `PICTURE_SIDE` pixels, and one value is at least
+`BRIGHT`. The number of different values alone cannot decide this, because a drawing may have few colours. Minari also
+uses the bound 32 for the side of pictures."""
 
 COLOURS = (1, 3, 4)
 """Numbers of channels that pictures have."""
 
 MOST_CODES = 128
-"""Maximum number of different codes per channel in a set that the user calls grids. Pictures usually have all 256
-values."""
+"""Maximum number of different values per channel in byte states that the user calls grids. Pictures usually have all
+256 values."""
 
 
 class GridKind(StateKind):
     """Grids: `(T+1, h, w, 3)` integers. Programs receive `(h, w, 3)` int64.
 
-    Codes become int64 because differences of `uint8` cells wrap around: `np.uint8(1) - np.uint8(2)` is 255. No author
-    of a reward expects that.
+    Codes become int64 because differences of `uint8` numbers wrap around: `np.uint8(1) - np.uint8(2)` is 255.
     """
 
     name = "grid"
@@ -129,7 +128,7 @@ class GridKind(StateKind):
 
 
 def _advice(states: States) -> str:
-    """The end of a message about states with four dimensions that are no grids."""
+    """The end of a message about arrays `(T+1, ...)` with four dimensions that are not grids."""
     if states.shape[1] in COLOURS and states.shape[3] not in COLOURS:
         return "expected the channels last, (T+1, h, w, channels): np.moveaxis(states, 1, -1) moves those of pictures"
     if states.dtype.kind == "f" and states.shape[3] in COLOURS:
@@ -141,10 +140,10 @@ def _advice(states: States) -> str:
 
 
 def _may_be_grid(dtype: DTypeLike, channels: int) -> bool:
-    """Whether states with this type and number of channels may be grids. Bytes of 1 or 4 channels can only be images.
+    """Whether states may be grids, by type and number of channels. Byte states with 1 or 4 channels are images.
 
-    The answer is also true for states that are neither grids nor images, such as bytes of two channels. Then
-    `GridKind.check` refuses them with a message.
+    The result is also True for states that are neither grids nor images, such as bytes with two channels, so that
+    `GridKind.check` refuses these states with a message.
     """
     return channels == CHANNELS or np.dtype(dtype) != np.uint8 or channels not in (1, 4)
 
@@ -181,9 +180,9 @@ class GridCodes:
 
 @dataclass
 class GridScrambler(Scrambler):
-    """A scrambler (a map that hides what states mean): it permutes codes per channel, and flips or transposes axes.
+    """A scrambler that permutes the codes of each channel, and flips or transposes the axes.
 
-    The seed fixes the new value of every code. So a scrambler can also map codes that are not yet in `codes`.
+    The seed fixes the new value of every code, so a scrambler can also map codes that are not yet in `codes`.
 
     Attributes:
         seed: seed of the permutations of codes.
@@ -209,7 +208,7 @@ class GridScrambler(Scrambler):
         """Make a scrambler from the result of `to_json`, for states with one of these numbers of channels.
 
         Raises:
-            ValueError, LookupError, TypeError, AttributeError: an invalid description, or one for another number of
+            ValueError, LookupError, TypeError, AttributeError: the description is invalid, or for another number of
                 channels.
         """
         codes = tuple({int(old): int(new) for old, new in table.items()} for table in about["codes"])

@@ -23,8 +23,8 @@ CHANNELS = {1: ("grey",), 3: ("red", "green", "blue"), 4: ("red", "green", "blue
 class ImageKind(StateKind):
     """Images: `(T+1, h, w, c)` bytes with c = 1, 3 or 4 channels. Programs receive `(h, w, c)` int64.
 
-    Bytes become int64 because differences of bytes wrap around. Grids become int64, too. So programs receive the same
-    type from demonstrations that are stored as bytes, whether they are read as grids or as images.
+    Bytes become int64 because differences of bytes wrap around. Grids become int64, too, so programs receive the same
+    type whether the bytes of a file are read as grids or as images.
 
     All images of a set have the same number of channels. Their sides may differ between trajectories.
     """

@@ -1,4 +1,4 @@
-"""The base class of kinds of state, with the types that it uses: layouts of stored arrays, statistics, scramblers."""
+"""The base class of kinds of state, and the types in its methods: layouts of stored arrays, statistics, scramblers."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 WORD = re.compile(r"\w+")
 
 States = Any
-"""The states of one trajectory, in order: an array for most kinds, else another sequence. A slice has the type of the
-whole sequence."""
+"""The states of one trajectory, in order. Most kinds use an array, others another sequence type. A slice of such a
+sequence has the same type."""
 
 Parts = Mapping[str, NDArray[Any]]
-"""States in stored form: arrays by name, with one row per state. They hold numbers, or texts in UTF-8 (dtype `S`). A
-kind whose states are one array has one part, named ""."""
+"""States in stored form: arrays by name, with one row per state. An array holds numbers, or texts in UTF-8 (dtype `S`).
+If the states of a kind are one array, the name of this array is ""."""
 
 Allocate = Callable[[Sequence[int], DTypeLike], NDArray[Any]]
 """A function that returns an uninitialised array of a shape and dtype: `numpy.empty`, or the method `allocate` of a
@@ -97,7 +97,7 @@ class Census(Protocol):
         """Count the states of one trajectory.
 
         Raises:
-            InputError: the states do not fit the earlier ones, or one of them cannot be read.
+            InputError: the states do not fit the earlier states, or a state cannot be read.
         """
         ...
 
@@ -105,7 +105,7 @@ class Census(Protocol):
         """The statistics as a dict for JSON. Each kind of state has its own keys.
 
         Args:
-            fields: names of the features of a state; () if they have none.
+            fields: names of the features of a state; () if the features have no names.
             most: maximum length of each list that grows with the data.
         """
         ...
@@ -114,14 +114,14 @@ class Census(Protocol):
         """The statistics as a table for a terminal.
 
         Args:
-            fields: names of the features of a state; () if they have none.
+            fields: names of the features of a state; () if the features have no names.
             most: maximum length of each list that grows with the data.
         """
         ...
 
 
 class Scrambler(ABC):
-    """A map that replaces states by others whose meaning cannot be recognised. Equal states stay equal.
+    """A map that changes states so that nobody can recognise their meaning. Equal states stay equal.
 
     `grace_irl.demos.scramble` uses it to test what a method learns from the data alone.
     """
@@ -145,7 +145,7 @@ class Scrambler(ABC):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """Meaningless names of the features of a scrambled state; () if they have none."""
+        """Meaningless names of the features of a scrambled state; () if the features have no names."""
         return ()
 
     @abstractmethod
@@ -167,7 +167,7 @@ class StateKind(ABC):
         expected: type and shape of a trajectory's states, for messages.
         shows_actions: whether programs may receive the actions of a trajectory.
         prompts_actions: whether prompts explain the actions. False if two consecutive states already show the action.
-        sides: names of the dimensions of a state that may differ between trajectories; () if all have one shape.
+        sides: names of the dimensions of a state whose lengths may differ between trajectories; () if there are none.
         heavy: whether a single state takes kilobytes or more. Files of such states are read in small batches.
         parsed: whether programs must parse states, such as XML. A program's CPU time then grows with a state's size.
         annotated: whether episodes may carry screenshots and descriptions of actions.
@@ -199,7 +199,7 @@ class StateKind(ABC):
     def recognises(self, states: States) -> bool:
         """Whether the states of a trajectory may be of this kind, judged by their type and dimensions alone.
 
-        If several kinds recognise the states, the first one in `grace_irl.states.KINDS` whose `likely` is true wins.
+        If several kinds recognise the states, the first of them in `grace_irl.states.KINDS` with a true `likely` wins.
         """
 
     @abstractmethod
@@ -232,8 +232,8 @@ class StateKind(ABC):
         """Refuse field names that do not fit the states, and values that are not finite.
 
         Raises:
-            InputError: names that do not fit, or a value that is not finite. A message about a value gives the name of
-                its feature, if the feature has one.
+            InputError: the names do not fit, or a value is not finite. The message about such a value names its
+                feature, if the feature has a name.
         """
 
     def describe(self, states: States) -> str:
@@ -241,7 +241,7 @@ class StateKind(ABC):
         return f"{states.dtype} of shape {states.shape}"
 
     def signature(self, states: States) -> Hashable:
-        """Properties that all trajectories of a data set must share, such as a vector's width; None without any."""
+        """Properties that all trajectories of a set must share, such as a vector's width; None if there are none."""
         return None
 
     def unlike(self, states: States, others: States, beside: str) -> str:
@@ -271,7 +271,7 @@ class StateKind(ABC):
         return int(states.nbytes)
 
     def size(self, states: States) -> int:
-        """Number of features, which are the single numbers of a state: the product of its dimensions."""
+        """Number of features of a state. A feature is a single number of the state."""
         return int(np.prod(self.shape(states), dtype=np.int64))
 
     def numbers(self, states: States) -> NDArray[np.float64] | None:
@@ -279,7 +279,7 @@ class StateKind(ABC):
         return None
 
     def identity(self, states: States) -> tuple[object, object]:
-        """Shape and type, the first input to a digest of the states."""
+        """Shape and type of the states. A digest of the states begins with them."""
         return states.shape, states.dtype.str
 
     def feed(self, digest: Any, states: States) -> None:
@@ -333,10 +333,10 @@ class StateKind(ABC):
         return text
 
     def handed(self, part: PartLayout) -> np.dtype[Any]:
-        """The type in which programs receive the numbers of a part, whatever type a file stores.
+        """The type in which programs receive the numbers of a part.
 
-        Many files hold only experts or only negatives. If the type varied between files, programs could tell experts
-        from negatives by it.
+        The type does not depend on the precision of the numbers in a file. Otherwise, programs could distinguish
+        experts from negatives by the type, because many files hold only experts or only negatives.
         """
         return np.dtype(np.float64) if np.dtype(part.dtype).kind == "f" else np.dtype(np.int64)
 
@@ -374,7 +374,7 @@ class StateKind(ABC):
 
     @abstractmethod
     def census(self, states: States) -> Census:
-        """A new, empty census for states with the same `signature` as `states`. It does not count `states` yet."""
+        """A new, empty census for states with the same `signature` as `states`."""
 
     @abstractmethod
     def draw_scrambler(self, states: States, seed: int) -> Scrambler:
@@ -382,7 +382,7 @@ class StateKind(ABC):
 
     @abstractmethod
     def read_scrambler(self, about: Mapping[str, Any], seed: int) -> Scrambler:
-        """The scrambler that `Scrambler.to_json` described.
+        """Make a scrambler from its description, the result of `Scrambler.to_json`.
 
         Raises:
             ValueError, LookupError, TypeError, AttributeError: an invalid description.

@@ -1,6 +1,6 @@
 """The byte encoding of states that one process sends to another, for example to a sandbox worker.
 
-The bytes of a state are those of its parts, one part after the other.
+The bytes of a state are the bytes of its parts, one after another.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class StateLayout:
 
     Args:
         kind: kind of the states.
-        parts: layout of each part, in the order of their bytes.
+        parts: layout of each part, in the order of the bytes.
     """
 
     def __init__(self, kind: StateKind, parts: Sequence[PartLayout]) -> None:

@@ -30,7 +30,7 @@ class RecordCensus:
 
     Args:
         kind: kind of the records.
-        states: records of the first trajectory. The records of all others must have the same parts.
+        states: records of the first trajectory. The records of all other trajectories must have the same parts.
     """
 
     def __init__(self, kind: StateKind, states: States) -> None:
@@ -53,7 +53,7 @@ class RecordCensus:
                 counts.add(array.reshape(len(array), -1), where)
 
     def rows(self, most: int) -> list[dict[str, Any]]:
-        """Each part as plain values: name, type, shape, and the range of its numbers or its most frequent texts."""
+        """A dict for each part: name, type, shape, and either the range of its numbers or its most frequent texts."""
         found: list[dict[str, Any]] = []
         for part in self._kind.layout(self._first):
             counts = self._counts[part.name]
@@ -131,7 +131,7 @@ class PartMap:
 
     @classmethod
     def read(cls, about: Mapping[str, Any]) -> PartMap:
-        """A map from its entry in the result of `RecordScrambler.to_json`.
+        """Make a map from its entry in the result of `RecordScrambler.to_json`.
 
         Raises:
             ValueError, LookupError, TypeError: an invalid map.
@@ -162,7 +162,7 @@ class PartMap:
 
 @dataclass(frozen=True)
 class RecordScrambler(Scrambler):
-    """Scrambler that renames parts, permutes and rescales their numbers, and replaces words by invented ones.
+    """Scrambler that renames parts, permutes and rescales their numbers, and replaces words by invented words.
 
     Attributes:
         kind: kind of the records.

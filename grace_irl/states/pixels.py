@@ -21,7 +21,7 @@ SHADES = " .:-=+*#%@"
 def png(image: NDArray[Any]) -> bytes:
     """An image `(h, w, c)` of bytes as a PNG file.
 
-    The report needs images even without Pillow, which is an optional dependency. So the encoder is here.
+    The report needs images even without the optional dependency Pillow, so this module has its own encoder.
     """
     height, width, channels = image.shape
     rows = np.zeros((height, 1 + width * channels), np.uint8)  # The first byte of a row is its filter type; 0 is none.
@@ -81,7 +81,7 @@ def characters(images: Sequence[NDArray[Any]], width: int = 24, gap: int = 3) ->
 
 
 def _means(image: NDArray[Any], rows: int, columns: int) -> NDArray[np.uint8]:
-    """The mean of each rectangle of `rows` x `columns` pixels. Those at the bottom and right edges may be smaller."""
+    """The mean of each rectangle of `rows` x `columns` pixels. At the bottom and right edges, they may be smaller."""
     tops, lefts = np.arange(0, image.shape[0], rows), np.arange(0, image.shape[1], columns)
     sums = np.add.reduceat(np.add.reduceat(image.astype(np.float64), tops, axis=0), lefts, axis=1)
     heights, widths = (

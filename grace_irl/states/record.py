@@ -25,14 +25,14 @@ class RecordStates:
     `RecordStates` again.
 
     Attributes:
-        parts: map from a part's name to its array, sorted by name. Arrays of numbers are `(T+1, ...)`. Arrays of texts
-            are `(T+1,)`, in UTF-8 with dtype `S`.
+        parts: the array of each part by name, sorted by name. Arrays of numbers are `(T+1, ...)`. Arrays of texts are
+            `(T+1,)`, in UTF-8 with dtype `S`.
 
     Args:
         parts: arrays by name, in any order. Booleans become integers.
 
     Raises:
-        InputError: no parts, a part without a first axis, or parts with different numbers of states.
+        InputError: there are no parts, a part has no first axis, or the parts have different numbers of states.
     """
 
     def __init__(self, parts: Mapping[str, NDArray[Any]]) -> None:
@@ -111,7 +111,7 @@ class RecordKind(StateKind):
         return tuple((part.name, _type(part), part.shape) for part in self.layout(states))
 
     def unlike(self, states: States, others: States, beside: str) -> str:
-        """See `StateKind`. The text is about the first part, by name, that differs."""
+        """See `StateKind`. The text is about the first part that differs, in the order of names."""
         mine = {part.name: _described(part) for part in self.layout(states)}
         theirs = {part.name: _described(part) for part in self.layout(others)}
         name = next(name for name in sorted({*mine, *theirs}) if mine.get(name) != theirs.get(name))
@@ -137,7 +137,7 @@ class RecordKind(StateKind):
         return np.concatenate(flat, axis=1) if flat else None
 
     def identity(self, states: States) -> tuple[object, object]:
-        """See `StateKind`. The length to which NumPy pads texts in memory has no influence."""
+        """See `StateKind`. The width of an array of texts has no influence."""
         return len(states), tuple((part.name, part.dtype, part.shape) for part in self.layout(states))
 
     def feed(self, digest: Any, states: States) -> None:
@@ -189,8 +189,8 @@ class RecordKind(StateKind):
         """See `StateKind`. The part "joints" of a nested dict "arm" gets the name "arm/joints".
 
         Raises:
-            InputError: a part that is not a number, an array of numbers or a text, or names that `require_names`
-                refuses.
+            InputError: a part is neither a number, nor an array of numbers, nor a text; or `require_names` refuses the
+                names.
         """
         found: dict[str, Any] = {}
         stack: list[tuple[str, Any]] = [("", state)]
@@ -279,9 +279,9 @@ def require_names(names: Sequence[str], where: str) -> None:
     """Refuse names of parts that a file cannot store, or that would be paths out of a folder, such as "../x".
 
     Raises:
-        InputError: there are no names, or more than `MOST_PARTS`. Or one name is inside another, as "arm/joints" is
-            inside "arm". Or a name is longer than `LONGEST_NAME`, or contains an unprintable character or a backslash.
-            Or one of a name's pieces, which "/" separates, is empty, "." or "..".
+        InputError: the number of names is 0 or above `MOST_PARTS`; a name is longer than `LONGEST_NAME`; a name
+            contains an unprintable character or a backslash; a piece of a name between slashes is empty, "." or "..";
+            or one name is inside another name, as "arm/joints" is inside "arm".
     """
     if not 0 < len(names) <= MOST_PARTS:
         raise InputError(f"{where}: a record of {len(names):,} parts; expected 1 to {MOST_PARTS:,}")
@@ -309,10 +309,7 @@ def require_names(names: Sequence[str], where: str) -> None:
 
 
 def places(states: RecordStates) -> list[tuple[str, tuple[int, ...]]]:
-    """The place of each number of a state: the name of its part, and its index in the part.
-
-    The order is that of `RecordKind.numbers`.
-    """
+    """The name of the part and the index in the part, for each feature in the result of `RecordKind.numbers`."""
     return [
         (name, index)
         for name, array in states.parts.items()
@@ -345,7 +342,7 @@ def _part(name: str, value: Any) -> Any:
     """A part of one state as an array or a text.
 
     Raises:
-        InputError: the value is neither.
+        InputError: the value is neither a number, nor an array of numbers, nor a text.
     """
     if isinstance(value, str | bytes):
         return value.decode() if isinstance(value, bytes) else str(value)

@@ -44,7 +44,7 @@ class ScreenKind(StateKind):
         return isinstance(state, str | bytes)
 
     def check(self, states: States, where: str) -> None:
-        """See `StateKind`. The XML parser refuses invalid screens, including empty texts, so there is no check here."""
+        """Accept all screens. The XML parser refuses invalid screens later, including empty texts."""
 
     def type_name(self, states: States) -> str:
         """See `StateKind`."""
@@ -106,12 +106,12 @@ class ScreenKind(StateKind):
 
 
 class ScreenScrambler(Scrambler):
-    """Scrambler that replaces the words of screens and instructions, so that knowledge of Android is of no use.
+    """Scrambler that replaces the words of screens and instructions, so that knowledge of Android does not help.
 
     A word is a run of letters, split before a capital that follows a lower-case letter ("alarmTab", "FrameLayout").
-    Words are replaced in texts, descriptions, hints, ids, classes, packages and every other attribute. The
-    instruction gets the same replacements, so equal words stay equal. Numbers, punctuation, booleans ("true", "false"),
-    bounds, attribute names and the tree stay, because a method must find the relations between them.
+    The scrambler replaces words in texts, descriptions, hints, ids, classes, packages and all other attributes. It
+    replaces the same words in the instruction, so equal words stay equal. Numbers, punctuation, booleans ("true",
+    "false"), bounds, attribute names and the tree stay, because a method must find the relations between them.
     """
 
     def states(self, states: NDArray[Any], word: Callable[[str], str], where: str) -> NDArray[np.bytes_]:

@@ -17,7 +17,7 @@ def pack(texts: Sequence[str], allocate: Allocate = np.empty) -> NDArray[np.byte
     """Texts of a trajectory's states as one array `(T+1,)` of dtype `S`, as wide as the longest text.
 
     Args:
-        texts: one text per state. Null characters are not allowed, because the array is padded with them.
+        texts: one text per state, without null characters, because the array is padded with null characters.
         allocate: function that returns an uninitialised array of a shape and dtype.
     """
     width = max((len(each.encode()) for each in {id(each): each for each in texts}.values()), default=1)
@@ -39,7 +39,7 @@ class TextTable:
     """The different texts of a set, each stored once and found by its index.
 
     Attributes:
-        texts: UTF-8 texts without padding. They are views of the arrays given to `codes`.
+        texts: UTF-8 texts without padding. Each text is a view of an array given to `codes`.
     """
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class TextTable:
         self._known: dict[bytes, int] = {}
 
     def codes(self, array: NDArray[Any], where: str) -> NDArray[np.int32]:
-        """Add an array's n texts to the table, and return the index of each in `texts`, `(n,)`.
+        """Add the n texts of an array to the table. Return the index in `texts` of each of them, `(n,)`.
 
         Raises:
             InputError: a text that is not UTF-8.

@@ -153,8 +153,8 @@ class VectorRanges:
         """Name, smallest, mean and largest value of each component.
 
         Args:
-            fields: names of the components. If their number is wrong, indices replace them. The number can be wrong
-                because the names of a file without trajectories are not checked.
+            fields: names of the components. If their number is wrong, indices replace the names. This can happen
+                because nothing checks the names in a file without trajectories.
         """
         names = fields if len(fields) == len(self.low) else [f"[{number}]" for number in range(len(self.low))]
         return list(zip(names, self.low.tolist(), self.mean.tolist(), self.high.tolist(), strict=True))

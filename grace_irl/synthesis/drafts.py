@@ -1,4 +1,4 @@
-"""The proposer of drafts, for comparisons of searches. A draft's parts are drawn and varied without the labels."""
+"""The proposer of drafts, for comparisons of searches. Drafts are programs drawn and varied without the labels."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from grace_irl.synthesis.vector.designer import Designer
 
 
 def drafter(problem: Problem, seed: int) -> Proposer:
-    """The proposer of drafts for labelled demonstrations.
+    """Make the proposer of drafts for labelled demonstrations.
 
     Raises:
-        InputError: there are no drafts for states of this kind, or the demonstrations lack what drafts need.
+        InputError: states of this kind have no drafts, a trajectory of vectors or records has no actions, or no event
+            happens in the grids.
     """
     kind = problem.metadata.state_kind
     if kind.name not in DRAFTERS:
@@ -47,4 +48,4 @@ DRAFTERS: dict[str, Callable[[Problem, int], Proposer]] = {
     VECTOR.name: _designs,
     RECORD.name: _designs,
 }
-"""For each kind of state that has drafts, the function that makes the proposer from a problem and a seed."""
+"""By kind of state: the function that makes the proposer of drafts from a problem and a seed."""

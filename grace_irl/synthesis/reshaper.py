@@ -2,7 +2,7 @@
 
 A synthesised program over grids waits for an event, for example that the agent faces a red ball. A program of another
 run comes as source text only. So the reshaper recovers the program's contents, an `Outline`, from the constants in the
-source. As a check, it writes a program from the recovered contents and compares it with the source.
+source. As a check, the reshaper writes a program from these contents, and compares this program with the source.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FEATURES: dict[int | str, Feature] = {
 
 @dataclass(frozen=True)
 class RecoveredPlan:
-    """The contents of a program, recovered from its source. They are the arguments of `write_program`.
+    """The contents of a program, recovered from its source. These are the arguments of `write_program`.
 
     Attributes:
         outline: the agent, the event and the meanings of words.
@@ -51,7 +51,7 @@ class RecoveredPlan:
 def recover(source: str) -> RecoveredPlan | None:
     """Recover the contents of a program from its source.
 
-    The result is None if `write_program` did not write the source. Blank lines may differ.
+    The result is None if `write_program` did not write the source. Blank lines are ignored.
     """
     about = ABOUT.match(source)
     if about is None or len(source) > MOST:
@@ -71,12 +71,12 @@ def recover(source: str) -> RecoveredPlan | None:
 
 
 def _lines(source: str) -> list[str]:
-    """The non-empty lines of a source. An exported reward file may have other blank lines."""
+    """The non-empty lines of a source. An exported reward file may have different blank lines."""
     return [line for line in source.splitlines() if line]
 
 
 def _outlines(constants: dict[str, ast.expr], source: str) -> Iterator[Outline]:
-    """Generate the outlines that fit the constants of a program. They differ only in the treatment of unknown words.
+    """Generate the outlines that fit a program's constants. The outlines differ only in their use of unknown words.
 
     Args:
         constants: the expression of each constant, by name.
@@ -121,7 +121,7 @@ def _items(node: ast.expr | None) -> list[tuple[Any, ast.expr]]:
 
 
 def _slots(node: ast.expr | None) -> tuple[tuple[str, Feature], ...]:
-    """Pairs of a word and the feature that an unknown word beside it names."""
+    """Pairs of a word and a feature. An unknown word beside this word names the feature."""
     return tuple((word, FEATURES[ast.literal_eval(value)]) for word, value in _items(node))
 
 
@@ -156,7 +156,7 @@ UNSEEN = "cannot reshape: the program does not know which cell the agent is in"
 
 
 def why_not(problem: Problem) -> str:
-    """A name of the problem's states, such as "vectors", if rewards for them cannot be reshaped; else ""."""
+    """Name the problem's states, such as "vectors", if their rewards cannot be reshaped; else return ""."""
     kind = problem.metadata.state_kind
     if kind.name not in RESHAPED:
         return kind.plural
@@ -166,8 +166,8 @@ def why_not(problem: Problem) -> str:
 class Reshaper:
     """A writer of reshaped programs. It needs only the source of a program, which may come from another run.
 
-    Some versions need the agent's heading, the direction in which it faces. If the source does not read the heading,
-    the reshaper finds in the training data which codes show it.
+    Some versions need the agent's heading, which is the direction that the agent faces. If the source does not read
+    the heading, the reshaper learns the heading codes from the training data.
 
     Args:
         problem: labelled demonstrations.

@@ -1,4 +1,4 @@
-"""The proposer without a language model: it derives reward programs from the training data by search."""
+"""The proposer that derives reward programs from the training data by search, without a language model."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Sketcher(Protocol):
 
 
 PATIENCE = 20
-"""After this number of variations in a row without a new program, the proposer reports that it is exhausted."""
+"""The proposer is exhausted after this number of variations in a row that give no new program."""
 EXHAUSTED = f"exhausted: {PATIENCE} variations in a row gave no new program"
 
 
@@ -76,11 +76,11 @@ class Synthesiser:
 
     The answer depends on the operator of the request:
 
-    - "initialise" without parents: the distinct program at the request's index, or a failure if there are fewer
-      programs. The initial programs come first, best first. Variations of them follow.
-    - "reshape": the parent with additional rewards for progress, or a failure if the parent is no grid program of the
-      synthesiser or has no further version.
-    - Any other operator, such as "mutate": a variation of a parent.
+    - "reshape": the parent with additional rewards for progress. The answer is a failure if the parent is no grid
+      program of the synthesiser, or has no further version.
+    - "initialise", if no parent has a sketch: the distinct program with the request's index. The initial programs come
+      first, best first, and variations of initial programs follow. The answer is a failure if there are fewer programs.
+    - Any other request: a variation of the first parent that has a sketch, or of an initial program if no parent does.
 
     For given training demonstrations and a given seed, equal requests with equal parents have equal answers.
 
@@ -94,7 +94,7 @@ class Synthesiser:
         self._seed = seed
         self._lock = threading.Lock()
         self._reshaper = Reshaper(problem)
-        self._listed: list[str] = []  # sketches of the first distinct programs; `_at` extends it
+        self._listed: list[str] = []  # sketches of the first distinct programs; `_at` extends the list
 
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
         """Return one program.
@@ -125,7 +125,7 @@ class Synthesiser:
 
     @property
     def sizes(self) -> tuple[SizeFigures, ...] | None:
-        """See `SizesPrograms`. Only sketchers of vectors and records choose sizes by folds."""
+        """See `SizesPrograms`. Only `AdditiveSketcher` and `GoalSketcher` choose sizes by folds."""
         with self._lock:
             if "_sketcher" not in self.__dict__ or not isinstance(self._sketcher, (AdditiveSketcher, GoalSketcher)):
                 return None
@@ -220,7 +220,7 @@ def _vectors(problem: Problem, seed: int) -> Sketcher:
 
 
 def _numbers(problem: Problem, numbers: PlainNumbers) -> Sketcher:
-    """The sketcher for states of named numbers: predicates for goals, and sums if every expert state is positive."""
+    """Make the sketcher for named numbers: `GoalSketcher`, or `AdditiveSketcher` if every expert state is positive."""
     if problem.rule != "all":
         return GoalSketcher(problem.train, numbers)
     episodes = [numbers.values(item.trajectory.states) for item in problem.train]
@@ -230,11 +230,11 @@ def _numbers(problem: Problem, numbers: PlainNumbers) -> Sketcher:
 
 
 def _grids(problem: Problem, seed: int) -> Sketcher:
-    """The sketcher for grids: it writes programs that wait for an event at the goal, such as a door that opens.
+    """Make the sketcher for grids. Its programs wait for an event at the goal, for example that a door opens.
 
-    If every expert state is positive, or if no event happens in goal states, the sketcher writes additive rewards
-    instead. The terms of such a reward are distances and numbers of cells with a code. Numbers of cells that are
-    constant within episodes have terms, too, because such rewards read the layout of a grid.
+    If every expert state is positive, or if no event happens in goal states, the programs are additive rewards instead.
+    Their terms are distances, and numbers of cells with a code. A number that is constant within every episode has
+    terms, too, because it shows the layout of the grid.
     """
     if problem.rule != "all":
         happenings = GridSketcher(problem.train, seed)
@@ -255,10 +255,10 @@ def _records(problem: Problem, seed: int) -> Sketcher:
 
 
 def require_words(problem: Problem) -> None:
-    """Check that a sketcher reads the states of this problem.
+    """Check that the synthesiser can read the states of this problem.
 
     Raises:
-        InputError: no sketcher reads states of this kind.
+        InputError: there is no sketcher for states of this kind.
     """
     kind = problem.metadata.state_kind
     if kind.name not in SKETCHERS:
@@ -269,7 +269,7 @@ def require_words(problem: Problem) -> None:
 
 
 def unread(problem: Problem) -> str:
-    """One line that names the parts of records that the synthesiser does not read; "" if it reads all parts."""
+    """Name in one line the parts of records that the synthesiser leaves out; "" if there are none."""
     if not problem.metadata.state_kind.has_parts or not problem.train:
         return ""
     parts = RecordNumbers.left_out(problem.train[0].trajectory.states)
@@ -287,4 +287,4 @@ SKETCHERS: dict[str, Callable[[Problem, int], Sketcher]] = {
     SCREEN.name: _screens,
     RECORD.name: _records,
 }
-"""For each kind of state that the synthesiser reads, the function that makes a sketcher from a problem and a seed."""
+"""By kind of state: the function that makes the sketcher from a problem and a seed."""

@@ -1,4 +1,4 @@
-"""Prompts of the methods whose programs are judged by trained policies."""
+"""Prompts of methods in which trained policies judge programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from grace_irl.tasks.task import Task
 SOURCE = 2_500
 """Maximum number of tokens of each program in a prompt."""
 COMPONENTS = 12
-"""Maximum number of components whose course a prompt shows."""
+"""Maximum number of reward components that a prompt shows for a program."""
 
 PLAN = (
     "Think of what a policy needs to be told step by step to do this task, as a list of single reward components. Then "
@@ -57,10 +57,10 @@ class _Told:
     """A program in a prompt.
 
     Attributes:
-        title: its heading.
-        idea: the design idea; "" if none is known.
-        source: the program.
-        results: its score, and the course of its components.
+        title: heading of the program.
+        idea: the design idea; "" if it is unknown.
+        source: text of the program.
+        results: the result of `outcome`, or "".
     """
 
     title: str
@@ -74,7 +74,7 @@ def operators(task: Task, steps: int = 0, context: str = "") -> dict[str, Operat
 
     Args:
         task: the task.
-        steps: environment steps of a training; 0 for those of the task.
+        steps: environment steps of a training; 0 for the task's own number.
         context: the user's own text, for every prompt; "" for none.
     """
     writes: dict[str, Callable[[Briefing, Material], Prompt]] = {
@@ -88,7 +88,7 @@ def operators(task: Task, steps: int = 0, context: str = "") -> dict[str, Operat
 
 
 def _design(task: Task, steps: int, context: str, asked: str, briefing: Briefing, material: Material) -> Prompt:
-    """Write the prompt that requests a program."""
+    """Write a prompt that requests a program. The prompt shows all parents and ancestors, with results."""
     known = [*material.parents, *material.ancestors]
     titles = ["The reward"] if len(known) == 1 else [f"Reward {number}" for number in range(1, len(known) + 1)]
     told = [_told(title, each, results=True) for title, each in zip(titles, known, strict=True)]
@@ -96,7 +96,7 @@ def _design(task: Task, steps: int, context: str, asked: str, briefing: Briefing
 
 
 def _opinion(task: Task, steps: int, context: str, asked: str, briefing: Briefing, material: Material) -> Prompt:
-    """Write the prompt that asks for a text about the first parent, without its results."""
+    """Write a prompt with the first parent and the question `asked`. The prompt shows no results."""
     told = [_told("The reward", each, results=False) for each in material.parents[:1]]
     return _prompt(task, steps, context, asked, briefing, told)
 
@@ -125,7 +125,7 @@ def _prompt(task: Task, steps: int, context: str, asked: str, briefing: Briefing
 
     kept = list(told)
     while len(kept) > 1 and estimate(system) + estimate(user(kept)) > briefing.budget.total:
-        kept.pop()  # the last one is the farthest from the parent
+        kept.pop()  # the last program is the most distant from the first parent
     return Prompt(system.strip(), user(kept))
 
 
@@ -139,7 +139,7 @@ def _told(title: str, program: ParentMaterial, *, results: bool) -> _Told:
 
 
 def outcome(program: ParentMaterial) -> str:
-    """The score of a program, and the course of the score and of the components along its training, as text."""
+    """A text with the score of a program, and the values of score and components along its training."""
     evaluation = program.evaluation
     if not evaluation.valid:
         return f"It could not be used: {evaluation.status}: {evaluation.message}"

@@ -1,7 +1,7 @@
-"""The evaluator of reward programs by policies: a program's score is that of a policy trained on its rewards.
+"""The evaluator that trains policies on the rewards of a program. The program's score is the mean of their scores.
 
-An evaluation is a cascade. A dry run on episodes of random actions finds programs that fail. If the task has a short
-training, a policy must reach its floor. Then policies are trained in full, one for each training seed.
+An evaluation has up to three stages. A dry run on episodes of random actions finds programs that fail. If the task has
+a short training, the policy must reach the task's floor. Then policies are trained in full, one for each seed.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from grace_irl.work.executor import JobError, JobFuture
 Checkpoint = Literal["best", "last"]
 
 ONLINE_STEPS = 50
-"""Number of steps of a random episode in the second dry run: step by step and with components, as in training."""
+"""Maximum number of steps in the second dry run, which runs step by step and with components, as in training."""
 VALUES = 10
-"""Number of values along a training that are kept of each component of a reward."""
+"""Number of values of each component of a reward that an evaluation keeps, evenly spaced along the training."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ class PolicySettings:
     """Settings of the evaluator.
 
     Attributes:
-        seed: seed from which the seeds of trainings are drawn, the same ones for every program.
-        seeds: number of trainings of each program.
+        seed: seed of the run. It determines the seeds of trainings, which are the same for all programs.
+        seeds: number of full trainings of each program.
         checkpoint: whether the best or the last evaluation of a training counts.
-        steps: environment steps of a full training; 0 for those of the task.
+        steps: environment steps of a full training; 0 for the task's own number.
         workers: maximum number of trainings in parallel.
         limit: maximum wall time of a training in seconds.
         allow_weak: whether to accept a sandbox that does not protect the user's files (docs/sandbox.md).
@@ -64,7 +64,7 @@ class PolicySettings:
 
 
 class PolicyEvaluator:
-    """An `Evaluator` whose score is the task's score of a policy that was trained on the program's rewards.
+    """An `Evaluator` that trains policies on a program's rewards and scores them by the task.
 
     Args:
         task: the task.
@@ -101,7 +101,7 @@ class PolicyEvaluator:
         return "" if outcome.status == "ok" else f"{outcome.status} in strict mode: {outcome.message}"
 
     def evaluate(self, programs: Sequence[Program], bar: Bar = Bar()) -> list[Evaluation]:  # noqa: ARG002
-        """See `Evaluator`. The bar is not used, because a training cannot be cut short by it."""
+        """See `Evaluator`. This evaluator ignores the bar, because a bar cannot shorten a training."""
         return [self._evaluate(program) for program in programs]
 
     def _evaluate(self, program: Program) -> Evaluation:
@@ -128,7 +128,7 @@ class PolicyEvaluator:
         return replace(found, seconds=time.monotonic() - started)
 
     def _fails_online(self, program: Program) -> str:
-        """Run a program over one episode as training does, with its components. Return the problem, or ""."""
+        """Run a program over an episode step by step, with components, as in training. Return the problem, or ""."""
         episode = self._episodes[0]
         actions, steps = episode.actions, min(episode.num_steps, ONLINE_STEPS)
         if actions is None:
@@ -187,13 +187,16 @@ class PolicyEvaluator:
 
     @property
     def _origin(self) -> dict[str, Any]:
-        """Entry of the evidence that says that curves were taken from a recording; {} if they were trained."""
+        """The entry "recorded" of the evidence if the curves come from a recording; otherwise {}."""
         return {} if self._recorded is None else {"recorded": True}
 
     def _train(
         self, program: Program, kind: str, seeds: Sequence[int], steps: int, evaluations: int
     ) -> list[list[Point]]:
-        """The learning curves of trainings, one for each seed. Finished trainings are read from the run's folder."""
+        """The learning curves of trainings, one for each seed.
+
+        The curves of finished trainings come from the run's folder. With `take`, all curves come from the recording.
+        """
         if self._recorded is not None:
             return [list(self._recorded.curve(program.id, f"{kind}-{number}")) for number in range(len(seeds))]
         place = self._folder / program.id
@@ -228,7 +231,7 @@ def plan(task: Task, settings: PolicySettings) -> Plan:
     """The trainings of each program.
 
     Raises:
-        InputError: the environment cannot be made, or the task has an unknown setting of PPO.
+        InputError: the environment cannot be made, or the task has an invalid setting of PPO.
     """
     seeds, trainings = seeds_of(settings.seed, settings.seeds), {}
     for name, place in names(settings.seeds, short=bool(task.short_steps)):
@@ -246,8 +249,8 @@ def components(runs: Sequence[Sequence[Point]]) -> dict[str, dict[str, Any]]:
         runs: learning curves, one for each seed.
 
     Returns:
-        For each component: `VALUES` values along training (means over the seeds in which it occurs; None if there are
-        none), with the maximum, mean and minimum.
+        For each component: at most `VALUES` values along training, and the maximum, mean and minimum. A value is the
+        mean over the curves that have the component at this point; None if no curve has it.
     """
     names = dict.fromkeys(name for curve in runs for point in curve for name in point.terms)
     length = min(map(len, runs), default=0)
@@ -275,7 +278,7 @@ def _watch(folder: Path, late: set[Path], message: object) -> None:
 
 
 def _without_path(error: GraceError) -> str:
-    """The message of an error, without the path of the program's file, which would enter prompts."""
+    """The message of an error without the path of the program's file, because the message enters prompts."""
     return re.sub(r"\S*reward\.py: ", "", str(error))
 
 

@@ -14,17 +14,17 @@ from grace_irl.rl.policies import RandomPolicy
 from grace_irl.tasks.task import Task
 
 EPISODES = 8
-"""Number of episodes for dry runs and units."""
+"""Number of episodes for dry runs and scales."""
 STATES = 200
-"""Maximum number of states of such an episode."""
+"""Maximum number of states of an episode for dry runs and scales."""
 FEWEST, MOST = 200, 1_000
-"""Minimum and maximum number of whole episodes with scores."""
+"""Minimum and maximum number of scored episodes."""
 ENOUGH = 50
-"""No further episode is played if this number of episodes have other scores than the most frequent one."""
+"""After `FEWEST` episodes, this number of scores that differ from the most frequent score is sufficient."""
 MOST_STEPS = 50_000
-"""Number of steps of all episodes after which no further episode is played."""
+"""Total number of steps after which no further episode begins."""
 SCORED_SEED = 1_000_000
-"""Difference between the seed of the first episode with a score and that of the first one for dry runs."""
+"""Offset of the seeds of scored episodes, so that these episodes differ from the episodes for dry runs."""
 
 
 def random_episodes(task: Task, count: int = EPISODES, seed: int = 0) -> list[Trajectory]:
@@ -43,7 +43,7 @@ def random_episodes(task: Task, count: int = EPISODES, seed: int = 0) -> list[Tr
 
 
 def scored_episodes(task: Task, seed: int = 0) -> tuple[Sequence[Trajectory], Sequence[float]]:
-    """Whole episodes of random actions, and their scores. The more rarely actions score, the more episodes there are.
+    """Whole episodes of random actions, and their scores. If almost all scores are equal, there are more episodes.
 
     Raises:
         InputError: the environment cannot be made, or the score fails.
@@ -65,7 +65,7 @@ def scored_episodes(task: Task, seed: int = 0) -> tuple[Sequence[Trajectory], Se
 
 
 def _differ(scores: Sequence[float]) -> int:
-    """The number of scores that differ from the most frequent one."""
+    """The number of scores that differ from the most frequent score."""
     return len(scores) - max(Counter(scores).values())
 
 

@@ -1,7 +1,7 @@
-"""Recorded trainings: learning curves of another run, which a replay may take in place of training its policies.
+"""Recorded trainings: learning curves of another run, which a replay may use instead of training policies.
 
-A recording may come from somebody else, so its curves are claims. They count only if the user asks for them
-(`--recorded-scores`), and only if they belong to the trainings that the run would do itself (`Plan`).
+A recording may come from somebody else, so its curves are only claims. A replay uses them only with the flag
+`--recorded-scores`, and only if they match the trainings that the replay would do itself (`Plan`).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from grace_irl.rl.curve import Point
 from grace_irl.sandbox.protocol import Status
 
 SHORT, FULL = "short", "full"
-"""Kinds of trainings. A training is named by its kind and the place of its seed, such as "full-0"."""
+"""Kinds of trainings. The name of a training consists of its kind and the index of its seed, such as "full-0"."""
 MOST = 2**53
 """Largest valid seed or number of steps or episodes."""
 LARGEST = 1e100
-"""Largest valid size of a number that a score is made of, so that means of such numbers are finite."""
+"""Maximum absolute value of a number in an evaluation, so that means of such numbers are finite."""
 LONGEST = 2_000
 """Maximum length of the message of a failure, in characters."""
 _PROGRAM = re.compile(r"[0-9a-f]{16}")
@@ -38,7 +38,7 @@ class RecordedTraining:
 
     Attributes:
         program: id of the program.
-        name: kind and number, such as "full-0".
+        name: name of the training, such as "full-0".
         seed: seed of the training.
         steps: environment steps before they are rounded up to whole rollouts.
         curve: the learning curve.
@@ -51,10 +51,10 @@ class RecordedTraining:
     curve: tuple[Point, ...]
 
     def require_sound(self) -> None:
-        """Check the values, beyond their types.
+        """Check the values. Their types are already checked.
 
         Raises:
-            ValueError: a name or number that no training has.
+            ValueError: the program's id, the name or a number is invalid, or an evaluation or its score is missing.
         """
         _require_program(self.program)
         if not _NAME.fullmatch(self.name):
@@ -80,7 +80,7 @@ class RecordedFailure:
     Attributes:
         program: id of the program.
         status: the kind of failure (`Evaluation.status`).
-        message: one line about it.
+        message: one line about the failure.
     """
 
     program: str
@@ -88,7 +88,7 @@ class RecordedFailure:
     message: str
 
     def require_sound(self) -> None:
-        """Check the values, beyond their types.
+        """Check the values. Their types are already checked.
 
         Raises:
             ValueError: the program's id or the status of the failure is invalid, or the message is too long.
@@ -107,7 +107,7 @@ def _require_program(program: str) -> None:
 
 @dataclass(frozen=True)
 class Planned:
-    """A training of each program in a run.
+    """A training that a run plans for each program.
 
     Attributes:
         seed: seed of the training.
@@ -128,7 +128,7 @@ class Plan:
         task: name of the task.
         digests: digests of the parts of the task (`digests_of`).
         episodes: episodes of each evaluation.
-        trainings: the trainings by name. The score of a short training decides whether the full ones follow.
+        trainings: the trainings by name. The score of a short training decides whether the full trainings follow.
     """
 
     task: str
@@ -138,7 +138,7 @@ class Plan:
 
 
 def digests_of(content: Mapping[str, Any]) -> dict[str, str]:
-    """A digest of each part of a task, from its content (`Task.content`). Folders of Python files do not count."""
+    """A digest of each part of a task, from its content (`Task.content`). The folders of Python files do not matter."""
     found = {}
     for key, value in content.items():
         if key in _CODE and isinstance(value, str) and ".py:" in value:
@@ -152,8 +152,8 @@ class RecordedTrainings:
     """All trainings of a recorded run.
 
     Attributes:
-        source: the recording or the folder of the run, for messages.
-        task: digests of the parts of its task.
+        source: the recording or the folder of the recorded run, for messages.
+        task: digests of the parts of the recorded run's task (`digests_of`).
         trainings: the finished trainings.
         failures: the programs that failed.
     """
@@ -167,10 +167,11 @@ class RecordedTrainings:
         return len(self.trainings)
 
     def require(self, plan: Plan) -> None:
-        """Check that all trainings are those that a run would do itself.
+        """Check that these trainings match the plan of a run.
 
         Raises:
-            InputError: there are none, or one differs. The message names the difference.
+            InputError: there are no trainings and no failures, a training is missing, or something differs from the
+                plan. The message names the difference.
         """
         if not self.trainings and not self.failures:
             self._refuse(
@@ -217,7 +218,7 @@ class RecordedTrainings:
         """The learning curve of a training.
 
         Raises:
-            InputError: it was not recorded.
+            InputError: the recording does not have this training.
         """
         for each in self.trainings:
             if (each.program, each.name) == (program, name):
@@ -225,7 +226,7 @@ class RecordedTrainings:
         return self._refuse(f"no training {name} of program {program} in it", "one for each program that runs here")
 
     def failure(self, program: str) -> Evaluation | None:
-        """The evaluation of a program that failed; None if it did not fail."""
+        """The evaluation of a failed program; None if the program did not fail in the recorded run."""
         found = next((each for each in self.failures if each.program == program), None)
         return None if found is None else Evaluation(found.status, found.message)
 
@@ -234,7 +235,7 @@ class RecordedTrainings:
             f"{self.source}: {problem}; expected {expected} for --recorded-scores, or a new run without this flag, "
             "which trains"
         )
-        error.says_how_to_go_on = True  # a resumed run would find the same
+        error.says_how_to_go_on = True  # a resumed run would fail again
         raise error
 
 
@@ -243,7 +244,7 @@ class TakesRecorded(Protocol):
     """An evaluator that can take recorded trainings in place of its own."""
 
     def take(self, recorded: RecordedTrainings) -> None:
-        """Train no policy from now on. Take the curves from these trainings, which have passed `require`."""
+        """Use the curves of `recorded` from now on, and train no policy. `recorded` has passed `require`."""
         ...
 
 
@@ -252,7 +253,7 @@ def _shown(steps: Sequence[int]) -> str:
 
 
 def names(seeds: int, *, short: bool) -> Iterator[tuple[str, int]]:
-    """The trainings of a program, in order, each with the place of its seed.
+    """Yield the name of each training of a program, in order, with the index of its seed.
 
     Args:
         seeds: number of seeds of full trainings.

@@ -7,15 +7,15 @@ import numpy as np
 from grace_irl.rl.evaluation import Rollout
 
 REACHED = 0.02
-"""Distance in metres from which the fingertip of Reacher counts as at its target."""
+"""Maximum distance in metres at which the fingertip of Reacher counts as at its target."""
 LAST = 10
-"""Number of the last steps of an episode of Reacher that count."""
+"""Number of last states of an episode of Reacher that count."""
 
 
 def reacher(rollout: Rollout) -> float:
     """The share of the last `LAST` states in which the fingertip is within `REACHED` of the target.
 
-    The last two numbers of a state of Reacher-v5 are the way from the target to the fingertip.
+    The last two numbers of a state of Reacher-v5 are the vector from the target to the fingertip.
     """
     away = np.asarray(rollout.trajectory.states)[-LAST:, 8:10]
     return float(np.mean(np.hypot(away[:, 0], away[:, 1]) <= REACHED))
@@ -24,7 +24,8 @@ def reacher(rollout: Rollout) -> float:
 def lander(rollout: Rollout) -> float:
     """1 if LunarLander comes to rest on both legs between the flags, else 0.
 
-    A state of LunarLander-v3 holds the place (x, y), the velocity, the angle, its rate, and whether each leg stands.
+    A state of LunarLander-v3 has eight numbers: the position (x, y), the velocity (x, y), the angle, the angular
+    velocity, and for each of two legs 1 if it touches the ground.
     """
     last = np.asarray(rollout.trajectory.states)[-1]
     still = float(np.hypot(last[2], last[3])) < 0.05
@@ -37,5 +38,5 @@ def success(rollout: Rollout) -> float:
 
 
 def swung_up(rollout: Rollout) -> float:
-    """The share of 500 steps that Acrobot saves: 1 if its tip is up at once, 0 if it never is."""
+    """The share of 500 steps that are left when Acrobot's tip is up; 0 if the tip is never up."""
     return float(1.0 - min(rollout.length, 500) / 500) if rollout.trajectory.terminated else 0.0

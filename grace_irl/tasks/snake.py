@@ -15,7 +15,7 @@ from grace_irl.rl.environments import FunctionView
 SIZE = 10
 """Number of rows and columns of the grid."""
 HUNGER = 100
-"""Number of steps without food after which an episode is cut off."""
+"""Number of steps without food after which an episode is truncated."""
 MOVES = ((0, -1), (0, 1), (-1, 0), (1, 0))
 """The steps (x, y) of the actions up, down, left and right."""
 FIELDS = ("head_x", "head_y", "food_x", "food_y", "length")
@@ -24,9 +24,9 @@ FIELDS = ("head_x", "head_y", "food_x", "food_y", "length")
 class Snake(gymnasium.Env[NDArray[np.float64], Any]):
     """The game. The snake dies at a wall and at its own body.
 
-    An observation is (head x, head y, food x, food y, length), so the body is not seen. An action is up, down, left or
-    right; the move back into the neck has no effect, and the snake goes on. The reward is 1 for food and -1 for death.
-    `info["apples"]` counts the food of the episode.
+    An observation is (head x, head y, food x, food y, length), which does not show the body. An action is up, down,
+    left or right. If an action points back into the neck, the snake goes straight on. The reward is 1 for food and -1
+    for death. `info["apples"]` counts the food of the episode.
     """
 
     observation_space = Box(0.0, float(SIZE * SIZE), (len(FIELDS),), np.float64)

@@ -1,4 +1,4 @@
-"""Tasks: TOML files that say for which environment a reward is designed, and how episodes are scored."""
+"""Tasks: TOML files that name an environment and a score of episodes, so that rewards can be designed for them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Score = Callable[[Rollout], float]
 Sees = Literal["state", "transition"]
 
 INFO = "info:"
-"""Prefix of a score that is a number in `info` of an episode's last step, such as "info:pipes"."""
+"""Prefix of the name of a score that is a number in `info` of an episode's last step, such as "info:pipes"."""
 EXPECTED = f"a task: TOML with env, text and score ({page('tasks')})"
 TYPES: Mapping[str, type] = {
     **dict.fromkeys(("env", "text", "score", "scored", "sees"), str),
@@ -51,20 +51,20 @@ class Task:
     Attributes:
         name: name of the file, without its ending.
         env: a registered Gymnasium id, or an adapter (`file.py:make`), as for `grace_irl.rl.environments.make`.
-        text: description for whoever writes programs.
-        score: "info:KEY", or the name of a function (`Score`), `package.module:function` or `file.py:function`.
+        text: description for the author of programs, a model or a person.
+        score: "info:KEY", or a function (`Score`) as `package.module:function` or `file.py:function`.
         scored: the score in words, for tables and prompts.
         sees: what programs reward: "state", or "transition" (state, action and next state).
-        shows_score: whether the text or the states tell programs parts of the score.
-        fields: names of the components of vectors; () if they have none.
+        shows_score: whether the task's text or the states reveal parts of the score.
+        fields: names of the components of state vectors; () if the components have no names.
         options: further arguments of `gymnasium.make`.
         steps: environment steps of a full training.
         evaluations: number of evaluations during a full training.
         episodes: episodes of each evaluation.
         max_steps: time limit of an episode in steps; 0 keeps the environment's own limit.
-        short_steps: environment steps of the short training before a full one; 0: none.
-        floor: score that a policy must reach in the short training.
-        ppo: settings of PPO in place of those of the environment (`Hyperparameters`).
+        short_steps: environment steps of a short training before the full trainings; 0: no short training.
+        floor: score that a policy must reach in the short training. Otherwise, the full trainings are omitted.
+        ppo: settings of PPO (`Hyperparameters`) that replace the environment's own settings.
     """
 
     name: str
@@ -97,10 +97,10 @@ class Task:
 
     @cached_property
     def metadata(self) -> Metadata:
-        """Facts about the states of the environment, with the task's names of fields.
+        """Facts about the states of the environment, with the task's names of components.
 
         Raises:
-            InputError: the environment cannot be made, or its states do not have as many numbers as names.
+            InputError: the environment cannot be made, or the number of names does not fit its states.
         """
         environment, view = self.make()
         shape = getattr(environment.observation_space, "shape", None)
@@ -117,7 +117,7 @@ class Task:
         """The settings of PPO.
 
         Raises:
-            InputError: a setting is unknown.
+            InputError: a setting is unknown or invalid.
         """
         found = hyperparameters(self.env, self.metadata.kind)
         unknown = sorted(set(self.ppo) - {each.name for each in fields(Hyperparameters)} | {*self.ppo} & {"source"})
@@ -159,7 +159,7 @@ class Task:
 
     @property
     def code(self) -> dict[str, str]:
-        """SHA-256 of the Python files that the task names, by path."""
+        """SHA-256 of each Python file that the task names, by path."""
         paths = {name.rpartition(":")[0] for name in (self.env, self.score) if ".py:" in name}
         return {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in sorted(paths)}
 
@@ -170,12 +170,12 @@ class Task:
 
     @property
     def digest(self) -> str:
-        """SHA-256 (16 hex digits) of the task's content and of the Python files that it names."""
+        """SHA-256 (16 hex digits) of the task's `content`."""
         return hashlib.sha256(self.content.encode()).hexdigest()[:16]
 
     @property
     def destination(self) -> str:
-        """One line for the user: the code that the task names."""
+        """One line for the user with the code that the task names."""
         return f"task {self.name}: environment {self.env}, score {self.score}" + (
             f" ({self.scored})" if self.scored else ""
         )
@@ -203,7 +203,7 @@ class _InfoScore:
 
 @dataclass(frozen=True)
 class _FunctionScore:
-    """A `Score` that a function of the task gives, which must be a finite number."""
+    """A `Score` from a function that the task names. Its results must be finite numbers."""
 
     task: str
     function: Callable[[Rollout], Any]
@@ -267,7 +267,7 @@ def read_task(name: str) -> Task:
 
 
 def _beside(path: Path, name: str) -> str:
-    """Make the path in a name of code absolute. In a task, it is relative to the folder of the task's file."""
+    """Make the path in `file.py:function` absolute. It is relative to the folder of the task's file, `path`."""
     where, _, function = name.rpartition(":")
     if not is_adapter(name) or not where.endswith(".py"):
         return name

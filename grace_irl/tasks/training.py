@@ -1,4 +1,4 @@
-"""The training of a policy on one reward program, as a job in a process of its own."""
+"""The training of a policy on one reward program, as a job in a separate process."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from grace_irl.tasks.task import Task
 from grace_irl.work.executor import Job, Tell
 
 TRAININGS = "trainings"
-"""Folder of all trainings in the folder of a run. It has a folder for each program, with one for each training."""
+"""Name of the folder of all trainings, in the folder of a run. Each training has a subfolder PROGRAM/TRAINING."""
 RESULT = "result.json"
-"""File with the learning curve of a finished training, in its folder."""
+"""Name of the file with the learning curve of a finished training."""
 REWARD = "reward.py"
-"""File with the reward program of a training, in its folder."""
+"""Name of the file with the reward program of a training."""
 LATE = "late"
-"""Message of a training that has reached its limit, just before it ends."""
+"""Message that a training sends when it reaches its time limit, just before its process ends."""
 
 
 def job(
@@ -42,13 +42,13 @@ def job(
 
     Args:
         task: the task.
-        folder: folder of the training, which may hold an interrupted one.
+        folder: folder of the training. If it holds an interrupted training, this training continues.
         source: the reward program; "" for the environment's own reward.
         seed: seed of the training.
         steps: environment steps.
-        evaluations: number of evaluations. There are at most as many as rollouts of PPO.
-        limit: seconds after which the process of the training ends; 0: no limit. It begins with the training, not with
-            the wait for a free worker.
+        evaluations: number of evaluations, but at most one per rollout of PPO.
+        limit: time limit in seconds, without the wait for a free worker; 0: no limit. At the limit, the process of the
+            training ends.
         allow_weak: whether to accept a sandbox that does not protect the user's files (docs/sandbox.md).
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -71,12 +71,12 @@ def job(
 
 
 def evaluations_of(task: Task, steps: int, evaluations: int) -> int:
-    """The number of evaluations of a training: at most as many as rollouts of PPO."""
+    """The number of evaluations of a training: `evaluations`, but at most one per rollout of PPO."""
     return max(1, min(evaluations, -(-steps // task.settings.rollout)))
 
 
 def seeds_of(seed: int, count: int) -> list[int]:
-    """The seeds of the trainings of a run, the same ones for every program.
+    """The seeds of the full trainings of a program. All programs of a run have the same seeds.
 
     Args:
         seed: seed of the run.
@@ -86,7 +86,7 @@ def seeds_of(seed: int, count: int) -> list[int]:
 
 
 def result_of(folder: Path) -> tuple[Point, ...] | None:
-    """The learning curve of a finished training; None if it is not finished.
+    """The learning curve of a training; None if the training is not finished.
 
     Raises:
         InputError: the file is damaged.
@@ -112,13 +112,14 @@ def train(
     limit: float,
     allow_weak: bool,
 ) -> str:
-    """Train a policy, and return its learning curve as JSON. A training that was interrupted goes on.
+    """Train a policy, and return its learning curve as JSON. An interrupted training continues.
 
     Args:
-        tell: function that gets the number of environment steps so far, after each evaluation, or `LATE`.
+        tell: function for messages. After each evaluation, it gets the number of environment steps so far. At the time
+            limit, it gets `LATE`.
         task: the task, as plain data.
         folder: folder of the training.
-        native: whether the environment's own reward is used in place of the program in the folder.
+        native: whether to train on the environment's own reward instead of the program in the folder.
         seed, steps, evaluations, limit, allow_weak: as for `job`.
     """
     from grace_irl.rewards.file import load_reward

@@ -1,4 +1,4 @@
-"""The conformance suite of evaluators, which score programs. It is a base class for pytest:
+"""The conformance suite of evaluators, which score programs. The suite is a base class for pytest:
 
 class TestMyEvaluator(EvaluatorSuite):
     def make(self):
@@ -29,7 +29,7 @@ BROKEN = (
     f"{WHOLE}        return float('nan')\n",
     f"{WHOLE}        return 'text'\n",
 )
-"""Sources that every evaluator refuses, because of their syntax, their missing parts or a failure in a run."""
+"""Sources that every evaluator refuses: invalid syntax, no `Reward` or `reward_fn`, or a failure in a run."""
 
 
 def program(source: str) -> Program:
@@ -56,7 +56,7 @@ class EvaluatorSuite(ABC):
 
     @abstractmethod
     def make(self) -> Evaluator:
-        """Return a new evaluator, each time for the same data. The suite closes it."""
+        """Return a new evaluator, always for the same data. The suite closes it."""
 
     @contextmanager
     def opened(self) -> Iterator[Evaluator]:

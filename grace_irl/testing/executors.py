@@ -1,10 +1,10 @@
-"""The conformance suite of executors, which run jobs in parallel. It is a base class for pytest:
+"""The conformance suite of executors, which run jobs in parallel. The suite is a base class for pytest:
 
     class TestMyExecutor(ExecutorSuite):
         def make(self, workers, services):
             return MyExecutor(workers, services)
 
-A job calls a task, which is a function that an executor imports in a separate process. This module also defines the
+A job calls a task. A task is a function that the executor imports in a separate process. This module also defines the
 tasks of the suite, such as `add`. The argument `tell` of a task sends messages to the submitter of the job.
 """
 
@@ -98,7 +98,7 @@ def burn(tell: Tell, seconds: float) -> float:  # noqa: ARG001
 
 @contextmanager
 def raises(error: type[BaseException], said: str = "") -> Iterator[list[BaseException]]:
-    """Require that the block raises an error of exactly this type, whose text contains `said`.
+    """Require that the block raises an error of exactly this type, with a text that contains `said`.
 
     Yields:
         A list that contains the error after the block.
@@ -145,7 +145,7 @@ class ExecutorSuite(ABC):
 
         Args:
             workers: maximum number of jobs in parallel.
-            services: functions of this process by name, which jobs may call.
+            services: functions of this process that jobs may call, by name.
         """
 
     def test_a_task_gives_its_result_and_prints_to_its_log(self, tmp_path: Path) -> None:

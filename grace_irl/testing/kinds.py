@@ -1,4 +1,4 @@
-"""The conformance suite of kinds of state, such as vectors or grids. It is a base class for pytest:
+"""The conformance suite of kinds of state, such as vectors or grids. The suite is a base class for pytest:
 
 class TestMyKind(StateKindSuite):
     kind = MY_KIND
@@ -54,7 +54,7 @@ class StateKindSuite(ABC):
     def make(self, steps: int, seed: int) -> States:
         """Return the states of a trajectory with this number of steps.
 
-        Another seed gives other states of the same set, for example vectors with the same number of features.
+        Other seeds give other states that fit the same set, for example vectors with the same number of features.
         """
 
     def several(self) -> list[States]:

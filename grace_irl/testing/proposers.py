@@ -1,4 +1,4 @@
-"""The conformance suite of proposers, which answer a search's requests by programs. It is a base class for pytest:
+"""The conformance suite of proposers, which answer a search's requests. The suite is a base class for pytest:
 
 class TestMyProposer(ProposerSuite):
     def make(self):
@@ -53,22 +53,22 @@ class ProposerSuite(ABC):
 
     @abstractmethod
     def make(self) -> Proposer:
-        """Return a new proposer, each time for the same data. If it is `Stoppable`, the suite stops it."""
+        """Return a new proposer, always for the same data. The suite stops a proposer that is `Stoppable`."""
 
     def asked(self) -> Sequence[Asked]:
-        """Requests with their parents, to which the proposer's answer is a program."""
+        """Requests that the proposer answers with a program, each with its parents."""
         return [(Request(index, "initialise", seed=100 + index), ()) for index in range(3)]
 
     def unanswered(self) -> Sequence[Asked]:
-        """Requests with their parents, for which the proposer has no program."""
+        """Requests that the proposer answers without a program, each with its parents."""
         return []
 
     def steps(self) -> Sequence[Step]:
-        """Follow-up calls about a program, such as its repair. The suite makes them if the proposer is a `Follower`."""
+        """Follow-up calls about a program, such as a repair. The suite makes them only for a `Follower`."""
         return [Step("repair")]
 
     async def answers(self, asked: Sequence[Asked]) -> list[Proposal | None]:
-        """Answers of a new proposer to these requests, one after the other."""
+        """Answers of a new proposer to these requests, one after another."""
         proposer = self.make()
         found = [await _in_time(proposer.propose(*each)) for each in asked]
         await _stop(proposer)

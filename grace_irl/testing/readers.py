@@ -1,4 +1,4 @@
-"""The conformance suite of readers, which read demonstrations from a file format. It is a base class for pytest:
+"""The conformance suite of readers, which read demonstrations from a file format. The suite is a base class for pytest:
 
 class TestMyReader(ReaderSuite):
     def make(self, demonstrations, folder):
@@ -24,7 +24,7 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, 
 def vectors() -> Demonstrations:
     """Demonstrations whose states are vectors, with actions, rewards and log-probabilities.
 
-    They cover both roles, several splits, different lengths and all combinations of `terminated` and `truncated`.
+    The set has both roles, several splits, different lengths, and all combinations of `terminated` and `truncated`.
     """
     rng = np.random.default_rng(0)
     items = []
@@ -78,11 +78,11 @@ class ReaderSuite(ABC):
     """Tests that every reader passes."""
 
     role: ClassVar[Role | None] = None
-    """Role of all demonstrations, "expert" or "negative", for a format that stores no roles; else None."""
+    """Role of all demonstrations ("expert" or "negative") if the format stores no roles, otherwise None."""
 
     @abstractmethod
     def make(self, demonstrations: Demonstrations, folder: Path) -> Callable[[], Source]:
-        """Write a set of demonstrations to the folder, and return a function that opens it anew at each call."""
+        """Write demonstrations to the folder. Return a function that opens the written set anew at each call."""
 
     def demonstrations(self) -> Demonstrations:
         """A set that the format can hold."""

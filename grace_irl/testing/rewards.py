@@ -1,6 +1,6 @@
-"""The conformance suite of reward runners, which score trajectories and running episodes by a program.
+"""The conformance suite of reward runners, which compute the rewards of a program for trajectories and episodes.
 
-It is a base class for pytest:
+The suite is a base class for pytest:
 
 class TestMyRunner(RewardRunnerSuite):
     def make(self, source, *, terms=False):

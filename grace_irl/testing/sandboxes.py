@@ -1,11 +1,11 @@
-"""The conformance suite of sandboxes, which run untrusted programs. It is a base class for pytest:
+"""The conformance suite of sandboxes, which run untrusted programs. The suite is a base class for pytest:
 
     class TestMySandbox(SandboxSuite):
         def make(self):
             return MySandbox()
 
 The suite tests that rewards depend only on a trajectory's data, and that a failing program gives an `Outcome` instead
-of an exception. It does not attack the sandbox; `grace-irl doctor` does (docs/sandbox.md).
+of an exception. Attacks on the sandbox are part of `grace-irl doctor`, not of this suite (docs/sandbox.md).
 """
 
 from __future__ import annotations

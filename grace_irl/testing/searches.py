@@ -1,12 +1,12 @@
-"""The conformance suite of searches, which request programs and learn from their scores. It is a base class for pytest:
+"""The conformance suite of searches, which request programs and use their scores. The suite is a base class for pytest:
 
     class TestMySearch(SearchSuite):
         def make(self, seed):
             return MySearch(seed)
 
-The suite calls a search as a run does. Several requests may wait for their results, which come in the order of the
-requests. Some programs fail, and some are duplicates. A search may have a bar, a minimum score below which a program is
-useless (`Bar.floor`); some evaluations below it stop early.
+The suite calls a search as a run does. Several requests may wait for their results, and results come in the order of
+the requests. Some programs fail, and some are duplicates. If a search has a bar (`Bar.floor`, a minimum score below
+which programs are useless), some evaluations of programs below the bar stop early.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from grace_irl.search.protocol import Barred, Deciding, Draft, Fate, Generationa
 LIMIT = 1000
 """Maximum number of requests of a search. A search with more requests fails the test."""
 LAGS = (1, 3, 20)
-"""Values of `drive`'s argument `lag` in the tests: how many requests may wait for their results."""
+"""Values of the argument `lag` of `drive` in the tests."""
 VERDICTS = {"kept", "dropped", "duplicate", "invalid", "repaired"}
 """Possible decisions of a search on a program."""
 
@@ -40,9 +40,9 @@ class Drive:
 
     Attributes:
         requests: all requests, in order.
-        results: results that the search received, in order of the requests. The last requests may have none.
+        results: results that the search received, in order of the requests. The last requests may have no results.
         fates: decisions of the search on programs, such as to keep or drop them, in order.
-        best: `search.best`, the ids of the best programs, after each result.
+        best: the value of `search.best` (ids of the best programs) after each result.
         is_over: whether the search ended by itself.
     """
 
@@ -54,13 +54,13 @@ class Drive:
 
 
 def drive(search: Search, reply: Reply, lag: int = 1, most: int = LIMIT) -> Drive:
-    """Run a search as a run does, with requests, replies and results.
+    """Use a search as a run does: get requests, reply to them, and return the results to the search.
 
     Args:
         search: search to run.
         reply: function that answers a request. It also receives the bar at the time of the request.
         lag: maximum number of requests without a result.
-        most: number of results after which to stop a search that has not ended.
+        most: number of results after which to stop, even if the search has not ended.
     """
     found = Drive()
     flying: list[tuple[Request, Bar]] = []
@@ -115,7 +115,7 @@ class SearchSuite(ABC):
             return Result(request, program, broken)
         if chance < 0.3:
             score = -0.5
-            program = replace(program, id="1" * 16)  # from the second one on, these are duplicates
+            program = replace(program, id="1" * 16)  # after the first program with this id, all others are duplicates
         if score < bar.floor and chance < 0.8:
             return Result(request, program, Evaluation("ok", "stopped early", bound=score))
         drafts = (Draft(replace(program, id=f"{request.index:08x}{'f' * 8}"), broken),) if chance > 0.9 else ()
@@ -311,6 +311,6 @@ def _look(search: Search) -> None:
 
 
 def _stored(result: Result) -> Result:
-    """The result, with the evaluation as it comes back from the database of a run."""
+    """The result, with the evaluation as the database of a run would return it."""
     found = result.evaluation
     return replace(result, evaluation=None if found is None else from_text(to_text(found)))

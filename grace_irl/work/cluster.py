@@ -1,8 +1,7 @@
-"""The executor of a Ray cluster: each task is one task of the cluster, in a process of its own on one of its nodes.
+"""The executor of a Ray cluster. Each job becomes one Ray task, which runs the job in a separate process on a node.
 
-Ray's own worker process runs nothing but a `JobProcess`, so a task ends, and can be killed, as on one machine. If a
-worker or a node dies, Ray gives its tasks to others. There they start again, and continue from
-their files.
+Ray's worker process only starts a `JobProcess`, so jobs end, and can be killed, as on one machine. If a worker or a
+node dies, Ray starts its tasks again on others. The restarted jobs continue from their files.
 """
 
 from __future__ import annotations
@@ -27,15 +26,15 @@ if TYPE_CHECKING:
 
 NAMESPACE = "grace-irl"
 LOOK_S = 0.2
-"""Seconds between two looks for messages of running tasks."""
+"""Seconds between two checks for messages of a running task."""
 CONNECT_S = 10.0
-"""Seconds that the head of a cluster has to answer."""
+"""Timeout in seconds for a connection to the head of a cluster."""
 END_S = 5.0
-"""Seconds that a cancelled task has to end its process with all descendants. Then its worker is killed."""
+"""Seconds for a cancelled task to end its process and all descendants. Then Ray kills the task's worker."""
 
 
 def connected(address: str) -> Any:
-    """The module `ray`, connected to a cluster. A connection that this process has already is kept.
+    """Connect this process to a Ray cluster, unless it is connected already. Return the module `ray`.
 
     Args:
         address: "auto" for the cluster of this machine, or HOST:PORT of the head.
@@ -81,13 +80,13 @@ class RayExecutor(LocalExecutor):
     Files that arguments name must be at the same paths on all nodes.
 
     Args:
-        workers: maximum number of jobs in parallel; None: one for each core of the cluster.
-        services: as for `LocalExecutor`.
+        workers: maximum number of jobs in parallel; None for one per core of the cluster.
+        services: see `LocalExecutor`.
         name: prefix of the threads' names.
         address: address of the cluster (`connected`).
 
     Raises:
-        InputError: fewer than one worker, or no cluster.
+        InputError: fewer than one worker, or no cluster at the address.
     """
 
     def __init__(
@@ -101,7 +100,7 @@ class RayExecutor(LocalExecutor):
         self._ray = connected(address)
         super().__init__(workers or cores_of(self._ray), services, name=name, start=self._sent)
         self._mailbox = _mailbox(self._ray)
-        # Whenever the worker of a task dies, the task goes to another one. A task that fails itself is not repeated.
+        # If the worker of a task dies, another worker repeats the task. A task that raises an error is not repeated.
         self._task = self._ray.remote(num_cpus=1, max_retries=-1, retry_exceptions=False)(_work)
 
     def close(self) -> None:
@@ -116,7 +115,7 @@ class RayExecutor(LocalExecutor):
 
 
 class _Sent:
-    """A job that waits for a node, or runs on one. A `Running` job."""
+    """A `Running` job on the cluster, which may still wait for a node."""
 
     def __init__(self, ray: Any, task: Any, mailbox: Any, job: Job) -> None:
         self._ray, self._mailbox = ray, mailbox
@@ -145,14 +144,14 @@ class _Sent:
         return answer["result"]
 
     def end(self) -> None:
-        """See `Running`. `_work` is interrupted, and ends its process. A killed worker could not end grandchildren."""
+        """See `Running`. Ray interrupts `_work`, which ends the job's process with all descendants."""
         self._ended = self._ended or time.monotonic()
         with contextlib.suppress(Exception):  # the cluster may be gone
             self._ray.cancel(self._answer)
 
 
 def _work(order: str, mailbox: Any, box: str) -> str:
-    """Run a job on a node, and return its result or its error as JSON. Messages go to the mailbox before."""
+    """Run a job on a node. Return its result or error as JSON, after all its messages are in the mailbox."""
     import ray
 
     found = json.loads(order)
@@ -174,7 +173,7 @@ def _work(order: str, mailbox: Any, box: str) -> str:
 
 
 class Mailbox:
-    """Messages of running tasks, kept on the machine of the process that waits for them."""
+    """Messages of running tasks, kept on the machine of the submitting process."""
 
     def __init__(self) -> None:
         self._boxes: dict[str, list[str]] = {}

@@ -1,21 +1,21 @@
 """The interface of executors, which run jobs in parallel: evaluations, trainings and the jobs of a comparison.
 
-A job names a function and its arguments. The function is a task or a service. A task runs in a process of its own, and
-its result is plain data or a file. A service runs in a thread of the submitting process. It waits for work that is done
-elsewhere, such as in a sandbox's child processes or on a model's server.
+A job names a function and its arguments. The function is a task or a service. A task runs in its own process, and its
+result is plain data or a file. A service runs in a thread of the submitting process. A service mainly waits for other
+processes, such as the child processes of a sandbox or the server of a model.
 
 `LocalExecutor` runs jobs on this machine. An executor for several machines must meet these requirements, which
 `grace_irl.testing.executors` tests:
 
-- It imports a task by its name, `package.module:function`, and calls it as `function(tell, **arguments)`. The task
-  sends messages by the function `tell`.
+- The executor imports a task by its name, `package.module:function`, and calls it as `function(tell, **arguments)`. The
+  task sends messages by the function `tell`.
 - The process of a task can be killed without harm to other jobs.
 - Arguments, messages and results are sent as JSON, never as pickles.
 - Files named in arguments are accessible from every machine, in a shared folder.
-- It forwards all messages of `tell` in order, before the result.
-- It kills a cancelled job and all its child processes. A job also ends if the process that submitted it ends.
+- The executor forwards all messages of `tell` in order, before the result.
+- The executor kills a cancelled job and all its child processes. A job also ends if its submitting process ends.
 - `result()` raises the same `InputError` or `GraceError` as the task, and a `JobError` for any other failure.
-- It may replace a service by a task with the same effect.
+- The executor may replace a service by a task with the same effect.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Job:
             process as `function(tell, **arguments)`. A service is called in a thread as `service(**arguments)`.
         arguments: arguments by name. For a task they are None, numbers, texts, lists and dicts with text keys. A
             service may get any objects.
-        log: file for the output of the task's process; None: the output is discarded.
+        log: file for the output of the task's process; None to discard the output.
         environment: additional environment variables of the task's process.
     """
 
@@ -88,7 +88,7 @@ class Executor(Protocol):
 
     @property
     def busy(self) -> int:
-        """Number of jobs that have begun and not ended. Services do not count."""
+        """Number of running jobs, without services."""
         ...
 
     def submit(self, job: Job, tell: Tell | None = None) -> JobFuture:

@@ -25,21 +25,21 @@ from grace_irl.work.local import LocalExecutor
 from grace_irl.work.stored import CLAIM, JOB, SOONEST_S, TOLD, Beat, Cancelled, Pulse, StoredJob, TakenError, pause
 
 SUBMITTER = "submitter"
-"""File with signs of life of the process that waits for the jobs of a folder."""
+"""File with the heartbeat of the process that waits for the jobs of a folder."""
 CLOSE_S = 5.0
-"""Seconds that workers have to end the jobs of an executor that closes, before it removes their folders."""
+"""Seconds for workers to end the jobs of a closing executor. Then the executor removes the folders of the jobs."""
 
 
 class FolderExecutor(LocalExecutor):
-    """An `Executor` that writes its jobs into a folder of its own in a shared one, and waits for workers.
+    """An `Executor` that writes its jobs into its own subfolder of a shared folder, and waits for workers.
 
-    Workers can take at most `workers` of its jobs at the same time. On `close`, the executor removes its
-    folder. If its process dies, workers end its jobs after `stored.STALE_S` seconds.
+    On `close`, the executor removes its subfolder. If the process of the executor dies, workers end its jobs after
+    `stored.STALE_S` seconds.
 
     Args:
         folder: the shared folder. It is made if missing.
-        workers: maximum number of jobs in parallel.
-        services: as for `LocalExecutor`.
+        workers: maximum number of jobs in the subfolder that wait or run at the same time.
+        services: see `LocalExecutor`.
         name: prefix of the threads' names.
 
     Raises:
@@ -83,7 +83,7 @@ class FolderExecutor(LocalExecutor):
 
 
 class _Offered:
-    """A job in its folder, which waits for a worker or has one. A `Running` job."""
+    """A `Running` job in a folder, which may still wait for a worker."""
 
     def __init__(self, job: StoredJob) -> None:
         self._job = job
@@ -109,7 +109,7 @@ class _Offered:
         self._ended = True
 
     def _tell(self, tell: Tell) -> None:
-        """Pass on the messages that are new. If a second worker takes over the job, its messages begin anew."""
+        """Pass on new messages. If another worker takes over the job, the messages start again from the first."""
         try:
             text = (self._job.folder / TOLD).read_text(encoding="utf-8")
         except OSError:
@@ -123,7 +123,7 @@ class _Offered:
 
 
 def jobs_of(folder: Path) -> list[StoredJob]:
-    """The job of this folder, or else the jobs in folders at most two levels below, in order.
+    """The job in this folder. If there is none, the sorted jobs in subfolders at most two levels below.
 
     Raises:
         InputError: the folder does not exist.
@@ -138,15 +138,15 @@ def jobs_of(folder: Path) -> list[StoredJob]:
 
 
 def free_jobs(folder: Path, wait_s: float, stop: threading.Event) -> Iterator[StoredJob]:
-    """Jobs of a folder that nobody works on, one after the other, as long as there may be more.
+    """Yield the free jobs of a folder, one after the other. A job is free if no worker works on it.
 
-    There may be more as long as somebody works on a job or a submitter gives signs of life, and for `wait_s` seconds
-    after the last job.
+    The iteration waits for further jobs. It ends when no job is unfinished, no submitter has a heartbeat, and `wait_s`
+    seconds have passed since the last job.
 
     Args:
         folder: folder of the jobs.
-        wait_s: seconds to wait for jobs, if nobody gives signs of life.
-        stop: event that ends the search.
+        wait_s: minimum number of seconds to wait for further jobs.
+        stop: event that ends the iteration.
 
     Raises:
         InputError: the folder does not exist.
@@ -156,7 +156,7 @@ def free_jobs(folder: Path, wait_s: float, stop: threading.Event) -> Iterator[St
     def pulse(path: Path) -> Pulse:
         return pulses.setdefault(path, Pulse(path))
 
-    left: set[Path] = set()  # jobs that cannot be worked on
+    left: set[Path] = set()  # yielded jobs that are done or cannot be worked on
     last = time.monotonic()
     while not stop.is_set():
         wanted = [job for job in jobs_of(folder) if not (job.done or job.cancelled or job.folder in left)]
@@ -174,11 +174,11 @@ def free_jobs(folder: Path, wait_s: float, stop: threading.Event) -> Iterator[St
 
 
 def work_on(job: StoredJob, stop: threading.Event) -> str:
-    """Work on a job, and say how it ended: "done", "taken", "cancelled" or "failed: …".
+    """Work on a job. Return its outcome: "done", "taken", "cancelled" or "failed: …".
 
     Args:
         job: the job.
-        stop: event that ends the work; the job is "cancelled" then, and free for others.
+        stop: event that ends the work. The outcome is then "cancelled", and other workers can take the job.
     """
     try:
         job.work(stop)

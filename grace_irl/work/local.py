@@ -1,6 +1,6 @@
 """The executor of this machine. Every task runs in its own process, and every service in a thread.
 
-Executors of other places differ only in where a task runs: they give `LocalExecutor` another `Start`.
+The executors of shared folders and Ray clusters extend `LocalExecutor` with another function to start tasks (`Start`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NUMBERS = itertools.count()
 
 
 class Running(Protocol):
-    """A job that has begun: a process of this machine, or the work of another one."""
+    """A job that has been started, on this machine or on another one."""
 
     def result(self, tell: Tell) -> Any:
         """Wait for the result, and return it. Pass the task's messages to `tell`.
@@ -48,7 +48,7 @@ class LocalExecutor:
 
     Args:
         workers: maximum number of jobs in parallel.
-        services: functions of this process by name, which mainly wait for work that other processes do.
+        services: functions of this process by name. They mainly wait for other processes.
         name: prefix of the threads' names.
         start: function that begins a task; by default in a new process of this machine.
 
@@ -114,7 +114,7 @@ class LocalExecutor:
             future.cancel()
 
     def join(self, within_s: float) -> None:
-        """Wait until all jobs and services have ended after `close`, for at most `within_s` seconds."""
+        """After `close`, wait at most `within_s` seconds for all jobs and services to end."""
         until = time.monotonic() + within_s
         for thread in self._threads:
             thread.join(max(0.0, until - time.monotonic()))

@@ -31,7 +31,7 @@ _BOOT = "import sys; sys.path.append(sys.argv.pop(1)); from grace_irl.work.proce
 POLL_S = 0.2
 """Seconds between two checks whether the process still runs."""
 END_S = 5.0
-"""Seconds that a process has to end by itself after its result. Then the parent kills it."""
+"""Seconds for a process to end by itself after its result. Then the parent kills the process."""
 MOST_BYTES = 64 << 20
 """Maximum length of a message or a result in bytes."""
 
@@ -43,8 +43,8 @@ _PR_SET_CHILD_SUBREAPER = 36
 class JobProcess:
     """A process in its own session that runs one job and ends with its parent process.
 
-    The process reads the job from its standard input, a pipe from the parent, which stays open. If the parent ends, the
-    pipe closes, and the process then kills itself and its descendants.
+    The process reads the job from its standard input, a pipe from the parent. The pipe stays open until the parent
+    ends. Then the process kills itself and its descendants.
 
     Args:
         job: the job. It must name a task, `package.module:function`, because a service cannot run in another process.
@@ -113,7 +113,7 @@ class JobProcess:
         with self._lock:
             if not self._ended:
                 # The process is not reaped yet, so its id belongs to no other process. After SIGSTOP it starts no more
-                # children. It is a subreaper, so it is the parent of orphaned descendants, and the loop finds them.
+                # children. As a subreaper, it is also the parent of orphaned descendants, so the loop finds them.
                 if not self._gone():
                     _signal(self._process.pid, signal.SIGSTOP)
                     while children := descendants(self._process.pid):
@@ -130,7 +130,7 @@ class JobProcess:
             return int(self._process.returncode)
 
     def _gone(self) -> bool:
-        """Whether the process has ended. On systems with `os.waitid`, the check does not reap it."""
+        """Whether the process has ended. On systems with `os.waitid`, the check does not reap the process."""
         if self._ended:
             return True
         if not hasattr(os, "waitid"):
@@ -205,7 +205,7 @@ def main() -> None:
     """Run the job: read it from standard input, call the task, and send the result."""
     answers = int(sys.argv[1])
     os.set_inheritable(answers, False)
-    # As a subreaper the process becomes the parent of orphaned descendants, so `descendants` finds them.
+    # As a subreaper, the process becomes the parent of orphaned descendants, so `descendants` finds them.
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     with os.fdopen(0, "rb", buffering=0, closefd=False) as orders:

@@ -1,16 +1,16 @@
-"""Jobs as folders, which any machine with the same file system can work on.
+"""Jobs as folders, so that any machine with the same file system can work on them.
 
 The folder of a job holds:
 
 - `job.json`: the job.
-- `claim`: who works on the job now. Its holder changes it every `BEAT_S` seconds.
+- `claim`: name and heartbeat of the worker that works on the job. The worker changes the file every `BEAT_S` seconds.
 - `log.txt`: output of the job's process, if the job names no other file.
 - `told.jsonl`: messages of the job, one per line.
-- `done.json`: the result, or the error. A folder with this file is done, and is never worked on again.
-- `cancel`: if this file exists, nobody shall work on the job any more.
+- `done.json`: the result, or the error. If this file exists, no worker takes the job again.
+- `cancel`: the mark of a cancelled job. If this file exists, workers end the job or do not begin it.
 
-Clocks of machines differ, and file systems keep times coarsely. So no process compares times of files. A process that
-waits for a sign of life checks by its own clock whether the content of a file changes.
+The clocks of machines differ, and file systems store times coarsely. So no process compares the times of files. A
+process detects a heartbeat by its own clock, from changes in the content of a file.
 """
 
 from __future__ import annotations
@@ -37,29 +37,29 @@ JOB, CLAIM, LOG, TOLD, DONE, CANCEL = "job.json", "claim", "log.txt", "told.json
 FORMAT = 1
 """Version of the files of a job."""
 TASKS = "grace_irl."
-"""Beginning of the names of all tasks. A folder cannot make this program call anything else."""
+"""Prefix of the names of all tasks. A folder cannot make this program call other code."""
 
 BEAT_S = 2.0
-"""Seconds between two signs of life."""
+"""Seconds between two heartbeats."""
 STALE_S = 30.0
-"""Seconds without a sign of life after which a claim expires, and a submitter counts as dead."""
+"""Seconds without a heartbeat after which a claim expires, and a submitter counts as dead."""
 LOOK_S = 0.2
-"""Seconds between two looks whether a running job is still wanted."""
+"""Seconds between two checks for a reason to end a running job early."""
 SOONEST_S, LATEST_S, PATIENCE = 0.02, 0.5, 0.02
-"""Minimum and maximum seconds between two looks for news in a folder. Between these, the pause is the share `PATIENCE`
-of the wait so far."""
+"""Minimum and maximum seconds between two checks of a folder. Between these limits, the pause is `PATIENCE` times the
+wait so far."""
 
 
 def pause(waited_s: float) -> float:
-    """Seconds until the next look of somebody who has waited for `waited_s` seconds.
+    """Seconds until the next check, after a wait of `waited_s` seconds.
 
-    So a wait of over a second is too long by a fiftieth at most, and long waits are a small load for a file server.
+    A wait of more than a second becomes at most 2 % longer. Long waits put little load on a file server.
     """
     return min(LATEST_S, max(SOONEST_S, PATIENCE * waited_s))
 
 
 class TakenError(GraceError):
-    """Somebody else works on the job."""
+    """Another worker works on the job."""
 
 
 class Cancelled(JobError):  # noqa: N818 - the error of a job that ended as it should
@@ -67,13 +67,13 @@ class Cancelled(JobError):  # noqa: N818 - the error of a job that ended as it s
 
 
 class Beat:
-    """Signs of life: a file whose content changes every `BEAT_S` seconds, while a context is open.
+    """A heartbeat: a file whose content changes every `BEAT_S` seconds, while the context is open.
 
     Args:
         path: the file. It must not exist.
 
     Attributes:
-        lost: whether somebody else has replaced or removed the file.
+        lost: whether another process has replaced or removed the file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -84,7 +84,7 @@ class Beat:
         self.lost = False
 
     def __enter__(self) -> Beat:
-        """Create the file, and begin.
+        """Create the file, and start the heartbeat.
 
         Raises:
             FileExistsError: the file exists.
@@ -119,7 +119,7 @@ class Beat:
 
 
 class Pulse:
-    """The signs of life of somebody else, from a `Beat`'s file."""
+    """A watch on the heartbeat of another process, by the file of its `Beat`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -127,7 +127,7 @@ class Pulse:
         self._since = time.monotonic()
 
     def stopped(self) -> bool:
-        """Whether the file is absent, or has not changed for `STALE_S` seconds of this object's life."""
+        """Whether the file is absent, or this object has seen no change of the file for `STALE_S` seconds."""
         try:
             said = self._path.read_text()
         except FileNotFoundError:
@@ -151,13 +151,13 @@ class StoredJob:
 
     @classmethod
     def write(cls, folder: Path, job: Job, submitter: Path | None = None) -> StoredJob:
-        """Write a job as a folder, which may exist, for example with files that the job reads.
+        """Write a job into a folder. The folder may already contain files that the job reads.
 
         Args:
             folder: the folder.
             job: the job, which must name a task.
-            submitter: file with signs of life of the process that waits for the job. The job ends if they stop;
-                None: the job runs without a submitter.
+            submitter: file with the heartbeat of the process that waits for the job; None without such a process. The
+                job ends if the heartbeat stops.
         """
         content = {
             "format": FORMAT,
@@ -174,7 +174,7 @@ class StoredJob:
 
     @property
     def there(self) -> bool:
-        """Whether the folder holds a job."""
+        """Whether the folder contains a job."""
         return (self.folder / JOB).is_file()
 
     @property
@@ -189,16 +189,16 @@ class StoredJob:
 
     @property
     def cancelled(self) -> bool:
-        """Whether nobody shall work on the job any more."""
+        """Whether the job is cancelled."""
         return (self.folder / CANCEL).exists()
 
     @property
     def claimed(self) -> bool:
-        """True if somebody works on the job, or died while working on it."""
+        """Whether a worker works on the job, or died while working on it."""
         return (self.folder / CLAIM).exists()
 
     def cancel(self) -> None:
-        """Ask whoever works on the job to end it, and all others not to begin."""
+        """Cancel the job. A worker that works on the job ends it, and no other worker begins it."""
         (self.folder / CANCEL).touch()
 
     def result(self) -> Any:
@@ -213,15 +213,15 @@ class StoredJob:
         return found.get("result")
 
     def work(self, stop: threading.Event | None = None) -> None:
-        """Work on the job, and write its result; nothing is written if the job is cancelled or this process ends.
+        """Work on the job, and write its result. If the job ends early (`_EndedEarly`), no result is written.
 
         Args:
-            stop: event that ends the work and frees the job for others; None for none.
+            stop: event that ends the work and frees the job for other workers; None for no such event.
 
         Raises:
-            TakenError: somebody else works on the job.
-            InputError: the file of the job is damaged, or belongs to somebody else.
-            Cancelled: the job was cancelled or stopped, or its submitter ended.
+            TakenError: another worker works on the job.
+            InputError: the file of the job is damaged, or belongs to another user.
+            Cancelled: the job ended early.
         """
         if self.done:
             return
@@ -232,7 +232,7 @@ class StoredJob:
             self._write({"error": "defect", "text": str(error)})
             raise
         with self._claimed() as claim, (self.folder / TOLD).open("w", encoding="utf-8") as told:
-            if self.done:  # somebody else has ended it a moment ago
+            if self.done:  # another worker has just finished the job
                 return
 
             def tell(message: Any) -> None:
@@ -279,7 +279,7 @@ class StoredJob:
 
     @contextmanager
     def _claimed(self) -> Iterator[Beat]:
-        """The claim of the job, held while the context is open."""
+        """Claim the job while the context is open."""
         try:
             with Beat(self.folder / CLAIM) as claim:
                 yield claim
@@ -287,10 +287,10 @@ class StoredJob:
             raise TakenError(f"{self.folder}: somebody else works on it") from None
 
     def free(self, holder: Pulse) -> bool:
-        """Remove the claim of a holder without signs of life. Return whether the job is free.
+        """Remove the claim if its heartbeat has stopped. Return whether the job is free, that is, without a claim.
 
         Args:
-            holder: the holder of the claim, as this process has watched it so far.
+            holder: this process's watch on the heartbeat of the claim.
         """
         claim = self.folder / CLAIM
         if not self.claimed:
@@ -299,7 +299,7 @@ class StoredJob:
             return False
         with contextlib.suppress(FileNotFoundError):
             part = part_of(claim)
-            os.rename(claim, part)  # of several who try, one succeeds
+            os.rename(claim, part)  # if several processes try, only one succeeds
             part.unlink()
         return True
 
@@ -313,10 +313,10 @@ class _EndedEarly:
         self._job, self._claim, self._submitter, self._stop = job, claim, submitter, stop
 
     def require_wanted(self) -> None:
-        """Require that somebody still wants the job from this process.
+        """Check that there is no reason to end the job.
 
         Raises:
-            Cancelled: nobody does.
+            Cancelled: there is a reason.
         """
         if self._reason():
             raise Cancelled(f"{self._job.folder}: {self._reason()}")
@@ -332,7 +332,7 @@ class _EndedEarly:
 
     @contextmanager
     def watching(self, end: Callable[[], object]) -> Iterator[None]:
-        """Call `end` as soon as there is a reason, while the context is open."""
+        """While the context is open, call `end` as soon as there is a reason to end the job."""
         over = threading.Event()
 
         def watch() -> None:

@@ -26,17 +26,17 @@ COUNTED_S = 2.0
 
 
 class Busy(Protocol):
-    """An executor or a sandbox whose work runs elsewhere."""
+    """An executor or a sandbox that counts its running jobs."""
 
     @property
     def busy(self) -> int:
-        """Number of jobs or programs that run."""
+        """Number of running jobs or programs."""
         ...
 
 
 @dataclass
 class _Watched:
-    """The open executors and sandboxes of a place, and the last count of its nodes with its time."""
+    """The open executors and sandboxes of a workplace, and the last count of cluster nodes with its time."""
 
     open: WeakSet[Busy] = field(default_factory=WeakSet)
     nodes: int = 0
@@ -45,11 +45,11 @@ class _Watched:
 
 @dataclass(frozen=True)
 class Workplace:
-    """The place where jobs run. It is no part of a run: a resumed run may go on elsewhere, with the same result.
+    """The place where jobs run. A resumed run may continue at another place, with the same result.
 
     Attributes:
         kind: "local", "folder" or "ray".
-        jobs: the shared folder; None for other places.
+        jobs: the shared folder; None for the other kinds.
         address: address of the Ray cluster.
     """
 
@@ -60,10 +60,10 @@ class Workplace:
 
     @classmethod
     def of(cls, kind: str | None = None, jobs: Path | None = None, address: str | None = None) -> Workplace:
-        """The place that a user names by `--executor`, `--jobs` and `--ray-address`; None: not given.
+        """The workplace for the options `--executor`, `--jobs` and `--ray-address`; None for an option not given.
 
         Raises:
-            InputError: an unknown kind, or an option that another kind needs.
+            InputError: an unknown kind, or options that do not fit together.
         """
         if jobs is not None and kind not in (None, "folder"):
             raise InputError(f"--jobs with --executor {kind}; expected it with --executor folder, or left out")
@@ -93,7 +93,7 @@ class Workplace:
         """A line for the user about the place; "" for this machine.
 
         Raises:
-            InputError: no cluster.
+            InputError: there is no cluster at the address.
         """
         if self.kind == "ray":
             from grace_irl.work.cluster import connected, cores_of, nodes_of
@@ -136,12 +136,12 @@ class Workplace:
         """Open an executor. The caller closes it.
 
         Args:
-            workers: maximum number of jobs in parallel; None: one per core of the place, or `OFFERED` in a folder.
+            workers: maximum number of jobs in parallel; None for one per core, or for `OFFERED` in a shared folder.
             services: functions of this process by name.
             name: prefix of the threads' names.
 
         Raises:
-            InputError: fewer than one worker, no such folder, or no cluster.
+            InputError: fewer than one worker, a folder that cannot be made, or no cluster at the address.
         """
         found = self._opened(workers, services, name)
         self.watch(found)

@@ -1,4 +1,4 @@
-"""Readers of NumPy's files: `.npy` with an array of episodes, and npz archives without lengths of episodes."""
+"""Readers of NumPy files: `.npy` with one array of episodes, and `.npz` archives that state no episode lengths."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from grace_irl.pages import page
 
 
 def open_npy(file: Path, memory: Memory) -> EpisodesSource:
-    """Open a file of `numpy.save` with an array of episodes, steps and numbers.
+    """Open a `.npy` file with one array of shape (episodes, steps, …).
 
     Raises:
-        InputError: a pickle, a damaged file, or an array of another shape.
+        InputError: a pickle, a damaged file, or an array of fewer than three dimensions.
     """
     memory.require(2 * file.stat().st_size, str(file))
     try:
-        # A memory map has no more bytes than the file, whatever the file's header says.
+        # A memory map cannot be larger than the file, even if the file's header states a larger array.
         array = np.array(np.load(file, mmap_mode="r", allow_pickle=False))
     except DAMAGED as error:
         if "allow_pickle" in str(error) or "Python objects" in str(error):
@@ -38,7 +38,7 @@ def open_npy(file: Path, memory: Memory) -> EpisodesSource:
 
 
 def is_foreign(file: Path) -> bool:
-    """Whether an npz archive holds flat arrays, or one array for each episode, and is none of the layouts of `npz`."""
+    """Whether an npz archive holds flat arrays (`flat.py`) or arrays of episodes; False for archives of `demos/npz`."""
     try:
         with zipfile.ZipFile(file) as archive:
             names = {name.removesuffix(".npy") for name in archive.namelist()}
@@ -50,7 +50,7 @@ def is_foreign(file: Path) -> bool:
 
 
 def open_foreign(file: Path, memory: Memory) -> EpisodesSource:
-    """Open an npz archive of flat arrays, or of one array for each episode.
+    """Open an npz archive of flat arrays, of one array per episode, or of a single array with all episodes.
 
     Raises:
         InputError: pickles, damaged arrays, or arrays of other shapes.

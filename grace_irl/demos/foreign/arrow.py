@@ -12,7 +12,7 @@ from grace_irl.errors import InputError
 
 
 def columns_of(table: pa.Table, where: str) -> dict[str, NDArray[Any]]:
-    """The columns by name: numbers, or texts and lists as objects. Nulls among numbers become NaN.
+    """The columns of a table by name: numeric arrays, with NaN for nulls, or arrays of texts or lists as objects.
 
     Args:
         table: the table.

@@ -1,4 +1,4 @@
-"""Episodes from other programs and libraries, and the `Source` that checks them and hands them out."""
+"""Episodes from other programs and libraries, and a `Source` that checks and returns such episodes."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class Episode:
     """One episode as another program stores it.
 
     Attributes:
-        states: T+1 states in order: an array, or a mapping from the names of parts to arrays.
-        where: name of the file or argument and of the episode, for messages.
+        states: T+1 states in order, as an array or as a mapping from the names of parts to arrays.
+        where: file (or argument) and episode, for messages.
         actions: T actions, or None.
         rewards: T rewards of the environment, or None.
         terminated: whether the environment ended the episode.
         truncated: whether a time limit ended the episode.
-        instruction: the instruction; "" without one.
+        instruction: the instruction; "" if there is none.
         task: name of the task.
-        role: role in the data; None if they state none.
-        split: side of the split in the data; "" if they state none.
-        goals: indices of the goal states; None if they are not marked.
+        role: role from the data, such as "expert"; None if the data state no role.
+        split: split from the data, such as "train"; "" if the data state no split.
+        goals: indices of the goal states; None if the data do not mark goal states.
     """
 
     states: NDArray[Any] | Mapping[str, NDArray[Any]]
@@ -59,12 +59,12 @@ class EpisodesSource:
     Args:
         path: file, folder or name of an argument, for messages.
         episodes: the episodes.
-        fields: names of a vector's components; () if they have none.
-        notes: lines for the user, about how the data were read.
-        role: role of all episodes; None if they state none.
+        fields: names of a vector's components; () if the components have no names.
+        notes: lines for the user about how the data were read.
+        role: role of all episodes; None if the episodes have no common role.
 
     Raises:
-        InputError: no episodes, states that fit no kind, or states that are named in some episodes only.
+        InputError: no episodes, states that fit no kind, or states with named parts in only some episodes.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class EpisodesSource:
         self.path = Path(path)
         if not episodes:
             raise InputError(f"{path}: no episodes; expected at least one")
-        # A mapping whose parts are one number each is a vector with names; any other one is a record.
+        # If each part of the mappings is one number per state, the states are vectors. Otherwise, they are records.
         named = [each.states for each in episodes if isinstance(each.states, Mapping)]
         if named and len(named) < len(episodes):
             raise InputError(
@@ -88,7 +88,7 @@ class EpisodesSource:
         self._fields = tuple(fields)
         self._episodes = [_whole(each, self._fields_of(each) if vectors else None) for each in episodes]
         kinds = self._kinds()
-        if kinds[-1].annotated:  # texts: refuse all but screens here, before a later stage parses them
+        if kinds[-1].annotated:  # texts: check here that each is a screen, before a later stage parses it
             for each in self._episodes:
                 for step, screen in enumerate(each.states):
                     markup.parse(screen, f"{each.where}, step {step}")
@@ -130,7 +130,7 @@ class EpisodesSource:
             )
 
     def in_order(self, fields: Sequence[str]) -> None:
-        """Put the components of vectors in the order of `fields`, if both have the same names."""
+        """Put the components of vectors in the order of `fields`. Do nothing if `fields` has other names."""
         if self._fields == tuple(fields) or sorted(self._fields) != sorted(fields):
             return
         places = [self._fields.index(name) for name in fields]
@@ -139,7 +139,7 @@ class EpisodesSource:
         self.header = replace(self.header, metadata=replace(self.header.metadata, fields=self._fields))
 
     def _fields_of(self, episode: Episode) -> tuple[str, ...]:
-        """The names of a vector's components. They must be the same in all episodes, in any order."""
+        """Names of a vector's components. All episodes must have the same names, in any order."""
         assert isinstance(episode.states, Mapping)
         names = tuple(map(str, episode.states))
         self._fields = self._fields or names
@@ -150,7 +150,7 @@ class EpisodesSource:
         return self._fields
 
     def _kinds(self) -> list[StateKind]:
-        """The kinds that fit the type and dimensions of all states, the preferred one last."""
+        """The kinds of state that fit the type and dimensions of all states. The preferred kind is the last."""
         found = [kinds_of(each.states) for each in self._episodes]
         for each, kinds in zip(self._episodes, found, strict=True):
             if not kinds:
@@ -169,7 +169,7 @@ class EpisodesSource:
 
 
 def rows_of(value: Any, where: str) -> NDArray[Any]:
-    """An array with one row per state or step, from an array or a nested sequence.
+    """Convert an array or a nested sequence to an array with one row per state or step.
 
     Raises:
         InputError: rows of different lengths, or values that are neither numbers nor texts.
@@ -187,10 +187,10 @@ def rows_of(value: Any, where: str) -> NDArray[Any]:
 
 
 def column_of(value: Any, where: str) -> NDArray[Any]:
-    """One number for each row, from an array of any shape with one number in each row.
+    """Convert an array or a sequence with one number per row to an array of one dimension.
 
     Raises:
-        InputError: values that are no numbers, or several in a row.
+        InputError: values that are not numbers, or rows with several numbers.
     """
     array = rows_of(value, where)
     if array.dtype.kind not in "biuf" or array.size != len(array):
@@ -200,10 +200,10 @@ def column_of(value: Any, where: str) -> NDArray[Any]:
 
 
 def joined(rows: NDArray[Any], last: NDArray[Any], where: str) -> NDArray[Any]:
-    """The rows of an array, followed by the last row from another array.
+    """Append `last`, an array of one row, to an array of rows.
 
     Raises:
-        InputError: rows of another shape.
+        InputError: the rows differ in shape, or only one of the arrays is numeric.
     """
     if rows.shape[1:] != last.shape[1:] or (rows.dtype.kind in "biuf") != (last.dtype.kind in "biuf"):
         found = f"states of shape {rows.shape[1:]} and next ones of shape {last.shape[1:]}"
@@ -212,7 +212,7 @@ def joined(rows: NDArray[Any], last: NDArray[Any], where: str) -> NDArray[Any]:
 
 
 def parts_of(value: Mapping[Any, Any], where: str, prefix: str = "") -> dict[str, NDArray[Any]]:
-    """The arrays of a nested mapping by name. The part "joints" of "arm" has the name "arm/joints".
+    """Flatten a nested mapping to a map from names to arrays. The part "joints" of "arm" gets the name "arm/joints".
 
     Raises:
         InputError: values that are neither numbers nor texts, or an empty mapping.
@@ -232,11 +232,11 @@ def parts_of(value: Mapping[Any, Any], where: str, prefix: str = "") -> dict[str
 
 
 def _whole(episode: Episode, fields: Sequence[str] | None) -> Episode:
-    """The episode with its states in the layout of their kind.
+    """Return the episode with its states in the array layout of their kind.
 
     Args:
         episode: the episode.
-        fields: names of a vector's components, if its states are named numbers; None for any other states.
+        fields: names of the components, if the states are vectors with named components; else None.
     """
     states: States = episode.states
     where = episode.where

@@ -1,7 +1,7 @@
-"""Flat arrays: the steps of all episodes in one array, with flags at the last step of each episode, as D4RL has them.
+"""Reader of flat arrays, as in D4RL: each array holds the steps of all episodes, and flags mark the ends of episodes.
 
 Row t holds the state before action t. The state after the last action of an episode comes from `next_observations`.
-Without this array, the last action is left out, so an episode of L rows has L states and L-1 actions.
+Without this array, the last action is left out. An episode of L rows then has L states and L-1 actions.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ ACTIONS = ("actions", "action", "acts")
 REWARDS = ("rewards", "reward", "rews")
 TERMINALS = ("terminals", "terminal", "terminations", "terminated", "dones", "done")
 TIMEOUTS = ("timeouts", "timeout", "truncations", "truncated")
-"""Names that other programs give to an array, by its content."""
+"""Possible names of each array. The reader uses the first name that the data have."""
 
 KNOWN = (*OBSERVATIONS, *NEXT, *ACTIONS, *REWARDS, *TERMINALS, *TIMEOUTS)
 
 
 def is_flat(arrays: Mapping[str, Any]) -> bool:
-    """Whether arrays with these names are flat: there are observations, and flags that mark the end of an episode."""
+    """Whether arrays are flat: their names include observations, and flags for the ends of episodes."""
     return _found(OBSERVATIONS, arrays) is not None and any(name in arrays for name in (*TERMINALS, *TIMEOUTS))
 
 
@@ -50,9 +50,9 @@ def flat_source(arrays: Mapping[str, Any], path: str) -> EpisodesSource:
 
 
 def flat_episodes(arrays: Mapping[str, Any], path: str) -> Iterator[Episode]:
-    """The episodes of flat arrays, in order; see `flat_source`."""
+    """Yield the episodes of flat arrays in order. The arguments are those of `flat_source`."""
     states = _rows(OBSERVATIONS, arrays, path)
-    assert states is not None  # the caller found them
+    assert states is not None  # all callers make sure that there are observations
     count = _length(states)
     following = _rows(NEXT, arrays, path)
     columns = {names: _rows(names, arrays, path) for names in (ACTIONS, REWARDS, TERMINALS, TIMEOUTS)}
@@ -90,7 +90,7 @@ Rows = NDArray[Any] | Mapping[str, NDArray[Any]]
 
 
 def _rows(names: Sequence[str], arrays: Mapping[str, Any], path: str) -> Any:
-    """The array with one of these names, or its parts; None if there is none."""
+    """The array with one of these names, or a map of its parts; None if no array has such a name."""
     name = _found(names, arrays)
     if name is None:
         return None

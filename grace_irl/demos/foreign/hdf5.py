@@ -17,14 +17,14 @@ GROUP = re.compile(r"(demo|traj|episode|trajectory)_?(\d+)")
 """Name of an episode's group: `demo_0` in robomimic, `traj_0` in ManiSkill."""
 
 DEPTH = 4
-"""Number of nested groups in which parts of observations are looked for."""
+"""Maximum depth of a part below the observations. Deeper parts are ignored."""
 
 
 def open_hdf5(file: Path, memory: Memory) -> EpisodesSource:
     """Open an HDF5 file with flat arrays, or with one group for each episode.
 
     Raises:
-        InputError: a damaged file, another layout, or h5py is not installed.
+        InputError: the file is damaged or has another layout, or h5py is not installed.
     """
     try:
         opened = Hdf5File(file, memory)
@@ -62,13 +62,13 @@ def _read(opened: Hdf5File, file: Path) -> EpisodesSource:
 
 
 def _episode(opened: Hdf5File, group: tuple[str, ...], where: str) -> Episode:
-    """The episode of a group. A last observation comes from `next_obs`, if the group has it."""
+    """The episode of a group. If the group has `next_obs`, the last row of `next_obs` becomes the last state."""
     names = opened.names(group, where)
     found = {kind: next((name for name in kind if name in names), None) for kind in (OBSERVATIONS, ACTIONS, REWARDS)}
     name = found[OBSERVATIONS]
     if name is None:
         raise InputError(f"{where}: {', '.join(names[:8])}; expected observations in a group or dataset 'obs'")
-    # robomimic's `states` are those of the simulator, beside the observations
+    # A group of robomimic has both `obs` and the simulator's `states`. `OBSERVATIONS` lists `obs` first.
     states = _rows(opened, (*group, name), where)
     states = states if isinstance(states, dict) else {"": states}
     following = _rows(opened, (*group, "next_obs"), where) if "next_obs" in names else {}
@@ -92,7 +92,7 @@ def _episode(opened: Hdf5File, group: tuple[str, ...], where: str) -> Episode:
 
 
 def _rows(opened: Hdf5File, path: tuple[str, ...], where: str) -> Any:
-    """The array at a path, or the arrays of a group by their paths in it."""
+    """Return the array at a path. For a group, return a map from paths inside the group to arrays."""
     if opened.is_dataset(path, where):
         return opened.array(path, where)
     return {"/".join(parts): opened.array((*path, *parts), where) for parts in _leaves(opened, path, where)}

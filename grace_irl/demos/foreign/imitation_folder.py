@@ -1,7 +1,7 @@
 """Reader of folders that `imitation.data.serialize.save` writes: a Hugging Face data set with a row per trajectory.
 
-The columns `obs`, `acts`, `rews` and `terminal` are read. `infos` holds jsonpickle texts. Decoding such a text
-can create any object, so `infos` is never decoded.
+The columns `obs`, `acts`, `rews` and `terminal` are read. The column `infos` is never decoded, because its jsonpickle
+texts can create any object.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from grace_irl.errors import InputError
 
 COLUMNS = ("obs", "acts", "rews", "terminal")
 FACTOR = 20
-"""Bytes of memory for each byte of a file, at most, while its rows become arrays."""
+"""Maximum bytes of memory per byte of a file, while the file's rows become arrays."""
 
 
 def is_dataset(folder: Path) -> bool:

@@ -1,8 +1,8 @@
 """Reader of LeRobot's data sets for robots (versions 2.0, 2.1 and 3.0): a folder with `meta` and `data`.
 
-A row of the Parquet files in `data` is a step: `observation.*`, `action`, `episode_index`, `frame_index`. The names
-of the features are in `meta/info.json`. The text of an episode's task is its instruction. Videos and pictures are not
-read; a note to the user names them.
+A row of the Parquet files in `data` is a step, with columns such as `observation.*`, `action` and `episode_index`.
+`meta/info.json` lists the features. The text of the task becomes the instruction of the episode. Videos and pictures
+are not read; a note lists them for the user.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ STATE = "observation.state"
 PICTURES = ("video", "image")
 BESIDE = ("episode_index", "frame_index", "action", "next.reward", "next.done", "task_index")
 FACTOR = 4
-"""Bytes of memory for each byte of data, at most, while rows become episodes."""
+"""Maximum bytes of memory per byte of data, while rows become episodes."""
 
 
 def is_dataset(folder: Path) -> bool:
@@ -45,7 +45,7 @@ def open_dataset(folder: Path, memory: Memory) -> EpisodesSource:
     """Open a data set of LeRobot.
 
     Raises:
-        InputError: no data, damaged data, or a data set without observations that are numbers.
+        InputError: no data, damaged data, or no numeric observations.
     """
     features = json.loads((folder / "meta" / "info.json").read_bytes())["features"]
     features = {name: each for name, each in features.items() if isinstance(each, dict)}
@@ -110,7 +110,7 @@ def _episodes(
             Episode(
                 next(iter(states.values())) if parts == [STATE] else states,
                 where,
-                # The state after the last action is not stored.
+                # The state after the last action is not stored, so this action is left out.
                 actions=None if actions is None else _rows(actions[rows], where, "action")[:-1],
                 rewards=None if rewards is None else rewards[:-1],
                 terminated=done is not None and bool(np.any(done.astype(bool))),
@@ -121,7 +121,7 @@ def _episodes(
 
 
 def _whole(column: NDArray[Any], where: str) -> NDArray[np.int64]:
-    """A column of whole numbers."""
+    """Convert a column of whole numbers to integers."""
     numbers = column_of(column.tolist(), where) if len(column) else column
     if len(column) and not (np.isfinite(numbers).all() and (numbers == np.round(numbers)).all()):
         raise InputError(f"{where}: numbers that are not whole; expected the number of an episode in each row")
@@ -133,7 +133,7 @@ def _rows(column: NDArray[Any], where: str, name: str) -> NDArray[Any]:
 
 
 def _names(feature: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of a vector's components: a list, or a list inside a dict such as `{"motors": […]}`."""
+    """The names of a vector's components, from a list or a dict such as `{"motors": […]}`; () if there are none."""
     found = feature.get("names")
     while isinstance(found, dict) and len(found) == 1:
         (found,) = found.values()
@@ -143,7 +143,10 @@ def _names(feature: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _tasks(folder: Path) -> dict[int, str]:
-    """The text of each task by its number: from `tasks.parquet` (version 3) or `tasks.jsonl` (version 2)."""
+    """Map from task number to text; {} if the folder has no file of tasks.
+
+    The file is `tasks.parquet` in version 3, and `tasks.jsonl` in version 2.
+    """
     try:
         if (folder / "meta" / "tasks.parquet").is_file():
             table = pq.read_table(folder / "meta" / "tasks.parquet", use_threads=False)

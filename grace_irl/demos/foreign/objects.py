@@ -1,6 +1,6 @@
 """Python objects that hold episodes: arrays, data frames, and the objects of other libraries.
 
-No other library is imported. Objects are recognised by their attributes, so these libraries need not be installed.
+Objects are recognised without an import of their libraries, so these libraries need not be installed.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ LONGEST_PATH = 4096
 
 
 def are_paths(value: Any) -> bool:
-    """Whether an argument names files: a path, or a sequence of paths, which may be empty."""
+    """Whether an argument is a path, or a list or tuple of paths. An empty list counts."""
     if isinstance(value, str | Path):
         return True
     return isinstance(value, list | tuple) and all(isinstance(each, str | Path) for each in value)
 
 
 def require_paths(value: Any, name: str) -> None:
-    """Check that the texts given as paths are not the content of tables.
+    """Check that the argument `name` holds paths, and not the content of a table.
 
     Raises:
         InputError: a text that cannot be a path.
@@ -63,7 +63,7 @@ def source_of(value: Any, name: str, columns: Columns = Columns()) -> EpisodesSo
 
     Args:
         value: the object.
-        name: name of the argument, such as "experts", for messages.
+        name: argument (such as "experts") or file, for messages.
         columns: the user's choice of columns, for tables.
 
     Raises:
@@ -118,9 +118,9 @@ def _episode(item: Any, where: str) -> Episode:
 
 
 def _of_record(record: Mapping[Any, Any], where: str) -> Episode:
-    """An episode from a mapping with the keys of Gymnasium's and Minari's recordings.
+    """An episode from a mapping with keys such as "observations" and "actions", as in Gymnasium and Minari.
 
-    A mapping without observations holds one array for each part of the states.
+    If no key names observations, each entry of the mapping is one part of the states.
     """
     known = {
         names: next((record[name] for name in names if name in record), None)
@@ -134,7 +134,7 @@ def _of_record(record: Mapping[Any, Any], where: str) -> Episode:
     count = len(next(iter(states.values()))) if isinstance(states, Mapping) else len(states)
     actions = None if known[ACTIONS] is None else rows_of(known[ACTIONS], f"{where}, actions")
     rewards = None if known[REWARDS] is None else rows_of(known[REWARDS], f"{where}, rewards")
-    # If there are as many actions as states, the state after the last action is unknown.
+    # With as many actions as states, the state after the last action is unknown, so the last action is left out.
     whole = actions is None or len(actions) != count
     ended = _ended(known[TERMINALS])
     return Episode(
@@ -151,7 +151,7 @@ def _of_record(record: Mapping[Any, Any], where: str) -> Episode:
 
 
 def _states(value: Any, where: str) -> NDArray[Any] | Mapping[str, NDArray[Any]]:
-    """The states of an episode: an array, or arrays by name from a mapping or from a list of mappings."""
+    """The states of an episode: an array, or a map of arrays made from a mapping or from a list of mappings."""
     if isinstance(value, Mapping):
         return parts_of(value, where)
     mapped = getattr(value, "_d", None)  # imitation's DictObs
@@ -170,7 +170,7 @@ def _states(value: Any, where: str) -> NDArray[Any] | Mapping[str, NDArray[Any]]
 
 
 def parts_of_state(value: Mapping[Any, Any], where: str, prefix: str = "") -> dict[str, Any]:
-    """The values of a nested mapping by name, for one state."""
+    """Flatten one state, a nested mapping, to a map from names such as "arm/joints" to values."""
     found: dict[str, Any] = {}
     for key, part in value.items():
         if isinstance(part, Mapping):
@@ -235,7 +235,7 @@ def _is_row(item: Any) -> bool:
 
 
 def _transposed(rows: Sequence[Mapping[Any, Any]], name: str) -> Table:
-    """The columns of a list of rows. Each row must have the same keys."""
+    """The columns of a list of rows. All rows must have the same keys."""
     keys = list(rows[0])
     for place, row in enumerate(rows):
         if row.keys() != rows[0].keys():
@@ -247,7 +247,7 @@ def _transposed(rows: Sequence[Mapping[Any, Any]], name: str) -> Table:
 
 
 def _column(values: Any) -> NDArray[Any]:
-    """A column of a table: numbers, or texts and rows as objects."""
+    """Convert values to a column of a table: a numeric array if all values are numbers, else an array of objects."""
     if isinstance(values, np.ndarray) and values.ndim == 1:
         return values
     values = list(values)
@@ -287,8 +287,8 @@ def _series(values: list[Any]) -> NDArray[Any]:
 def _of_buffer(buffer: Any, name: str) -> Iterator[Episode]:
     """The episodes of a buffer of Stable-Baselines3.
 
-    A replay buffer knows the state after each step. A rollout buffer does not, so the last action of each of its
-    episodes is left out. The steps after the last end of an episode form one more, neither terminated nor truncated.
+    A buffer without `next_observations` does not hold the state after the last action of an episode, so this action is
+    left out. Steps after the last end of an episode form another episode, which is neither terminated nor truncated.
     """
     replay = hasattr(buffer, "next_observations") or getattr(buffer, "optimize_memory_usage", False)
     count = buffer.buffer_size if buffer.full else buffer.pos
@@ -296,17 +296,17 @@ def _of_buffer(buffer: Any, name: str) -> Iterator[Episode]:
         raise InputError(f"{name}: an empty buffer; expected one that holds steps")
     order = np.arange(count) if not (replay and buffer.full) else (np.arange(count) + buffer.pos) % count
     if replay and buffer.full and getattr(buffer, "next_observations", None) is None:
-        order = order[1:]  # the state after the newest step has replaced the oldest state
+        order = order[1:]  # the state after the newest step has overwritten the oldest state
     flags = np.asarray(buffer.dones if replay else buffer.episode_starts)
     timeouts = getattr(buffer, "timeouts", None)
     number = 0
     for place in range(buffer.n_envs):
 
         def column(values: Any, place: int = place) -> Any:
-            """The rows of one environment, in the order of time."""
+            """The rows of one environment, from the oldest to the newest."""
             if isinstance(values, Mapping):
                 return {key: column(part) for key, part in values.items()}
-            if len(values) != len(flags):  # `RolloutBuffer.get` has put the environments one after another
+            if len(values) != len(flags):  # `RolloutBuffer.get` has joined the environments one after another
                 values = np.asarray(values).reshape(buffer.n_envs, -1, *values.shape[1:]).swapaxes(0, 1)
             return np.asarray(values)[order, place]
 

@@ -1,9 +1,9 @@
-"""Reader of RLDS: data sets of episodes that TensorFlow Datasets has prepared, as a folder with TFRecord files.
+"""Reader of RLDS data sets: episodes in TFRecord files, in a folder that TensorFlow Datasets has prepared.
 
-`features.json` describes the features of an episode. A record is a `tf.train.Example` with one episode; each feature of
-its steps is one flat list, such as `steps/observation/joints`. The state after the last action is the last step's
-observation, so the action and the reward of the last step do not count. An instruction is a text of the first step, or
-of the whole episode. Encoded pictures, and actions that are not numbers, are left out; a note names them.
+`features.json` describes the features of an episode. A record is a `tf.train.Example` with one episode. In a record,
+each feature of the steps is one flat list with a name such as `steps/observation/joints`. The observation of the last
+step is the last state, so the action and the reward of the last step are ignored. The instruction is a text of the
+first step, or of the whole episode. Encoded pictures and non-numeric actions are left out; a note lists them.
 """
 
 from __future__ import annotations
@@ -27,20 +27,21 @@ from grace_irl.errors import InputError
 
 STEPS, OBSERVATION, ACTION = "steps", "observation", "action"
 TEXTS = ("language_instruction", "natural_language_instruction")
-"""Names of the instruction's text, among the features of a step, of its observation, or of the whole episode."""
+"""Possible names of the instruction, which is a feature of the steps, of the observations, or of the whole episode."""
 ENDS = ("is_terminal", "is_last")
 SORTS = ("tensor", "text", "image", "video", "audio", "sequence", "classLabel", "boundingBox", "translation")
-"""Sorts of features. In `features.json`, a feature has its sort as a key, beside others such as `description`."""
+"""Sorts of features. In `features.json`, the sort is one of the keys of a feature's entry."""
 LEFT_OUT = ("image", "video")
-"""Sorts of observations that are left out of states. Any other sort that cannot be read is refused."""
+"""Sorts of observations that are left out of states. Any other unreadable sort is an error."""
 DEPTH = 8
 """Maximum nesting depth of groups whose features are read."""
 FACTOR = 30
-"""Maximum bytes of memory per byte of a record while it becomes an episode. A stored integer may have one byte."""
+"""Maximum bytes of memory per byte of a record, while the record becomes an episode. A record may store an integer in
+one byte."""
 
 _SHARD = re.compile(r"(.+)-([^-]+)\.tfrecord-(\d{5})-of-(\d{5})")
 TRAINING = "train"
-"""Name of the split for training. If there are others, their episodes are held out."""
+"""Name of the training split. If a data set has this split and others, the episodes of the others are held out."""
 
 Described = Mapping[str, Any]
 """The description of a feature in `features.json`."""
@@ -48,12 +49,12 @@ Described = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Feature:
-    """A feature that is read.
+    """A feature that the reader uses.
 
     Attributes:
-        key: its name in a record, such as `steps/observation/joints`.
-        shape: its shape in one step.
-        dtype: type of its numbers; "str" for texts.
+        key: name of the feature in a record, such as `steps/observation/joints`.
+        shape: shape of the feature in one step.
+        dtype: type of the numbers; "str" for texts.
     """
 
     key: str
@@ -63,10 +64,10 @@ class Feature:
 
 @dataclass(frozen=True)
 class Layout:
-    """The features of a data set that make episodes.
+    """The features of a data set from which the reader makes episodes.
 
     Attributes:
-        states: parts of a state, by name; the name is `OBSERVATION` if a state has one part without a name.
+        states: parts of a state, by name. A single part without a name has the key `OBSERVATION`.
         actions: parts of an action, in order.
         rewards: the reward, or None.
         ends: flags of the last step, by name.
@@ -88,10 +89,10 @@ def is_dataset(folder: Path) -> bool:
 
 
 def open_dataset(folder: Path, memory: Memory) -> EpisodesSource:
-    """Open a data set in the format RLDS.
+    """Open an RLDS data set.
 
     Raises:
-        InputError: no records, missing or damaged ones, or steps without observations that can be used.
+        InputError: no records, missing or damaged records, or no usable observations.
     """
     described = _described(folder)
     assert described is not None
@@ -160,10 +161,10 @@ def _layout(described: Described, folder: Path) -> Layout:
 
 
 def _shards(folder: Path) -> list[tuple[Path, str]]:
-    """The shards by name, each with the name of its split.
+    """The shards in the order of their names, each with the name of its split.
 
     Raises:
-        InputError: no shards, or some are missing.
+        InputError: no shards, or missing shards.
     """
     named = [(file, _SHARD.fullmatch(file.name)) for file in sorted(folder.iterdir()) if file.is_file()]
     found = [(file, match) for file, match in named if match]
@@ -223,7 +224,7 @@ def _episode(data: bytes, layout: Layout, where: str, side: str, memory: Memory)
 
 
 def _side_by_side(actions: Sequence[NDArray[Any]]) -> NDArray[Any] | None:
-    """One array of actions from its parts, without the last action, which leads to no state."""
+    """Join the parts of actions to one array; None without parts. The last action is left out: it leads to no state."""
     if len(actions) < 2:
         return actions[0][:-1] if actions else None
     return np.concatenate([part.reshape(len(part), -1) for part in actions], axis=1)[:-1]
@@ -235,7 +236,7 @@ def _arrays(episode: Episode) -> list[NDArray[Any]]:
 
 
 def _values(found: Any, feature: Feature, where: str, memory: Memory) -> NDArray[Any]:
-    """A feature of an episode, a row for each step."""
+    """The values of a feature in one episode, with one row per step."""
     if feature.dtype == "str":
         texts = _texts(found, feature, where)
         memory.require(4 * len(texts) * max(map(len, texts), default=0), f"{where}, {feature.key}")
@@ -275,12 +276,12 @@ def _require(found: Any, key: str, where: str) -> Any:
 
 
 def _stored(dtype: str) -> Any:
-    """The type that numbers of a feature get: uint8 for bytes and booleans, int64 for other integers, else float64."""
+    """The array type for a feature's numbers: uint8 for bytes and booleans, int64 for other integers, else float64."""
     return np.uint8 if dtype in ("uint8", "bool") else np.int64 if dtype.startswith(("int", "uint")) else np.float64
 
 
 def _described(folder: Path) -> Described | None:
-    """The features of an episode in `features.json`; None if the folder holds no such data set."""
+    """The features of an episode from `features.json`; None if the folder is no RLDS data set."""
     try:
         found = json.loads((folder / "features.json").read_bytes())["featuresDict"]["features"]
         inside = found[STEPS]["sequence"]["feature"]["featuresDict"]["features"]
@@ -290,7 +291,7 @@ def _described(folder: Path) -> Described | None:
 
 
 def _flat(described: Described, prefix: str, folder: Path, depth: int = 0) -> Iterator[tuple[str, Described]]:
-    """The features by their names in a record; those of a group have names such as `steps/observation/joints`."""
+    """Yield each feature with its name in a record, such as `steps/observation/joints` for a feature in groups."""
     inside = described.get("featuresDict")
     if not isinstance(inside, dict):
         yield prefix, described
@@ -304,7 +305,7 @@ def _flat(described: Described, prefix: str, folder: Path, depth: int = 0) -> It
 
 
 def _sort(described: Described) -> str:
-    """The sort of a feature, one of `SORTS`; a tensor of strings is a "text"."""
+    """The sort of a feature, from `SORTS`; "unknown" for other sorts. A tensor of one string per step is a "text"."""
     found = next((name for name in SORTS if name in described), "unknown")
     tensor = described.get("tensor")
     strings = (
@@ -320,10 +321,10 @@ def _dimensions(tensor: Any) -> list[Any]:
 
 
 def _feature(key: str, described: Described, folder: Path) -> Feature:
-    """A feature that a state, an action, a reward or a flag needs.
+    """Read the description of a feature for a state, an action, a reward or a flag.
 
     Raises:
-        InputError: it is of a sort that cannot be read, or its shape varies.
+        InputError: a feature of an unreadable sort, or of a shape that varies.
     """
     sort, where = _sort(described), f"{folder}: features.json: {key}"
     if sort == "text":

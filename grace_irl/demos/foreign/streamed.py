@@ -1,4 +1,4 @@
-"""Tables in Parquet that are larger than memory, read a few row groups at a time."""
+"""Reader of Parquet tables that are larger than memory. It reads one batch of rows at a time."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ BATCH_BYTES = 8 << 20
 """Target for the size of a batch of rows in bytes."""
 
 FACTOR = 4
-"""Bytes of memory for each byte of a batch, at most, while its rows become episodes."""
+"""Maximum bytes of memory per byte of a batch, while the rows of the batch become episodes."""
 
 
 class StreamedTable:
     """An open Parquet file with one column per number (see `Source`). Its rows are read in batches.
 
-    The header comes from the first episodes. The rows of an episode must stand together, and a column must number the
-    episodes.
+    The header comes from the first episodes. The rows of an episode must be consecutive, and a column must give the
+    episode of each row.
 
     Args:
         file: the file.
@@ -42,7 +42,7 @@ class StreamedTable:
         nbytes: size of the whole table in bytes.
 
     Raises:
-        InputError: no column of episodes, an episode that is larger than the memory, or columns that cannot be used.
+        InputError: no column of episodes, an episode beyond the memory limit, or columns that cannot be used.
     """
 
     def __init__(self, file: Path, memory: Memory, columns: Columns) -> None:
@@ -86,7 +86,7 @@ class StreamedTable:
             self.header = replace(self.header, metadata=replace(self.header.metadata, fields=self._fields))
 
     def _require_alike(self, source: EpisodesSource) -> None:
-        """Refuse episodes whose states have other columns than those of the first episodes."""
+        """Check that the states have the same columns as the states of the first episodes."""
         if sorted(source.header.metadata.fields) != sorted(self.header.metadata.fields):
             raise InputError(
                 f"{self.path}: some episodes have other numbers in their states than the first ones; expected the "
@@ -94,7 +94,7 @@ class StreamedTable:
             )
 
     def _batch_bytes(self, opened: pq.ParquetFile, rows: int) -> int:
-        """Upper bound on the memory in bytes of a decoded batch of rows. A batch may have rows of two row groups."""
+        """Upper bound on the memory in bytes of a decoded batch of rows. A batch may span two row groups."""
         pages, schema = Pages(self.path, opened, self._memory), opened.schema_arrow
         if any(pa.types.is_nested(schema.field(name).type) for name in schema.names):
             return pages.batch_bytes(schema.names, rows)
@@ -113,7 +113,7 @@ class StreamedTable:
                     part = {name: np.concatenate([rest[name], column]) for name, column in part.items()}
                 ids = part[self._episode]
                 self._memory.require(FACTOR * self._row * len(ids), f"{self.path}: an episode")
-                last = np.flatnonzero(ids != ids[-1])  # rows before the last episode, which may go on
+                last = np.flatnonzero(ids != ids[-1])  # rows before the last episode, which may go on in the next batch
                 stop = int(last[-1]) + 1 if len(last) else 0
                 rest = {name: column[stop:].copy() for name, column in part.items()}
                 if stop:

@@ -1,8 +1,8 @@
-"""Tables: one row per state and one column per number, or a row per number. The columns' names say what they hold.
+"""Reader of tables with one row per state and one column per number, or with one row per number (long tables).
 
-A column with a name that `ROLES_OF_COLUMNS` lists holds what that entry says. Other columns of numbers are the
-states, and their names become the names of a vector's components. The user's own choice (`Columns`) comes first. One
-line tells the user what each column was taken for (`Header.notes`).
+The reader recognises columns by their names, which the constants below list. All other columns of numbers form the
+states, and their names become the names of a vector's components. The user's own choice (`Columns`) takes precedence.
+A note for the user lists the use of each column (`Header.notes`).
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from grace_irl.demos.trajectory import Role
 from grace_irl.errors import InputError
 
 Table = Mapping[str, NDArray[Any]]
-"""Columns by name, each an array with one entry per row. Entries of a column of dtype object are texts or rows."""
+"""Columns by name. Each column is an array with one entry per row. An array of dtype object holds texts or lists."""
 
 EPISODE = (
     *("episode", "episode_id", "episode_index", "episode_number", "ep", "traj", "traj_id", "trajectory"),
     *("trajectory_id", "rollout", "rollout_id", "demo", "demo_id", "run_id"),
 )
-"""Names of a column with the number or the name of each row's episode, the most certain first."""
+"""Possible names of the column with the number or name of each row's episode. Earlier names take precedence."""
 
 STEP = ("step", "timestep", "time_step", "step_id", "t", "frame", "frame_index")
-"""Names of a column by which the rows of an episode are ordered."""
+"""Possible names of the column that numbers the steps of an episode."""
 
 STATE = ("state", "states", "observation", "observations", "obs")
-"""Names of a column whose entries are whole states: lists of numbers, or texts."""
+"""Possible names of a column of whole states, which are lists of numbers or texts."""
 
 ROLES_OF_COLUMNS: dict[str, tuple[str, ...]] = {
     "reward": ("reward", "rewards", "rew", "next.reward"),
@@ -45,34 +45,35 @@ ROLES_OF_COLUMNS: dict[str, tuple[str, ...]] = {
     "split": ("split",),
     "goal": ("goal", "is_goal"),
 }
-"""Names of columns beside the states, by what they hold."""
+"""Possible names of further columns, by the content of the column."""
 
 ACTION = re.compile(r"actions?([._\[\s/-].*|\d+)?|acts?[._-]?\d+", re.IGNORECASE)
 """Names of columns with actions, such as `action`, `action_0` and `action.gripper`."""
 
 OUTCOMES = ("success", "is_success")
-"""Names of a column that says whether an episode, or a state, succeeded. It gives no roles by itself."""
+"""Possible names of a column that shows whether an episode or a state succeeded. Such a column sets no role."""
 
 RESULTS = (*OUTCOMES, "return", "index", "task_index", "timestamp", "time", "unnamed: 0", "")
-"""Names of columns of numbers that are no states: the outcome of an episode, and counters of rows or of time."""
+"""Names of numeric columns that are not part of the states: outcomes of episodes, and counters of rows or time."""
 
 NAME, VALUE = ("name", "variable", "feature", "field", "sensor", "signal", "key"), "value"
-"""Names of the two columns of a long table: the name of a number, and the number."""
+"""Two columns of a long table: possible names of the column with the name of each number, and the name of the column
+with the numbers."""
 
 WORDS: dict[str, Role] = {
     **dict.fromkeys(("expert", "experts", "positive", "1", "1.0", "true"), "expert"),
     **dict.fromkeys(("negative", "negatives", "0", "0.0", "false"), "negative"),
 }
-"""Role by the text of an entry in a column of roles."""
+"""Map from an entry of the role column, in lower case, to the role."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The user's choice of columns. What is not chosen follows from the names.
+    """The user's choice of columns. The reader recognises all other columns by their names.
 
     Attributes:
-        state: columns of the states' numbers, in order; () for all columns of numbers without another role.
-        episode: column with the number or name of each row's episode; "" for one of `EPISODE`.
+        state: columns that form the states, in order; () for all numeric columns without another use.
+        episode: column with the number or name of each row's episode; "" for the first name in `EPISODE` that fits.
     """
 
     state: tuple[str, ...] = ()
@@ -80,12 +81,12 @@ class Columns:
 
 
 def is_table(names: Sequence[str]) -> bool:
-    """Return whether the names are those of a table with a row per state: one of them is a name of `EPISODE`."""
+    """Whether these are the column names of a table of episodes: one of the names is in `EPISODE`."""
     return column_of_episodes(names) is not None
 
 
 def column_of_episodes(names: Sequence[str]) -> str | None:
-    """The column with the number or the name of each row's episode; None if no column is called like one."""
+    """The column with the number or name of each row's episode; None if no column has a name in `EPISODE`."""
     return _first_of(EPISODE, names)
 
 
@@ -96,7 +97,7 @@ def table_source(table: Table, path: str, columns: Columns = Columns(), first: i
         table: the columns.
         path: file or argument, for messages.
         columns: the user's choice of columns.
-        first: number of the first episode, if the table is a part of a larger one.
+        first: number of the table's first episode, if the table is a part of a larger table.
 
     Raises:
         InputError: no column of episodes, no column of states, or entries that cannot be used.
@@ -119,7 +120,7 @@ def table_source(table: Table, path: str, columns: Columns = Columns(), first: i
 
 @dataclass(frozen=True)
 class _Layout:
-    """The columns of a table by what they hold."""
+    """The columns of a table, grouped by their use."""
 
     table: Table
     path: str
@@ -136,7 +137,7 @@ class _Layout:
             role: found for role, known in ROLES_OF_COLUMNS.items() if (found := _first_of(known, table)) is not None
         }
         beside = {role: name for role, name in beside.items() if name not in columns.state and name != by_episode}
-        if "goal" in beside and not _is_flag(table[beside["goal"]]):  # no flags, but places to reach, for example
+        if "goal" in beside and not _is_flag(table[beside["goal"]]):  # for example a target position, not a flag
             del beside["goal"]
         if by_episode is None and not {"terminated", "truncated"} & beside.keys():
             raise InputError(
@@ -167,10 +168,10 @@ class _Layout:
         return all(self.table[name].dtype.kind in "biuf" for name in self.states)
 
     def bounds(self) -> Iterator[tuple[int, int]]:
-        """First row of each episode, and the row after its last one.
+        """Yield the index of each episode's first row, and the index after the episode's last row.
 
         Raises:
-            InputError: the rows of an episode do not stand together.
+            InputError: the rows of an episode are not consecutive.
         """
         count = len(self.table[self.states[0]])
         if not self.by_episode:
@@ -213,7 +214,7 @@ class _Layout:
         )
 
     def line(self) -> str:
-        """One line about what the columns were taken for."""
+        """A line for the user about the use of each column."""
         said = [f"states are {_listed(self.states)}"]
         said += [f"actions are {_listed(self.actions)}"] if self.actions else []
         said += [f"episodes by {self.by_episode!r}"] if self.by_episode else ["episodes end where a flag says so"]
@@ -271,7 +272,7 @@ class _Layout:
 
 
 def _wide(table: Table, columns: Columns, path: str) -> Table:
-    """The table with a column per number. A long table has a row for each number, with its name and its value."""
+    """Convert a long table (one row per number) to a table with one column per number. Return any other unchanged."""
     name = _first_of(NAME, table)
     value = _first_of((VALUE,), table)
     step = _first_of(STEP, table)
@@ -309,7 +310,7 @@ def _wide(table: Table, columns: Columns, path: str) -> Table:
 
 
 def _ordered(table: Table, columns: Columns) -> Table:
-    """The table with the rows of each episode in the order of its steps, if a column numbers them."""
+    """Sort the rows of each episode by step, if a column numbers the steps."""
     step, by_episode = _first_of(STEP, table), columns.episode or _first_of(EPISODE, table)
     if step is None or by_episode is None or step in columns.state or table[step].dtype.kind not in "iuf":
         return table
@@ -323,7 +324,7 @@ def _ordered(table: Table, columns: Columns) -> Table:
 
 
 def _stacked(column: NDArray[Any], where: str, name: str) -> NDArray[Any]:
-    """The entries of a column as one array with a row per entry."""
+    """The entries of a column as one array with one row per entry."""
     if column.dtype.kind != "O":
         return column
     return rows_of(
@@ -352,7 +353,7 @@ def _texts(column: NDArray[Any]) -> NDArray[np.object_]:
 
 
 def _first_of(known: Sequence[str], names: Mapping[str, Any] | Sequence[str]) -> str | None:
-    """The first of the known names that a table has, whatever its capitals."""
+    """The first known name that a table has, as spelled in the table; None if there is none. Case does not matter."""
     own = {name.lower(): name for name in reversed(list(names))}
     return next((own[name] for name in known if name in own), None)
 

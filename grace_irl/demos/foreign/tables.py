@@ -23,23 +23,23 @@ from grace_irl.demos.source import Source
 from grace_irl.errors import InputError
 
 DELIMITERS = (",", "\t", ";", "|")
-"""Characters that may separate the cells of a line; the most frequent one in the first line is taken."""
+"""Possible separators of cells. The reader takes the separator that is most frequent in the first line."""
 
 DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
-"""A number as programs write it in countries with a decimal comma. Such files separate cells by semicolons."""
+"""Pattern of a number with a decimal comma. Files with such numbers separate cells by semicolons."""
 
 CSV_FACTOR, JSON_FACTOR, PARQUET_FACTOR = 6, 20, 4
-"""Bytes of memory for each byte of a file, at most, while its rows become episodes."""
+"""Maximum bytes of memory per byte of a file, while the file's rows become episodes."""
 
 DAMAGED = (OSError, EOFError, zlib.error, UnicodeDecodeError)
-"""Errors of files that are truncated, or packed in another way."""
+"""Errors from files that are truncated, not in gzip format, or not UTF-8."""
 
 MOST_GZIP = 1032
 """Maximum number of unpacked bytes per byte of gzip."""
 
 
 def open_csv(file: Path, memory: Memory, columns: Columns = Columns()) -> EpisodesSource:
-    """Open a CSV or TSV file, which may be packed by gzip.
+    """Open a CSV or TSV file, which may be compressed by gzip.
 
     Args:
         file: the file. Its first line names the columns.
@@ -66,15 +66,15 @@ def open_csv(file: Path, memory: Memory, columns: Columns = Columns()) -> Episod
 
 
 def open_json_lines(file: Path, memory: Memory, columns: Columns = Columns()) -> EpisodesSource:
-    """Open a file with a JSON object in each line: a state with its episode, or a whole episode.
+    """Open a file with one JSON object per line: either a state, with a key for its episode, or a whole episode.
 
     Args:
-        file: the file, which may be packed by gzip.
+        file: the file, which may be compressed by gzip.
         memory: memory limit of the set.
         columns: the user's choice of columns.
 
     Raises:
-        InputError: a line that is no JSON object, or objects that cannot be used.
+        InputError: a line that is not a JSON object, or objects that cannot be used.
     """
     _require(memory, _size(file) * JSON_FACTOR, file)
     rows = []
@@ -91,7 +91,7 @@ def open_json_lines(file: Path, memory: Memory, columns: Columns = Columns()) ->
 
 
 def open_wide_parquet(file: Path, memory: Memory, columns: Columns = Columns()) -> Source:
-    """Open a Parquet file with a column for each number of a state. A file larger than memory is read in parts.
+    """Open a Parquet file with one column per number of a state. A file larger than memory is read in parts.
 
     Args:
         file: the file.
@@ -119,7 +119,7 @@ def open_wide_parquet(file: Path, memory: Memory, columns: Columns = Columns()) 
 
 
 def _require(memory: Memory, nbytes: int, file: Path) -> None:
-    """Check the memory for a table of text, which is read whole.
+    """Check that a text file, which is read as a whole, fits into memory.
 
     Raises:
         BeyondLimitError: the bytes do not fit.
@@ -164,10 +164,11 @@ def _opened(file: Path) -> Any:
 
 
 def _size(file: Path) -> int:
-    """The size of a file's text in bytes, at most."""
+    """The size of a file's text in bytes. For a compressed file, the size is an estimate."""
     size = file.stat().st_size
     if not _is_packed(file):
         return size
-    # With one gzip member, the last four bytes hold the unpacked size modulo 2**32. A damaged file may hold any number.
+    # If a gzip file has one member, the last four bytes hold the unpacked size modulo 2**32. In a damaged file, these
+    # bytes may hold any number.
     stated = int.from_bytes(file.read_bytes()[-4:], "little") if size < 1 << 30 else 0
     return min(max(stated, size), size * MOST_GZIP)

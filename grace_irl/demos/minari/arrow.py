@@ -1,7 +1,7 @@
 """The episodes of a Minari dataset in arrow or Parquet, one folder per episode.
 
-Arrow allocates whatever size a compressed column states. So arrow files with compressed columns are refused. Minari
-never writes such files. For Parquet files, the sizes are checked first (`parquet/pages.py`). Every batch is validated
+Arrow allocates any size that a compressed column states. So arrow files with compressed columns, which Minari never
+writes, are refused. For Parquet files, the sizes are checked first (`parquet/pages.py`). Every batch is validated
 before use.
 """
 
@@ -27,11 +27,11 @@ from grace_irl.errors import InputError
 MAGIC = b"ARROW1\0\0"
 
 COLUMNS = ("observations", "actions", "rewards", "terminations", "truncations", "infos.log_prob")
-"""Columns that are read from a Parquet file. An arrow file is read as a whole: it is not
-compressed, so it needs no more memory than its size."""
+"""Columns that are read from a Parquet file. An arrow file is read as a whole. An arrow file is not compressed, so it
+needs no more memory than its size."""
 
 TEXT_BYTES = 64
-"""Size in bytes of one text in a list, without its characters."""
+"""Size in bytes of one text in a list, without the text's characters."""
 
 
 class ArrowEpisodes:
@@ -135,7 +135,7 @@ class ArrowEpisodes:
         yield from opened.iter_batches(max(opened.metadata.num_rows, 1), columns=list(COLUMNS), use_threads=False)
 
     def _arrow_batches(self, file: Path) -> Iterator[pa.RecordBatch]:
-        """The batches of a file in the order of its messages. The footer is ignored, because it may list other data."""
+        """The batches of a file, in order. The file's footer is ignored, because the footer may list other data."""
         self._memory.require(file.stat().st_size, str(file))
         data = file.read_bytes()
         if not data.startswith(MAGIC) or not data.endswith(MAGIC[:6]):

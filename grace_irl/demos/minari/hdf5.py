@@ -1,6 +1,6 @@
 """The episodes of a Minari dataset in hdf5.
 
-Only objects that trajectories need are opened. In `infos`, that is `log_prob` alone.
+Only the objects that trajectories need are opened. From the group `infos`, this is only `log_prob`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The parts of a Minari dataset's observations that form a state, and the kind of the states.
 
-Both are derived from the JSON of the observation space. The Gymnasium space is never created.
+The JSON of the observation space determines the parts and the kind. The Gymnasium space is never created.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from grace_irl.states.record import MOST_PARTS, RECORD
 from grace_irl.states.vector import VECTOR
 
 TEXT_KEYS = ("mission", "instruction", "goal_text")
-"""Possible names of the part with the instruction. The first one that a dataset has is used."""
+"""Possible names of the part with the instruction. The first of these names that a dataset has is used."""
 
 PICTURE = "image"
 """Name of the part of MiniGrid's observations that holds the state, as codes of cells or as pixels."""
@@ -35,7 +35,7 @@ class Box:
 
     Attributes:
         shape: shape of one observation.
-        dtype: dtype of its numbers as the space states it. The stored dtype may be wider.
+        dtype: dtype of the numbers, from the space. The stored dtype may be wider.
         image: whether Minari may store the observations as JPEG.
     """
 
@@ -55,8 +55,8 @@ class Layout:
     Args:
         serialised: the observation space in Minari's JSON.
         where: name of the dataset, for messages.
-        kind: name of the states' kind, such as "grid", for a `Dict` space; ignored for a `Box`. With "", the parts
-            of the `Dict` decide.
+        kind: name of the kind of states in a `Dict` space, such as "grid"; "" to choose the kind by the parts of the
+            `Dict`. It is ignored for a `Box`.
 
     Raises:
         InputError: no observation space, or a space whose observations cannot be states.
@@ -64,10 +64,10 @@ class Layout:
     Attributes:
         kind: kind of the states.
         fields: names of the vector's components, if several boxes are joined to one vector; else ().
-        boxes: map from name to numeric part. The name "" is the whole observation.
+        boxes: numeric parts of a state, by name. The name "" means the whole observation.
         texts: names of the text parts that belong to a state.
         text: name of the text part with the instruction, or None.
-        kinds: names of the possible kinds, if shape and dtype fit several; else ().
+        kinds: names of the possible kinds, if shape and dtype fit several kinds; else ().
     """
 
     def __init__(self, serialised: object, where: str, kind: str = "") -> None:
@@ -111,7 +111,7 @@ class Layout:
             raise InputError(f"{where}: observations of shape {shapes[0]}; expected (n,) or (h, w, 3)")
         first = next(iter(self.boxes.values()))
         found = kinds_of_parts([PartLayout("", first.dtype.str, first.shape)])
-        self.kind = found[-1]  # not empty: every shape of one or three dimensions fits at least one kind
+        self.kind = found[-1]  # `found` is not empty: each shape of one or three dimensions fits at least one kind
         self.kinds = tuple(each.name for each in found) if len(found) > 1 else ()
         if len(self.boxes) > 1:
             self.fields = tuple(f"{name}_{i}" for name, box in self.boxes.items() for i in range(box.size))
@@ -130,7 +130,7 @@ def _fits(kind: StateKind, box: Box) -> bool:
 
 
 def _leaves(space: Mapping[str, Any], where: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Name and space of each part of a `Dict`. Nested `Dict`s are expanded, with names joined by "/"."""
+    """Yield the name and space of each part of a `Dict`. Parts of a nested `Dict` have names such as "arm/joints"."""
     stack: list[tuple[str, object]] = [("", space)]
     count = 0
     while stack:
@@ -183,7 +183,7 @@ def described(serialised: object, name: str, where: str) -> Mapping[str, Any]:
         where: name of the dataset, for messages.
 
     Raises:
-        InputError: the space is missing or not a valid space.
+        InputError: the space is missing or invalid.
     """
     if serialised is None:
         raise InputError(

@@ -12,7 +12,7 @@ The observation space determines the kind of the states:
 The text of a part such as `mission` becomes the instruction of the trajectory (`layout.TEXT_KEYS` lists such names).
 
 The reader downloads nothing, follows no link out of the folder, and creates no environment, space or object that a
-dataset describes. The library Minari does all of this, so the reader does not use it.
+dataset describes. The library Minari may do these things, so the reader does not use that library.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Episodes(Protocol):
     """The episodes of a dataset. A path to a part of an episode is a tuple, such as `("observations", "image")`."""
 
     def about(self, index: int, where: str) -> Mapping[str, Any]:
-        """The attributes of an episode, such as `total_steps`. Those from grace-irl's own writer are under `KEY`."""
+        """The attributes of an episode, such as `total_steps`. grace-irl's writer puts its attributes under `KEY`."""
         ...
 
     def array(self, index: int, names: tuple[str, ...], shape: tuple[int, ...] | None, where: str) -> NDArray[Any]:
@@ -76,7 +76,7 @@ class Episodes(Protocol):
         Args:
             index: index of the episode.
             names: path of the part.
-            shape: shape of one row; None if the dataset does not state it.
+            shape: shape of one row; None if the dataset does not state the shape.
             where: dataset and episode, for messages.
 
         Raises:
@@ -109,9 +109,9 @@ class MinariSource:
     Args:
         path: path or id from the caller, for messages.
         folder: data folder of the dataset.
-        memory: memory limit of the whole set of demonstrations, which may have more files than this dataset.
-        kind: name of the states' kind, such as "grid", for a `Dict` space in a dataset without grace-irl's header.
-            With "", the parts of the `Dict` decide.
+        memory: memory limit of the whole set of demonstrations, which may have other files, too.
+        kind: name of the kind of states in a `Dict` space, such as "grid"; "" to choose the kind by the parts of the
+            `Dict`. It is ignored if the dataset has grace-irl's header, which states the kind.
 
     Raises:
         InputError: a library for the dataset's format is not installed, or the dataset cannot be used.
@@ -119,7 +119,7 @@ class MinariSource:
 
     def __init__(self, path: Path, folder: Path, memory: Memory, kind: str = "") -> None:
         self.path = path
-        # The user trusts only the folder that they named. Its subfolder `data` may be a link to another place, so the
+        # The user trusts only the folder that they named. The subfolder `data` may be a link to another folder, so the
         # metadata must lie inside the named folder.
         named = folder.parent if folder.name == "data" and folder.parent.resolve() != path.resolve().parent else folder
         require_inside(folder / "metadata.json", named)
@@ -264,8 +264,8 @@ class _Ours:
         task: name of the task.
         split: "train", "validation", "held_out" or None.
         goals: 0-based indices of the goal states, or None.
-        actions: whether the trajectory has actions. If not, the stored ones are placeholders, which Minari requires.
-        rewards: whether the trajectory has rewards. If not, the stored ones are placeholders, which Minari requires.
+        actions: whether the trajectory has actions. If not, the stored actions are placeholders that Minari requires.
+        rewards: whether the trajectory has rewards. If not, the stored rewards are placeholders that Minari requires.
     """
 
     role: str | None = None

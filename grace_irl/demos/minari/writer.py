@@ -28,8 +28,8 @@ MISSION = "mission"
 """Name of the part with the instruction."""
 
 IMAGES = {GRID.name: PICTURE}
-"""Map from a kind to the observation part that holds its states. Datasets of these kinds always have an instruction
-part, even if it is empty."""
+"""Map from a kind to the observation part that holds its states. Datasets of these kinds always have a part for the
+instruction, which may be empty."""
 
 MAX_MISSION = 4096
 """Maximum length of an instruction in characters. Minari's text space needs a bound."""
@@ -182,7 +182,7 @@ class MinariWriter(SetWriter):
         return nested if isinstance(nested, Box) else _space(nested)
 
     def _named(self, parts: dict[str, Any], mission: Any) -> dict[str, Any]:
-        """The parts of an observation under the names that Minari's datasets use, with the instruction if there is one.
+        """Name the parts of an observation as Minari's datasets do. Add the instruction if the dataset stores one.
 
         Args:
             parts: spaces or arrays by the name of the part.
@@ -265,7 +265,7 @@ def _space(nested: dict[str, Any]) -> Any:
 
 
 def _episode_metadata(demonstration: Demonstration) -> dict[str, Any]:
-    """Facts about an episode that Minari's format cannot hold. They are stored as an attribute of the episode."""
+    """Facts about an episode that Minari has no field for. The writer stores them as an attribute of the episode."""
     trajectory = demonstration.trajectory
     return {
         "role": demonstration.role,

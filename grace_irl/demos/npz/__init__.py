@@ -1,1 +1,1 @@
-"""Reader and writer for npz archives of NumPy arrays, in a plain layout and in that of the `imitation` library."""
+"""Reader and writer for npz archives of NumPy arrays, in a plain layout or in the layout of the library `imitation`."""

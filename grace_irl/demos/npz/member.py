@@ -1,4 +1,4 @@
-"""One array of an npz archive, whose size is checked before it is unpacked."""
+"""An array of an npz archive. The size of the array is checked before the array is unpacked."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ MAX_DIMENSIONS = 16
 """Maximum number of dimensions of an array. A grid array has four."""
 
 PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-"""NumPy's compression methods. Other methods may unpack to far more data, or need a dictionary of gigabytes."""
+"""NumPy's compression methods. Other methods may unpack to far more data, or may need gigabytes for a dictionary."""
 
 MAX_DEFLATE = 1032
 """Maximum number of unpacked bytes per packed byte in DEFLATE (zlib.net/zlib_tech.html)."""
 
 
 class Member:
-    """One array of an archive. It can be read in parts, so the whole array need not be in memory.
+    """An array of an archive. The array can be read in parts, to save memory.
 
-    The archive and the array's header both state a size. Before any data are unpacked, the two sizes must agree. The
-    compressed data must also be long enough for this size (`MAX_DEFLATE`).
+    The archive and the array's header both state a size. The two sizes must agree, and the compressed data must be long
+    enough for this size (`MAX_DEFLATE`). This is checked before any rows are unpacked.
 
     Args:
         archive: the archive.
@@ -90,7 +90,7 @@ class Member:
         return int(self.shape[0]) if self.shape else 0
 
     def take(self, out: NDArray[Any]) -> NDArray[Any]:
-        """Fill an array with the next rows, and return it. Its dtype must be that of the stored array.
+        """Fill `out` with the next rows, and return it. The dtype of `out` must equal the dtype of the stored array.
 
         Raises:
             InputError: a truncated or damaged archive.
@@ -120,7 +120,7 @@ class Member:
         return self.rows(count).astype(np.float64)
 
     def whole(self) -> NDArray[Any]:
-        """The whole array, for arrays that are small."""
+        """The whole array. Use this method for small arrays only."""
         self._memory.require(self.nbytes, self._where)
         return self.take(np.empty(self.shape, self.dtype))
 

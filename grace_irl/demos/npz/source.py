@@ -1,16 +1,16 @@
-"""Reader for npz archives, in a plain layout with episode lengths and in the layout of the `imitation` library.
+"""Reader for npz archives, in a plain layout with episode lengths or in the layout of the library `imitation`.
 
 N is the number of rows (steps), and n the number of episodes.
 
 The plain layout has `observations (N, ...)` and `episode_lengths (n,)`. Optional arrays are `actions (N, ...)`,
-`rewards (N,)`, `log_probs (N,)`, `terminals (N,)` (flags of terminal steps), and those of `EPISODE_ARRAYS`. The state
-after the last action comes from `next_observations (N, ...)` or `final_observations (n, ...)`. If the file has neither,
-the last action is left out, so an episode of L rows has L states and L-1 actions.
+`rewards (N,)`, `log_probs (N,)`, `terminals (N,)` (flags of terminal steps), and the arrays in `EPISODE_ARRAYS`. The
+state after the last action comes from `next_observations (N, ...)` or `final_observations (n, ...)`. If the file has
+neither array, the last action is left out: an episode of L rows then has L states and L-1 actions.
 
 The layout of `imitation` has `obs (N+n, ...)`, `acts (N, ...)` and `indices (n-1,)`, and may have `terminal (n,)` and
-`rews (N,)`. In `obs`, each episode has one more row for its last state. `indices` holds the rows in `acts` at which the
-second and all later episodes begin. `infos` is a pickle and is not read. If any other array that the reader needs
-is a pickle, the file is refused.
+`rews (N,)`. In `obs`, each episode has one row more than in `acts`, for its last state. `indices` holds the row in
+`acts` at which each episode after the first begins. `infos` is a pickle and is not read. A file is refused if any other
+array that the reader needs is a pickle.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from grace_irl.states.kind import Allocate, PartLayout
 from grace_irl.states.texts import pack
 
 INTEGER_BYTES = 40
-"""Size in bytes of a Python integer in a list, with the list's pointer to it."""
+"""Size in bytes of a Python integer in a list, including the list's pointer to the integer."""
 
 IMITATION = {"obs": "observations", "acts": "actions", "rews": "rewards"}
-"""Map from array names in the layout of `imitation` to those in the plain layout."""
+"""Map from array names in the layout of `imitation` to array names in the plain layout."""
 
 
 class NpzSource:
@@ -50,8 +50,8 @@ class NpzSource:
         memory: memory limit for all files of the set.
 
     Raises:
-        InputError: a truncated or pickled file, a file that is not npz or has another layout, or too much data for
-            `memory`.
+        InputError: a truncated or pickled file, a file that is no npz archive or has another layout, or more data than
+            `memory` allows.
     """
 
     def __init__(self, path: Path, memory: Memory) -> None:
@@ -117,7 +117,7 @@ class NpzSource:
         found = {name: part.states(length, where, allocate) for name, part in parts.items()}
         states = kind.whole(found)
         final = self._imitation or any(part.goes_on for part in parts.values())
-        # Without a final state, the result of the last action is unknown, so that action is dropped.
+        # Without a final state, the result of the last action is unknown, so the last action is dropped.
         steps = len(states) - 1
         numbers = {name: rows[name].floats(length)[:steps] for name in ("rewards", "log_probs") if name in rows}
         actions = None
@@ -241,8 +241,8 @@ class NpzSource:
 
 
 PART = "/"
-"""Separator between `observations` and the name of a part, as in `observations/camera`. States with named parts are
-records: each state has several arrays or texts."""
+"""Separator between `observations` and the name of a part, as in `observations/camera`. A state with named parts is a
+record of several arrays or texts."""
 
 
 def part_names(names: Iterable[str], array: str) -> list[str]:
@@ -271,8 +271,9 @@ class _Part:
     Args:
         path: path of the archive.
         observations: array with the rows of the part.
-        following: array with this part of the state after each row, or after each episode; or None.
-        kind: "final_observations" if `following` has one state per episode, "next_observations" for one per row, or "".
+        following: array with this part of the next state for each row, or of the final state for each episode; or None.
+        kind: name of `following`: "final_observations" (one state per episode), "next_observations" (one state per row)
+            or "".
         whole: whether the rows of `observations` include the last state of each episode.
     """
 
@@ -291,7 +292,7 @@ class _Part:
         return not _stored(self._observations)
 
     def states(self, length: int, where: str, allocate: Allocate) -> NDArray[Any]:
-        """This part of each state in the next episode.
+        """The part's values in all states of the next episode.
 
         Args:
             length: number of rows of the episode.
@@ -334,7 +335,7 @@ class _Part:
 
 
 def open_npz(file: Path, memory: Memory) -> Source:
-    """Open an npz archive: in a layout of this module, with flat arrays, or with one array for each episode."""
+    """Open an npz archive in a layout of this module, with flat arrays, or with one array for each episode."""
     return open_foreign(file, memory) if is_foreign(file) else NpzSource(file, memory)
 
 

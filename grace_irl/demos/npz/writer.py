@@ -1,4 +1,4 @@
-"""Writer for the npz archives of `source.py`: the plain layout with lengths, or the layout of `imitation`."""
+"""Writer of npz archives for `source.py`, in the plain layout or in the layout of the library `imitation`."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ STEP_ARRAYS = ("actions", "rewards", "log_probs")
 class NpzWriter(SetWriter):
     """A writer of npz archives.
 
-    Rows are collected in temporary files, because the header of an array precedes its rows and states their number.
+    Rows are collected in temporary files, because the header of an array comes before the rows and states their number.
 
     Args:
         path: the archive.
         metadata: metadata of the set.
         imitation: whether to write the layout that `imitation.data.serialize.load` reads. Each entry of `infos` is
-            then the text "{}", because the library's own infos are pickles.
+            then the text "{}" instead of a pickle.
 
     Raises:
         InputError: the states are screens.
@@ -122,7 +122,7 @@ class NpzWriter(SetWriter):
 
 
 class _Spool:
-    """A temporary file with the rows of one array, until the archive is written.
+    """A temporary file that stores the rows of one array until the archive is written.
 
     Args:
         folder: folder of the temporary file.

@@ -1,7 +1,7 @@
 """Unpacked sizes of the pages in a Parquet file, read before Arrow unpacks the pages.
 
-Arrow allocates the size that a page's header gives. The header of a page of one kilobyte may give gigabytes, while the
-file's footer gives a small size. So this module adds up the sizes in all page headers before Arrow decodes any data.
+Arrow allocates the size that a page's header states. The header of a page of one kilobyte may state gigabytes, while
+the file's footer states a small size. So this module adds up the sizes in all page headers before Arrow decodes data.
 Headers are structs of parquet.thrift in Thrift's compact protocol.
 """
 
@@ -19,16 +19,16 @@ from grace_irl.demos.memory import Memory
 from grace_irl.errors import InputError
 
 LONGEST_HEADER = 1 << 20
-"""Maximum size of a page header in bytes. Usual headers have 20 to 200 bytes, or more if they hold the page's minimum
-and maximum value."""
+"""Maximum size of a page header in bytes. Usual headers have 20 to 200 bytes. A header with the page's minimum and
+maximum value may have more."""
 
 TEXT_ENCODINGS = {0, 2, 6, 8}
 """Accepted encodings of texts: PLAIN, PLAIN_DICTIONARY, DELTA_LENGTH_BYTE_ARRAY and RLE_DICTIONARY. DELTA_BYTE_ARRAY is
-refused. In that encoding a text may repeat the beginning of the previous text, so a few bytes may unpack to any length.
+refused. In that encoding, a text may repeat the beginning of the previous text, so few bytes may unpack to any length.
 """
 
 LEVEL_BYTES = 12
-"""Additional bytes in memory per value, for its definition and repetition levels, list offset and null flag."""
+"""Additional bytes in memory per value, for the value's definition and repetition levels, list offset and null flag."""
 
 _DATA, _INDEX, _DICTIONARY, _DATA_V2 = range(4)
 _HEADERS = {_DATA: 5, _DICTIONARY: 7, _DATA_V2: 8}
@@ -44,9 +44,9 @@ class Chunk:
         unpacked: size of all pages in bytes, unpacked.
         largest: size of the largest page in bytes, unpacked.
         text: whether the values are texts or bytes, instead of numbers.
-        width: bytes in memory per value, without levels and flags (`LEVEL_BYTES`). For numbers it is the size of their
-            type. For texts it is what each value needs in addition to `unpacked`: 0 outside structs, and in a struct
-            the size of the longest dictionary entry, because Arrow copies such an entry into each row.
+        width: bytes in memory per value, without levels and flags (`LEVEL_BYTES`). The width of a number is the size of
+            its type. The width of a text is added to `unpacked`. Outside structs, it is 0. In a struct, it is the size
+            of the longest dictionary entry, because Arrow copies an entry into each row.
     """
 
     values: int
@@ -109,7 +109,7 @@ class Pages:
     def batch_bytes(self, names: Sequence[str], rows: int) -> int:
         """Upper bound on the memory in bytes of any `rows` consecutive rows, decoded.
 
-        A row group with any of these rows counts in full, because one row may hold all values of its group.
+        A row group that has any of these rows counts in full, because one row may hold all values of the group.
 
         Args:
             names: names of columns as for `chunks`.
@@ -167,7 +167,7 @@ class Pages:
     def _require_plain_chunks(self) -> None:
         """Check that all chunks lie in this file, are not encrypted and have size statistics that fit their column.
 
-        pyarrow ends the process on encryption and on wrong statistics, instead of reporting them.
+        pyarrow raises no error for encryption or wrong statistics, but ends the process.
 
         Raises:
             InputError: a chunk that fails this check, or a footer that cannot be read.
@@ -197,7 +197,7 @@ class Pages:
             raise InputError(f"{where}: size statistics that do not fit the column; {_AGAIN}")
 
     def _headers(self, file: BinaryIO, about: Any, where: str) -> Iterator[tuple[dict[int, Any], int]]:
-        """Generate the header of each page of a chunk, and the offset in the file where the page's data begin.
+        """Yield the header of each page of a chunk, and the offset of the page's data in the file.
 
         A header is a map from field numbers (as in parquet.thrift) to values.
         """

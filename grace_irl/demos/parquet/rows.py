@@ -49,7 +49,7 @@ class EpisodeRows:
 
         Args:
             name: name of the column.
-            rows: number of rows, from the first one.
+            rows: number of rows, counted from the first row.
 
         Raises:
             InputError: lists of different sizes.

@@ -24,7 +24,7 @@ def value_type(kind: pa.DataType) -> pa.DataType:
 
 
 def dtype_of(kind: pa.DataType) -> np.dtype[Any]:
-    """The NumPy dtype of a numeric type, without an import of pandas."""
+    """The NumPy dtype of a numeric type."""
     # Unlike the conversion of a whole array, this call does not import pandas, which would take 40 MiB.
     found: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
     return found
@@ -57,14 +57,14 @@ STATE_COLUMNS = ("goal", "terminated", "truncated")
 """Columns with one flag per state."""
 
 WORD_COLUMNS = ("action_text", "step_instruction")
-"""Text columns with each action and its purpose. The last row of an episode is null."""
+"""Text columns that describe each action and its purpose. The last row of an episode is null."""
 
 SCREENSHOT = "screenshot"
 """Name of the screenshot column. Each screenshot is a struct with the picture itself, with its place (a file and an
 offset, for example), or with both."""
 
 PICTURE = "bytes"
-"""Name of the struct's field with the picture. `PLACE_TEXTS` and `PLACE_NUMBERS` name the fields of its place."""
+"""Name of the struct's field with the picture. `PLACE_TEXTS` and `PLACE_NUMBERS` name the fields with the place."""
 PLACE_TEXTS = ("path", "sha256")
 PLACE_NUMBERS = ("start", "length", "record", "step")
 
@@ -98,7 +98,7 @@ def part_columns(names: Sequence[str]) -> dict[str, str]:
 
 
 def text_columns(schema: pa.Schema) -> list[str]:
-    """The columns whose texts Arrow can read as a dictionary. It cannot do so for a field of a struct."""
+    """The text columns to read as dictionaries. Arrow cannot do this for fields of structs."""
     wanted = {*part_columns(schema.names).values(), *TEXT_COLUMNS, *WORD_COLUMNS}
     counts = Counter(schema.names)
     return [field.name for field in schema if field.name in wanted and counts[field.name] == 1 and is_text(field.type)]

@@ -1,11 +1,11 @@
 """Screenshots in a Parquet set (one file of demonstrations). They are read on demand.
 
 A row holds either the picture itself or its place: the path of a file. The path is untrusted, because it comes from the
-author of the set. So it must be relative to the set's folder and must not leave that folder.
+author of the set. So the path must be relative to the set's folder and must not leave that folder.
 
 If a row also states the SHA-256 of the picture, the path may lead to any folder. Only a picture with that SHA-256 is
-returned. Without this check, a hostile set could name a private file of the user, and the user's copy of the set would
-contain that file. But the author of a set can state the SHA-256 only of a picture that they had already.
+returned. Without this check, a hostile set could name a private file of the user. If the user copied the set, the copy
+would contain that file. An author can state the SHA-256 only of a picture that they have already.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from grace_irl.demos.ui.shard import RecordScreenshot, Shard
 from grace_irl.errors import InputError
 
 BUFFER = 1 << 20
-"""Size of one read from the file, in bytes. It is small, so that one picture does not load the whole row group."""
+"""Size of one read from the file, in bytes. It is small, so that reading a picture does not load a whole row group."""
 
 COPIES = 3
 """Number of copies of a page that are in memory at once: compressed, decompressed, and as the bytes of a picture."""
@@ -50,7 +50,7 @@ class SetPictures:
     """
 
     _open: ClassVar[tuple[SetPictures, _Reading] | None] = None
-    """The set of the last look-up, with its open file. It is kept because pictures are usually read in order."""
+    """The set of the last look-up, with its file. The file stays open, because pictures are usually read in order."""
 
     _lock: ClassVar[Lock] = Lock()
 
@@ -64,7 +64,7 @@ class SetPictures:
         self._sets: dict[Path, SetPictures] = {}
 
     def screenshots(self, places: pa.StructArray, row: int) -> list[SetScreenshot | None]:
-        """The screenshots of consecutive rows, None for a row without one.
+        """The screenshots of consecutive rows; None for a row without a screenshot.
 
         Args:
             places: the screenshot column of these rows, without the pictures.
@@ -80,7 +80,7 @@ class SetPictures:
         ]
 
     def picture(self, row: int) -> bytes | None:
-        """The bytes of the picture in a row, or None if the row holds no picture itself.
+        """The bytes of the picture in a row; None if the row does not hold the picture itself.
 
         Raises:
             InputError: the file is missing, damaged or has changed.
@@ -119,7 +119,7 @@ class SetPictures:
         path = self.path_of(place, where)
         try:
             there = path.is_file()
-        except OSError:  # an impossible file name, such as one that is too long
+        except OSError:  # an impossible file name, such as a name that is too long
             there = False
         if not there:
             raise InputError(f"{where}: no screenshot at {path}; expected the file there: was the set moved alone?")
@@ -138,7 +138,7 @@ class SetPictures:
         return SetScreenshot(self._sets[path], place.record)
 
     def path_of(self, place: Place, where: str) -> Path:
-        """The absolute path of a place, after a check that a row may refer to it.
+        """Check that a row may refer to a place, and return the absolute path of the place.
 
         Args:
             place: place that the row states.
@@ -171,7 +171,7 @@ class SetScreenshot:
     Attributes:
         pictures: screenshots of the set.
         row: index of the row in the set.
-        reference: place that the row states, or None. It is only used if the row holds no picture itself.
+        reference: place that the row states, or None. It is used only if the row does not hold the picture itself.
     """
 
     pictures: SetPictures
@@ -199,7 +199,7 @@ class SetScreenshot:
         if self.reference is None or self.pictures.picture(self.row) is not None:
             return Place(str(self.pictures.path), record=self.row)
         place, sha256 = self.reference, self.reference.sha256
-        # The path may name a missing picture. The reference is kept even so, because the file may be restored later.
+        # The path may name a missing picture. The reference is kept, because the user may restore the file later.
         path = self.pictures.path_of(place, self._where)
         return Place(str(path), place.start, place.length, place.record, place.step, sha256)
 
@@ -276,7 +276,7 @@ def _schema(path: Path, where: str) -> pa.Schema:
 Cell = dict[str, Any] | None
 """The screenshot struct of one row, by field name; None without a screenshot."""
 
-# EMBEDDED has the layout of the Image type in Hugging Face's library datasets. That type can also read REFERRED.
+# EMBEDDED has the layout of the type Image in Hugging Face's library `datasets`. Image can also read REFERRED.
 EMBEDDED = pa.struct([(PICTURE, pa.binary()), ("path", pa.string())])
 REFERRED = pa.struct(
     [
@@ -315,7 +315,7 @@ class ScreenshotColumn:
         return self._keep == "embed"
 
     def cell(self, screenshot: Screenshot | None, where: str) -> tuple[Cell, int]:
-        """The cell of a row, and the size of its embedded picture in bytes (0 without one).
+        """The cell of a row, and the size of the embedded picture in bytes; 0 without an embedded picture.
 
         Args:
             screenshot: screenshot of the row, or None.

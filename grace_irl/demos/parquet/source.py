@@ -76,7 +76,7 @@ SHARED_TEXTS = 1024
 """Maximum number of texts in memory that later episodes can share (`ParquetSource._shared`)."""
 
 LONGEST_TEXT = 1 << 20
-"""Maximum length of an action text or step instruction in characters. Real ones have 20 to 300."""
+"""Maximum length of an action text or step instruction in characters. Usual texts have 20 to 300."""
 
 ROW_BYTES = 8 * len(STEP_COLUMNS) + len(STATE_COLUMNS)
 """Size in bytes of the numbers in one row, without the state."""
@@ -137,7 +137,7 @@ class ParquetSource:
 
     @property
     def nbytes(self) -> int:
-        """Size of all numbers of states and actions in bytes, by the file's metadata. Texts do not count."""
+        """Size of all numbers of states and actions in bytes, from the file's metadata. Texts do not count."""
         about, total = self._file.metadata, 0
         columns = {*self._parts.values(), self._name("action")} & {*self._schema.names}
         for leaf in range(about.num_columns):
@@ -154,7 +154,7 @@ class ParquetSource:
         return self.header.metadata.state_kind
 
     def _rows_at_once(self) -> int:
-        """Number of rows per batch, fewer if states are large."""
+        """Number of rows per batch. It is smaller if states are large."""
         if not self._kind.heavy:
             return BATCH_ROWS
         about, columns = self._file.metadata, {*self._parts.values()}
@@ -237,7 +237,7 @@ class ParquetSource:
 
         Args:
             rows: rows of the trajectory.
-            name: name of the part; "" if it is the only one.
+            name: name of the part; "" for the only part of a state.
             column: column of the part.
             allocate: function that returns the array.
 
@@ -286,7 +286,7 @@ class ParquetSource:
         return [found[text] for text in texts]
 
     def _actions(self, rows: EpisodeRows, allocate: Allocate) -> NDArray[Any] | None:
-        """The actions, in the shape that the metadata give; None without actions."""
+        """The actions, in the shape that the metadata state; None if there are no actions."""
         actions, shape = rows.numbers("action", len(rows) - 1, allocate), self.header.action_shape
         if actions is None or shape is None:
             return actions
@@ -299,7 +299,7 @@ class ParquetSource:
         """The texts of a column, one per step; () if there are none.
 
         Raises:
-            InputError: a text that is missing in some steps only, or a text that is too long.
+            InputError: a text that is missing in only some steps, or a text that is too long.
         """
         found = rows.texts(name, len(rows) - 1)
         texts = tuple(self._shared(text) for text in found if text is not None)
@@ -359,7 +359,7 @@ class ParquetSource:
     def _episode_lengths(self) -> list[int]:
         """Number of rows of each episode.
 
-        Only the column `episode` is read. So memory can be checked before any states are read.
+        Only the column `episode` is read, so memory can be checked before any states are read.
         """
         lengths: list[int] = []
         seen: set[int] = set()
@@ -395,19 +395,19 @@ class ParquetSource:
 
 
 def open_parquet(file: Path, memory: Memory, columns: Columns = Columns()) -> Source:
-    """Open a Parquet file: of this module's schema, or a table with one column for each number of a state.
+    """Open a Parquet file that has this module's schema, or that is a table with one column per number of a state.
 
     Args:
         file: the file.
         memory: memory limit of the set.
-        columns: the user's choice of columns. If there is one, the file is read as a table.
+        columns: the user's choice of columns. If the user chose columns, the file is read as a table.
     """
     try:
         schema = pq.read_schema(file)
         ours = KEY.encode() in (schema.metadata or {})
         wide = columns != Columns() or (not ours and (_is_wide(schema) or _is_labelled(schema)))
     except (pa.ArrowException, OSError, UnicodeDecodeError):
-        wide = False  # the message comes from `ParquetSource`
+        wide = False  # `ParquetSource` reports the error
     if wide:
         from grace_irl.demos.foreign.tables import open_wide_parquet
 
@@ -416,12 +416,12 @@ def open_parquet(file: Path, memory: Memory, columns: Columns = Columns()) -> So
 
 
 def _is_wide(schema: pa.Schema) -> bool:
-    """Whether a file has a column for each number of a state."""
+    """Whether a file is a table of episodes in another schema, such as one column per number of a state."""
     return not part_columns(schema.names) and is_table(schema.names) and _has_numbers(schema)
 
 
 def _is_labelled(schema: pa.Schema) -> bool:
-    """Whether a column `label` gives the roles of vectors. In a file of this project, that column is `role`."""
+    """Whether a column `label` gives the roles of vectors. In this project's own files, the column is called `role`."""
     return {"state", "label"} <= set(schema.names) and not {"role", "height"} & set(schema.names)
 
 

@@ -35,7 +35,7 @@ TEXT = pa.dictionary(pa.int32(), pa.string())
 
 GROUP_BYTES = 64 << 20
 """Size of states and pictures in bytes at which a row group ends, even if it has fewer than `BATCH_ROWS` rows. A
-row group stores each distinct screen once, so a few large groups store fewer screens than many small ones."""
+row group stores each distinct screen once, so a few large groups store fewer screens than many small groups."""
 
 NUMBERS = 8 << 20
 """Limit in bytes that replaces `GROUP_BYTES` for kinds such as images, whose states have thousands of numbers. It is
@@ -53,7 +53,7 @@ class _Piece:
     Attributes:
         demonstration: the episode.
         episode: number of the episode in the file.
-        start, stop: range of the rows. It is the whole episode, unless the episode is too large for a row group.
+        start, stop: range of the rows. It covers the whole episode, unless the episode is too large for a row group.
         cells: screenshot cells of these rows.
     """
 
@@ -136,7 +136,8 @@ class ParquetWriter(SetWriter):
             self._schema = _schema(first, self._metadata, self._screenshots.type)
         if self._writer is None:
             self._place.parent.mkdir(parents=True, exist_ok=True)
-            # Dictionaries save space for integers and texts, which repeat. Most floats are distinct, so they get none.
+            # Dictionaries save space for integers and texts, which repeat. Most floats are distinct, so float columns
+            # have no dictionary.
             repeated = [field for field in self._schema if not pa.types.is_floating(value_type(field.type))]
             leaves = [f"{one.name}.list.element" if is_list(one.type) else one.name for one in repeated]
             leaves += [f"{SCREENSHOT}.{field.name}" for field in self._screenshots.type or () if field.name != PICTURE]
@@ -151,7 +152,7 @@ class ParquetWriter(SetWriter):
             )
         batches = [self._batch(piece, self._schema) for piece in self._pending]
         table = pa.Table.from_batches(batches).unify_dictionaries()
-        if _text_parts(self._schema):  # in chunks after the first, Arrow writes texts one by one: join all chunks
+        if _text_parts(self._schema):  # after the first chunk, Arrow writes texts one by one, so join all chunks
             table = table.combine_chunks()
         self._writer.write_table(table, row_group_size=2 * BATCH_ROWS)
         self._pending.clear()
@@ -207,8 +208,8 @@ class ParquetWriter(SetWriter):
 def _schema(demonstrations: list[Demonstration], metadata: Metadata, screenshot: pa.DataType | None) -> pa.Schema:
     """The schema with all columns that these demonstrations need.
 
-    A set of screens always gets the columns for action texts and step instructions, even if these demonstrations have
-    none: later ones may.
+    A set of screens always gets the columns for action texts and step instructions, because later demonstrations may
+    need them.
 
     Args:
         demonstrations: demonstrations of the first row group.
@@ -258,7 +259,7 @@ def _text_parts(schema: pa.Schema) -> bool:
 
 
 def _numbers(array: NDArray[Any], column: str, kind: StateKind, schema: pa.Schema, where: str) -> dict[str, Any]:
-    """Map from name to column for a numeric part: its numbers and, for grids and images, height and width."""
+    """The columns of a numeric part, by name: the numbers and, for grids and images, height and width."""
     rows = len(array)
     flat = array.reshape(rows, -1)
     stored = schema.field(column).type
@@ -292,7 +293,7 @@ def _texts(array: NDArray[Any], where: str) -> pa.Array:
 
 
 def _words(trajectory: Trajectory, name: str, where: str) -> pa.Array:
-    """The column `action_text` or `step_instruction`. Its last row is null; without such texts, all rows are null."""
+    """The column `action_text` or `step_instruction`. The last row is null. Without such texts, all rows are null."""
     rows, words = len(trajectory.states), getattr(trajectory, f"{name}s")
     if words and len(words) != rows - 1:
         raise InputError(f"{where}: {len(words)} of {name} for {rows} states; expected {rows - 1}, or none")

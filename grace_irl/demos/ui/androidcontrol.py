@@ -1,7 +1,7 @@
 """Reader and writer for shards of the data set AndroidControl: GZIP TFRecord files with one episode per record.
 
-A state is a screen. Its accessibility trees are converted to uiautomator's XML (`forest.py`). AndroidControl's goal
-becomes the instruction. Its actions are JSON texts instead of numbers, so they become `Trajectory.action_texts`.
+A state is a screen. The accessibility trees of a screen are converted to uiautomator's XML (`forest.py`). The goal of
+an episode becomes the instruction. Actions are JSON texts instead of numbers, and become `Trajectory.action_texts`.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from grace_irl.states.ui import markup
 
 
 class AndroidControlSource:
-    """An open shard (see `Source`). The header comes from its first record.
+    """An open shard (see `Source`). The header comes from the first record.
 
     Args:
         path: the file.
         memory: memory limit of the set.
 
     Raises:
-        InputError: the libraries for shards are not installed, no records, or a first record that cannot be used.
+        InputError: missing libraries for shards, a file without records, or a first record that cannot be used.
     """
 
     def __init__(self, path: Path, memory: Memory) -> None:
@@ -105,7 +105,7 @@ class AndroidControlSource:
 def _texts(record: EpisodeRecord, about: About, where: str, memory: Memory) -> list[str]:
     """The screens of a record as canonical XML.
 
-    A tree cannot hold all of a screen's XML. `about` may hold the rest, the residue, which is restored here.
+    A tree cannot hold all of a screen's XML. If `about` holds the rest (the residue), this function adds the residue.
     """
     beside = about.screens or (None,) * len(record.trees)
     if len(beside) != len(record.trees):
@@ -132,16 +132,17 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 class AndroidControlWriter(SetWriter):
     """A writer of one shard, with one record per demonstration.
 
-    An episode keeps the number in its source's name (`…: episode 12`), or gets the next free number. Each record has an
-    additional field, `record.ABOUT`, for facts that AndroidControl's format cannot hold. Screenshots must be PNG.
+    An episode keeps the number in the name of its source (`…: episode 12`), or gets the next free number. Each record
+    has an additional feature, `record.ABOUT`, with facts that AndroidControl's format cannot hold. Screenshots must be
+    PNG.
 
     Args:
         path: the file.
         metadata: metadata of the set.
-        screenshots: "embed" to write screenshots, "none" to leave them out. A shard cannot refer to them.
+        screenshots: "embed" to write screenshots, "none" to leave them out.
 
     Raises:
-        InputError: the libraries for shards are not installed, `screenshots` is "refer", or the states are not screens.
+        InputError: missing libraries for shards, states that are not screens, or the value "refer" for `screenshots`.
     """
 
     def __init__(self, path: Path, metadata: Metadata, screenshots: Keep = "embed") -> None:
@@ -170,7 +171,7 @@ class AndroidControlWriter(SetWriter):
             root = markup.parse(state.decode(), here)
             tree = forest.forest_of(root).SerializeToString(deterministic=True)
             trees.append(tree)
-            # Read the tree back to find what it lacks, and to refuse a tree that cannot be read.
+            # Reading the tree back gives the residue, and refuses a tree that cannot be read.
             beside.append(residue.difference(root, forest.hierarchy(forest.parse(tree, here), here)))
         shown = trajectory.screenshots if self._screenshots == "embed" else ()
         pictures = [b"" if picture is None else picture.read() for picture in shown]
@@ -193,7 +194,7 @@ class AndroidControlWriter(SetWriter):
         if self._stream is None:
             self._place.parent.mkdir(parents=True, exist_ok=True)
             self._file = self._part.open("wb")
-            # The GZIP header gets no name and no time, so equal sets give equal files.
+            # The GZIP header has no name and no time, so equal sets give equal files.
             self._stream = cast(BinaryIO, gzip.GzipFile("", "wb", fileobj=self._file, mtime=0))
         write_record(self._stream, data)
 
@@ -226,7 +227,7 @@ class AndroidControlWriter(SetWriter):
 
 
 def _size(picture: bytes, where: str) -> tuple[int, int]:
-    """Width and height of a PNG in pixels; zeros if there is no picture."""
+    """Width and height of a PNG in pixels; (0, 0) if there is no picture."""
     if not picture:
         return 0, 0
     if not picture.startswith(_PNG) or len(picture) < 24:

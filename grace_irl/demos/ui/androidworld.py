@@ -1,17 +1,17 @@
 """Reader for data of the benchmark AndroidWorld: histories of agents, and lists of screen elements.
 
-A history is a JSON file, which may be gzipped, with a list of steps. Each step is `{"task_goal": …, "result": …,
+A history is a JSON file (plain or gzipped) with a list of steps. Each step is `{"task_goal": …, "result": …,
 "ui_description": [elements]}`. The elements describe the screen before the step's action, so T steps give T states.
-A text file with one list of elements is an episode of one state. A state is XML. Its nodes are not nested, because the
-list is flat. An element has one of three forms:
+A text file with one list of elements is an episode of one state. A state is XML without nested nodes, because the list
+of elements is flat. An element has one of three forms:
 
-- the text that the agent saw, with a rectangle: `{"ui_description": 'UI element 0: {"index": 0, …}', "ui_bbox": [x_min,
-  x_max, y_min, y_max]}`;
+- the agent's text for the element, with a rectangle: `{"ui_description": 'UI element 0: {"index": 0, …}', "ui_bbox":
+  [x_min, x_max, y_min, y_max]}`;
 - an object with the fields of AndroidWorld's class `UIElement`;
-- the element as Python prints it, `UIElement(text='…', …)`.
+- Python's text for an object of this class, `UIElement(text='…', …)`.
 
-`result` tells whether the episode succeeded. It becomes `Trajectory.terminated`. If the user gives no role, a success
-makes the episode an expert, and a failure makes it negative.
+`result` states whether the episode succeeded, and becomes `Trajectory.terminated`. If the user gives no role, a
+successful episode is an expert, and a failed episode is negative.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def is_history(found: object) -> bool:
 
 
 def history(path: Path, read: Callable[[], Any], memory: Memory) -> ScreenEpisode:
-    """The episode of a history. Its screens are read on demand.
+    """The episode of a history. The screens are read on demand.
 
     Args:
         path: file of the history.
@@ -106,7 +106,7 @@ def open_elements(path: Path, memory: Memory) -> EpisodeSource:
 
 
 def flat(elements: list[dict[str, object]], where: str, memory: Memory) -> str:
-    """The XML of a screen, with one node per element. No node contains another one.
+    """The XML of a screen, with one node per element and without nesting.
 
     Args:
         elements: attributes of each element.
@@ -114,7 +114,7 @@ def flat(elements: list[dict[str, object]], where: str, memory: Memory) -> str:
         memory: memory limit of the set.
 
     Raises:
-        InputError: too many elements for a screen or for the memory, or XML longer than a screen may be.
+        InputError: too many elements for a screen or for the memory limit, or XML that is too long for a screen.
     """
     if len(elements) > markup.MAX_NODES:
         raise InputError(f"{where}: {len(elements):,} elements; expected at most {markup.MAX_NODES:,} in a screen")
@@ -126,10 +126,10 @@ def flat(elements: list[dict[str, object]], where: str, memory: Memory) -> str:
 
 
 def read_elements(text: str, where: str) -> list[dict[str, object]]:
-    """The attributes of each `UIElement(…)` in a text. The text has one element per line, or is a printed list.
+    """The attributes of each `UIElement(…)` in a text with one element per line, or in a printed Python list.
 
     Raises:
-        InputError: the text holds anything other than such elements.
+        InputError: the text contains anything but elements.
     """
     if text.count("UIElement(") > markup.MAX_NODES:
         raise InputError(f"{where}: more than {markup.MAX_NODES:,} elements; expected those of one screen")
@@ -154,10 +154,10 @@ def read_elements(text: str, where: str) -> list[dict[str, object]]:
 
 
 def read_description(text: str, where: str) -> dict[str, Any]:
-    """The fields of an element in the form of text that AndroidWorld's agents see.
+    """The fields of an element, parsed from the text that AndroidWorld's agents see.
 
-    Values in this form are not escaped and may hold quotes and line breaks. So the flags are parsed first, from the end
-    of the text. In the rest, each value ends where the next field name begins.
+    Values in this text are not escaped, and may contain quotes and line breaks. So the flags are parsed first, from the
+    end of the text. In the rest of the text, each value ends before the next field name.
 
     Raises:
         InputError: a text of another form.

@@ -1,18 +1,18 @@
 """Reader for records of the agent AutoDroid: screens of an app as HTML-like text, in YAML.
 
 A file is one episode, `{records: [{State: …, Choice: …, Input: …, …}], task_name: …}`. The `State` of each record is
-one state. It lists elements without nesting, such as `<button id=3 text='Search'>July<br>2023</button>`. An element
-becomes an XML node with this class and these flags:
+one state: a flat list of elements, such as `<button id=3 text='Search'>July<br>2023</button>`. Each element becomes an
+XML node. The tag determines the class and the flags:
 
-| element | class | flags |
+| tag | class | flags |
 |---|---|---|
 | `button` | `android.widget.Button` | clickable |
 | `checkbox` | `android.widget.CheckBox` | clickable, checkable, checked if `checked=True` |
 | `input` | `android.widget.EditText` | clickable, focusable |
 | `p` | `android.widget.TextView` | |
 
-The content between the tags becomes the attribute `text`, with `<br>` as a line break. The attribute `text='…'` of the
-element becomes the content description, and `id` becomes the index.
+The content of the element becomes the node's attribute `text`, with a line break for each `<br>`. The element's
+attribute `text='…'` becomes the content description, and its `id` becomes the index.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from grace_irl.errors import InputError
 from grace_irl.states.ui import markup
 
 MAX_BYTES = 4 * 1024 * 1024
-"""Maximum size of a file in bytes. Real ones have 20 to 100 KB."""
+"""Maximum size of a file in bytes. Real files have 20 to 100 KB."""
 
 MAX_DEPTH = 16
 """Maximum nesting depth of the YAML. Records have 4 levels."""
@@ -82,7 +82,7 @@ def read_elements(state: str, where: str) -> list[dict[str, object]]:
     """The attributes of each element of a state.
 
     Raises:
-        InputError: the state holds anything other than elements.
+        InputError: the state contains anything but elements.
     """
     elements: list[dict[str, object]] = []
     at = 0
@@ -116,8 +116,8 @@ def read_elements(state: str, where: str) -> list[dict[str, object]]:
 def read_yaml(text: str, where: str) -> Any:
     """The content of a YAML file as mappings, lists and texts.
 
-    The content is built from the parser's events, so a YAML tag cannot create an object. Aliases are refused, because
-    they may expand to any amount of data.
+    The content is built from the parser's events, so YAML tags cannot create objects. Aliases are refused, because they
+    may expand to any amount of data.
 
     Raises:
         InputError: not YAML, an alias, or nesting deeper than `MAX_DEPTH`.

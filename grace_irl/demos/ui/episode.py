@@ -1,4 +1,4 @@
-"""Episodes of screens: `EpisodeSource`, for formats with one episode per file or folder, and a reader for a folder.
+"""Episodes of screens: the class `EpisodeSource` for formats with one episode per file or folder, and a folder reader.
 
 The folder of an episode holds these files:
 
@@ -38,20 +38,20 @@ _OTHERS = (".parquet", ".npz", ".tfrecord", ".json", ".json.gz", ".yaml", ".yml"
 """Endings of other files that could be demonstrations."""
 
 MAX_BYTES = 1024 * 1024 * 1024
-"""Maximum size of an episode's states in bytes. In their array, every state takes as many bytes as the longest one."""
+"""Maximum size of an episode's states in bytes. In their array, each state takes the size of the longest state."""
 
 
 @dataclass(frozen=True)
 class ScreenEpisode:
-    """One episode of screens, which are read on demand.
+    """An episode of screens. The screens are read on demand.
 
     Attributes:
         screens: function that reads the states in order, as canonical XML (`grace_irl.states.ui.markup.write`).
         instruction: the goal, or "".
         task: name of the task.
         role: role that the source gives, or None.
-        success: whether the episode reached its goal, or None if the source does not tell.
-        screenshots: one screenshot per state, None for a state without one; () if there are none.
+        success: whether the episode reached its goal; None if unknown.
+        screenshots: one screenshot per state, None for a state without a screenshot; () if there are no screenshots.
     """
 
     screens: Callable[[], Iterator[str]]
@@ -63,7 +63,7 @@ class ScreenEpisode:
 
     @property
     def stated_role(self) -> Role | None:
-        """The role that the source gives. Without one, "expert" for a success, "negative" for a failure, else None."""
+        """The role from the source, or else from `success`: "expert" for True, "negative" for False, None for None."""
         if self.role is not None or self.success is None:
             return self.role
         return "expert" if self.success else "negative"
@@ -76,7 +76,7 @@ class EpisodeSource:
 
     Args:
         path: the file or folder.
-        episode: the episode in it.
+        episode: the episode in the file or folder.
 
     Raises:
         InputError: no screens, a screen that cannot be used, or too many bytes.
@@ -131,7 +131,7 @@ class EpisodeSource:
 
 
 def is_episode(folder: Path) -> bool:
-    """Return whether a folder is an episode: it has dumps, and a task file or no file with an ending of `_OTHERS`."""
+    """Whether a folder is an episode. It needs dumps, and either a task file or no file with an ending in `_OTHERS`."""
     if not folder.is_dir() or not steps(folder):
         return False
     return (folder / TASK).is_file() or not any(file.name.endswith(_OTHERS) for file in folder.iterdir())
@@ -145,7 +145,7 @@ def open_folder(folder: Path, memory: Memory) -> EpisodeSource:
         memory: memory limit of the set.
 
     Raises:
-        InputError: no dumps, or a dump, picture or task file that cannot be used or is a link out of the folder.
+        InputError: no dumps, or a dump, picture or task file that cannot be used or links to a file outside the folder.
     """
     dumps = steps(folder)
     if not dumps:
@@ -205,7 +205,7 @@ def instruction_of(about: Mapping[str, Any], where: Path) -> str:
 
 
 def success_of(value: object, where: Path) -> bool | None:
-    """Whether the episode reached its goal, from the value in its source; None if the source has none.
+    """Check and return whether an episode reached its goal, as its source states; None if the source states nothing.
 
     Raises:
         InputError: neither a boolean nor null.

@@ -1,6 +1,6 @@
-"""Conversion of a screen element's fields to the attributes of uiautomator's XML, whatever names the source uses.
+"""Conversion of a screen element's fields to the attributes of uiautomator's XML. Field names differ between sources.
 
-The readers for JSON trees and for AndroidWorld use it.
+The readers for JSON trees and for AndroidWorld use this module.
 """
 
 from __future__ import annotations
@@ -36,9 +36,8 @@ NAMES: dict[str, tuple[str, ...]] = {
     "pane-title": ("panetitle",),
     "drawing-order": ("drawingorder",),
 }
-"""Map from each XML attribute to the possible names of its field, the preferred one first. Names are compared in lower
-case, without other characters than letters and digits, and without a leading "is". Fields with other names are ignored.
-"""
+"""Map from each XML attribute to the possible names of its field, in order of preference. For comparison, names are
+reduced to letters and digits in lower case, without a leading "is". Fields with other names are ignored."""
 
 
 SIDES = ("left", "top", "right", "bottom")
@@ -54,8 +53,8 @@ def attributes(*stated: Mapping[str, Any]) -> dict[str, object]:
     """The attributes of one node.
 
     Args:
-        stated: mappings from field name to value, the preferred one first. A later mapping supplies the fields that
-            all earlier ones lack. Values other than texts, numbers and booleans are ignored.
+        stated: mappings from field name to value, in order of preference. A later mapping supplies the fields that
+            all earlier mappings lack. Values other than texts, numbers and booleans are ignored, except for bounds.
     """
     found: dict[str, Any] = {}
     for mapping in reversed(stated):
@@ -74,7 +73,7 @@ def attributes(*stated: Mapping[str, Any]) -> dict[str, object]:
 def rectangle(found: Mapping[str, Any]) -> tuple[int, int, int, int] | None:
     """The bounds of a node (left, top, right, bottom) in pixels; None without valid bounds.
 
-    Sources use several notations, for example a text, a mapping with four sides, or two corners.
+    Sources use several notations, such as a text, a mapping with four sides, or two corners.
 
     Args:
         found: values by field name, with the names normalised by `_plain`.
@@ -86,7 +85,7 @@ def rectangle(found: Mapping[str, Any]) -> tuple[int, int, int, int] | None:
         if isinstance(value, Mapping):
             named = {_plain(key): number for key, number in value.items()}
             for names in (SIDES, LIMITS):
-                if names[2] in named or names[3] in named:  # a side that is 0 may be left out
+                if names[2] in named or names[3] in named:  # sources may leave out a side that is 0
                     return _numbers([named.get(side, 0) for side in names])
         if isinstance(value, Sequence):
             flat = [number for part in value for number in (part if isinstance(part, Sequence) else [part])]
@@ -103,7 +102,7 @@ def spelled(bounds: Sequence[int]) -> str:
 
 
 def _plain(name: object) -> str:
-    return _plainly(str(name)[:60])  # known names are shorter, and long ones would fill the cache
+    return _plainly(str(name)[:60])  # known names are shorter, and long names would fill the cache
 
 
 @lru_cache(maxsize=1024)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     )
 
 MAX_TREE = 4 * 1024 * 1024
-"""Maximum size of a serialised forest in bytes, which is about 20,000 nodes. Parsing may need a hundred times as much
-memory."""
+"""Maximum size of a serialised forest in bytes, enough for about 20,000 nodes. The parsed forest may need a hundred
+times this size in memory."""
 
 # The next six tables map XML attributes to fields of a node or of a window, by the type of the field.
 TEXTS = {
@@ -73,10 +73,10 @@ DEFAULTS = {
     "visible-to-user": "true",
     **{name: value for name, value in markup.ATTRIBUTES.items() if name not in ("index", "bounds")},
 }
-"""Value of each attribute in a node or window whose XML does not contain it."""
+"""Default values of attributes. A node or window has the default of each attribute that is missing in the XML."""
 
 ALWAYS = {*markup.ATTRIBUTES, "visible-to-user"}
-"""Attributes that are written for every node. The others are written only if they differ from `DEFAULTS`."""
+"""Attributes that are written for every node. Other attributes are written only if they differ from `DEFAULTS`."""
 
 WINDOW_TYPES = (
     *("unknown", "application", "input-method", "system", "accessibility-overlay", "split-screen-divider"),
@@ -113,8 +113,8 @@ def parse(tree: bytes, where: str) -> AndroidAccessibilityForest:
 def hierarchy(forest: AndroidAccessibilityForest, where: str) -> etree._Element:
     """The XML of a forest.
 
-    A window without nodes gives no element. If two nodes name the same child, it belongs to the first of them. Every
-    node without a parent in its window becomes a child of the root.
+    A window without nodes gives no element. If two nodes name the same child, the child belongs to the node that is
+    visited first. Every node without a parent in its window becomes a child of the root.
 
     Raises:
         InputError: more nodes than `markup.MAX_NODES`, or nesting deeper than `markup.MAX_DEPTH`.
@@ -146,15 +146,16 @@ def _add_tree(
 ) -> None:
     """Add a node of a window and all its descendants to the root.
 
-    Nodes are numbered layer by layer, as in `android_env`. A node gets the attribute `unique-id` only if its id differs
-    from its number.
+    These nodes are numbered from 0, layer by layer, as in `android_env`. A node gets the attribute `unique-id` only if
+    its id differs from its number.
 
     Args:
         root: element that receives the node.
         window: window of the node.
         children: for each node of the window, the indices of its children.
         first: index of the node.
-        seen: indices of the window's nodes that are in the XML already. This function adds those that it writes.
+        seen: indices of the window's nodes that are already in the XML, including `first`. This function adds the
+            indices of the descendants.
         where: file and state, for messages.
     """
     nodes = window.tree.nodes
@@ -212,7 +213,7 @@ def _window_values(window: AndroidAccessibilityWindowInfo, node: AndroidAccessib
 def _values(
     message: Any, texts: Mapping[str, str], flags: Mapping[str, str], numbers: Mapping[str, str]
 ) -> dict[str, object]:
-    """The attributes to write for a node or window: those of `ALWAYS`, and those that differ from `DEFAULTS`."""
+    """The attributes to write for a node or window: attributes in `ALWAYS`, and values that differ from `DEFAULTS`."""
     values = {name: getattr(message, field) for name, field in texts.items()}
     values |= {name: "true" if getattr(message, field) else "false" for name, field in flags.items()}
     values |= {name: str(getattr(message, field)) for name, field in numbers.items()}
@@ -259,9 +260,9 @@ def _layers(top: etree._Element) -> Iterator[tuple[etree._Element, int]]:
 
 
 def _ids(elements: Sequence[etree._Element]) -> Sequence[int]:
-    """Ids of the nodes: their attributes `unique-id`, or 0, 1, 2, … for all nodes if two ids would be equal.
+    """Ids of the nodes, from the attribute `unique-id`. A node without a valid attribute gets its index as id.
 
-    A node without a valid attribute gets its index.
+    If two ids would be equal, the ids of all nodes are 0, 1, 2, …
     """
     plain = range(len(elements))
     texts = [element.get("unique-id") for element in elements]
@@ -318,7 +319,7 @@ def _fill_bounds(rectangle: Any, text: str | None) -> None:
 
 
 def _number(text: str | None, limit: int, default: int) -> int:
-    """The whole number that a text spells; `default` if it spells none, or one outside [-limit, limit)."""
+    """The whole number in a text; `default` if there is no number, or if the number is outside [-limit, limit)."""
     if text is None or not _NUMBER.fullmatch(text) or not -limit <= int(text) < limit:
         return default
     return int(text)

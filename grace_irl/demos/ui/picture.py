@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
 MAX_PIXELS = 64_000_000
-"""Maximum number of pixels of a screenshot that is decoded. Real ones have 1 to 8 million."""
+"""Maximum number of pixels of a screenshot that is decoded. Real screenshots have 1 to 8 million."""
 
 
 @dataclass(frozen=True)

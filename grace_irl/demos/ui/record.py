@@ -1,6 +1,6 @@
-"""One episode of the data set AndroidControl as a record of a shard, a file of records.
+"""Records of the data set AndroidControl. A record holds one episode as a `tf.train.Example`.
 
-A record is a `tf.train.Example`.
+A shard is a file of records.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 ABOUT = "grace_irl"
-"""Name of grace-irl's own feature. It is a JSON object with facts that the other features cannot hold. Other readers
-ignore it."""
+"""Name of grace-irl's own feature: a JSON object with facts that the other features cannot hold. Other readers ignore
+this feature."""
 
 T = TypeVar("T")
 
@@ -67,7 +67,7 @@ class EpisodeRecord:
 
         Raises:
             InputError: not an Example, a feature that is missing or of the wrong type, an action that is not a JSON
-                object, or numbers of trees, actions, instructions and screenshots that do not match.
+                object, or counts of trees, actions, instructions and screenshots that do not match.
         """
         from google.protobuf.message import DecodeError
 
@@ -118,10 +118,10 @@ class EpisodeRecord:
         return bytes(example.SerializeToString(deterministic=True))
 
     def check(self, where: str) -> None:
-        """Check that the numbers of trees, actions, instructions and screenshots match, and that actions are JSON.
+        """Check that the counts of trees, actions, instructions and screenshots match, and that actions are JSON.
 
         Raises:
-            InputError: numbers that do not match, or an action that is not a JSON object.
+            InputError: counts that do not match, or an action that is not a JSON object.
         """
         screens = len(self.trees)
         if not screens:
@@ -194,7 +194,7 @@ def _utf8(value: bytes) -> str:
 
 
 ARRAYS = ("actions", "rewards", "log_probs")
-"""Numeric arrays of a trajectory. AndroidControl has only texts of actions, and no feature for the others."""
+"""Numeric arrays of a trajectory. AndroidControl has no features for these arrays: its actions are texts."""
 
 
 @dataclass(frozen=True)
@@ -207,8 +207,8 @@ class About:
         task, split, goals: attributes of `Demonstration`.
         terminated, truncated: attributes of `Trajectory`.
         arrays: map from the names in `ARRAYS` to the trajectory's arrays. Missing arrays are left out.
-        screens: for each screen, the parts of its XML that its accessibility forest cannot represent (`residue.py`).
-            None for a screen without such parts; () in records from other programs.
+        screens: residue of each screen: the parts of its XML that a forest cannot represent (`residue.py`). None for a
+            screen without residue; () in records from other programs.
     """
 
     metadata: Metadata = METADATA
@@ -228,7 +228,7 @@ class About:
         Args:
             demonstration: the demonstration.
             metadata: metadata of the set.
-            screens: for each screen, the parts that its forest cannot represent, from `residue.difference`.
+            screens: residue of each screen, from `residue.difference`.
         """
         trajectory = demonstration.trajectory
         arrays = {name: getattr(trajectory, name) for name in ARRAYS}
@@ -255,7 +255,7 @@ class About:
 
     @classmethod
     def from_json(cls, text: str, where: str) -> About:
-        """Parse the JSON of `to_json`. The empty text of records from other programs gives the defaults.
+        """Parse a text from `to_json`. For an empty text, as in records from other programs, return the defaults.
 
         Raises:
             InputError: any other text.

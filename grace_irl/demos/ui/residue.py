@@ -1,8 +1,8 @@
-"""The residue of a screen: the parts of its XML that AndroidControl's accessibility forest cannot represent.
+"""The residue of a screen: the parts of the XML that AndroidControl's accessibility forest cannot represent.
 
 A forest holds one tree of nodes per window of the screen. The residue is the difference between the XML of the screen
-and the XML that `forest.py` makes from the screen's forest. grace-irl's AndroidControl files store the residue beside
-the forest, so that the screen can be restored.
+and the XML that `forest.py` makes from the screen's forest. AndroidControl files from grace-irl store the residue
+beside the forest, so that the screen can be restored.
 
 The residue holds attributes without a field in a forest (such as `NAF` and `rotation`), values that a field cannot
 hold, and the order of each node's attributes. A screen that came from a forest has no residue.
@@ -22,9 +22,9 @@ Residue = Mapping[str, Any]
 """A JSON object with four keys:
 
 - `hierarchy`: attributes of the root;
-- `layouts`: the different lists of attribute names that nodes have;
+- `layouts`: the distinct lists of attribute names among the nodes;
 - `layout`: for each node, the index of its list in `layouts`;
-- `values`: map from the index of a node (in document order) to the attributes whose values the forest does not hold.
+- `values`: map from the index of a node (in document order) to the attributes with values that the forest lacks.
 """
 
 
@@ -56,7 +56,7 @@ def difference(screen: etree._Element, plain: etree._Element) -> Residue | None:
 
 
 def restore(plain: etree._Element, residue: Residue, where: str) -> etree._Element:
-    """Restore the original screen by adding its residue to `plain`, which is modified.
+    """Restore the original screen by adding its residue to `plain`. `plain` is modified and returned.
 
     Args:
         plain: root of the XML from the screen's forest.

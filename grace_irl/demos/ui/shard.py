@@ -15,8 +15,7 @@ from grace_irl.demos.ui.record import EpisodeRecord
 from grace_irl.errors import InputError
 
 PARSED = 15
-"""Maximum memory of a parsed record, in bytes per byte of the record. Only a record with many empty parts needs so
-much."""
+"""Maximum memory of a parsed record, in bytes per byte of the record. It occurs for records with many empty parts."""
 
 TREE_PARSED = 100
 """Maximum memory of a parsed accessibility tree, in bytes per byte of the tree."""
@@ -27,14 +26,14 @@ class Shard:
 
     Args:
         path: the file.
-        memory: memory limit of the set that its records belong to; None for a new `Memory()`.
+        memory: memory limit of the set; None for a new `Memory()`.
 
     Raises:
         InputError: the libraries for shards are not installed.
     """
 
     _walk: ClassVar[_Walk | None] = None
-    """The sequential reader of the latest look-up in any shard. It is kept, as pictures are usually read in order."""
+    """The sequential reader of the latest look-up in any shard. The next look-up reuses this reader if possible."""
 
     _lock: ClassVar[Lock] = Lock()
 
@@ -64,17 +63,17 @@ class Shard:
     def record(self, number: int) -> EpisodeRecord:
         """Look up one record.
 
-        The current record of `records` and the last result of `record` are in memory. For another record, reading
-        continues after the last result. Reading restarts at the beginning of the file if the record lies before that
-        result, if the file has changed, or if another shard was read in between.
+        The current record of `records` and the last result of this method are in memory. For any other record, reading
+        continues after the last result. Reading restarts at the beginning of the file if the record comes before the
+        last result, if the file has changed, or if another shard was read in between.
 
         Raises:
-            InputError: the file is missing, damaged, or has no such record any more.
+            InputError: the file is missing or damaged, or has no such record.
         """
         if self._current is not None and self._current[0] == number:
             return self._current[1]
         with Shard._lock:
-            walk, Shard._walk = Shard._walk, None  # after an error, the walk is not continued
+            walk, Shard._walk = Shard._walk, None  # after an error, the next look-up starts anew
             if walk is None or walk.shard is not self or not (walk.number == number or walk.reaches(number)):
                 walk = _Walk(self)
             record = walk.to(number)
@@ -99,7 +98,7 @@ class _Walk:
 
     Attributes:
         shard: the shard.
-        number: index of the last record that was read; -1 before the first.
+        number: index of the last record that was read; -1 before the first record.
     """
 
     def __init__(self, shard: Shard) -> None:
@@ -110,11 +109,11 @@ class _Walk:
         self._record: EpisodeRecord | None = None
 
     def reaches(self, number: int) -> bool:
-        """Whether the walk can still read this record: it lies ahead, and the file is unchanged."""
+        """Whether this reader can still reach a record: the record lies ahead, and the file is unchanged."""
         return self.number < number and self._found == identity(self.shard.path)
 
     def to(self, number: int) -> EpisodeRecord:
-        """Read up to this record and return it. The walk must not have passed it.
+        """Read up to a record and return it. The record must not come before the last record that was read.
 
         Raises:
             InputError: the file ends before the record.

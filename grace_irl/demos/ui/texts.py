@@ -1,4 +1,4 @@
-"""Functions for text files with screens. They list the files of an episode, and read files within the memory limit."""
+"""Functions that list the text files of an episode of screens, and read text files within the memory limit."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ MAX_BYTES = 32 * 1024 * 1024
 
 
 MAX_PARTS = 1_000_000
-"""Maximum number of lists and objects in a JSON file. In memory, they need 30 times as many bytes as in the file."""
+"""Maximum number of lists and objects in a JSON file. In memory, they take 30 times as many bytes as in the file."""
 
 
 PARSED = 50
-"""Maximum number of bytes in memory per byte of text after parsing. The worst cases were measured once, without a
-script: 47 for XML with nothing but empty attributes, and 32 for JSON."""
+"""Maximum number of bytes in memory per byte of parsed text. The worst cases, measured by hand, are 47 for XML with
+only empty attributes, and 32 for JSON."""
 
 
 def read_bytes(path: Path, memory: Memory, limit: int = MAX_BYTES) -> bytes:
-    """Read a whole file and check that there is memory to parse it. A `.gz` file is unpacked.
+    """Read a whole file, and check that enough memory is left to parse the file. A `.gz` file is unpacked.
 
     Args:
         path: the file.
@@ -56,7 +56,7 @@ def read_bytes(path: Path, memory: Memory, limit: int = MAX_BYTES) -> bytes:
         limit: maximum number of bytes after unpacking.
 
     Raises:
-        InputError: an unreadable or damaged file, more than `limit` bytes, or too little memory to parse it.
+        InputError: an unreadable or damaged file, more than `limit` bytes, or too little memory to parse the file.
     """
     most = min(limit, memory.left // PARSED)
     if path.exists() and not path.is_file():  # opening a pipe would block until something writes

@@ -1,7 +1,7 @@
 """Reader for accessibility trees in JSON. A file holds one screen, as nested objects with the key `children`.
 
-The tree may be the whole content of the file, or lie under one of the keys in `ROOTS`. Its nodes may use all field
-names of `grace_irl.demos.ui.fields`. The tests use files from the tool Trailblaze.
+The tree may be the whole content of the file, or the value of a key in `ROOTS`. Nodes may use all field names of
+`grace_irl.demos.ui.fields`. The tests use files from the tool Trailblaze.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from grace_irl.errors import InputError
 from grace_irl.states.ui import markup
 
 ROOTS = ("trailblazeNodeTree", "viewHierarchy", "activity", "root", "tree", "hierarchy")
-"""Keys that may hold the tree, the preferred one first."""
+"""Keys that may hold the tree, in order of preference."""
 
 
 def open_json(path: Path, memory: Memory) -> EpisodeSource:
-    """Open a JSON file with screens. It holds one tree (an episode of one state) or an AndroidWorld history.
+    """Open a JSON file with one tree (an episode of one state) or with an AndroidWorld history.
 
     Args:
         path: the file.
@@ -105,7 +105,7 @@ def write_tree(found: object, where: str, memory: Memory) -> str:
 
 
 def _screenshots(found: Mapping[str, Any], path: Path) -> tuple[Screenshot | None, ...]:
-    """The picture that the file names, if it lies in the same folder; else the picture with the file's own stem."""
+    """The picture that the JSON file names, if it lies in the same folder; else the picture from `beside`."""
     named = found.get("screenshotFile")
     try:
         if isinstance(named, str) and Path(named).name == named and (path.parent / named).is_file():

@@ -1,6 +1,6 @@
 """The client of a model server.
 
-It returns exactly the requested number of answers, and recovers from failures of the server.
+The client returns exactly the requested number of answers, and recovers from failures of the server.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ class _Question:
 class ChatClient:
     """A client of one server, and an implementation of `Chat`.
 
-    It works in one event loop at a time. In a new loop it opens new connections.
+    The client works in one event loop at a time. In a new loop it opens new connections.
 
     Args:
         settings: the server, and the form of requests.
-        on_note: callback for one-line messages. It reports each parameter that the server refuses, once, and a server
-            that is away or back.
+        on_note: callback for one-line messages. There is a message for each parameter that the server refuses, and if
+            the server goes away or comes back.
         backoff: waiting times between attempts.
 
     Attributes:
@@ -115,7 +115,7 @@ class ChatClient:
         """Make the first contact, find the model, and return its name. Later calls return immediately.
 
         Raises:
-            InputError: the client library is missing, no server is at the address, the server refuses the key, or it
+            InputError: the client library is missing, no server is at the address, or the server refuses the key or
                 does not have the model.
             ServerGone: the server was not ready within `ChatSettings.patience`.
         """
@@ -146,7 +146,7 @@ class ChatClient:
             schema: JSON schema of answers in the format "json".
 
         Raises:
-            CallFailed: the last attempt failed. The error's `answers` are those that have arrived.
+            CallFailed: the last attempt failed. The error's `answers` are the answers that have arrived.
             ContextOverflow: the prompt leaves no room for an answer.
             InputError: as in `open`; also if the server refuses the key later.
             ServerGone: the server was away or too busy for longer than `ChatSettings.patience`.
@@ -169,7 +169,7 @@ class ChatClient:
         return tuple(got)
 
     async def answer_format(self) -> AnswerFormat:
-        """The answer format in the settings. For "auto" it is the result of a probe, which the first call makes.
+        """The answer format in the settings. With "auto", the first call finds the format with a probe.
 
         Raises:
             InputError, ServerGone: as in `complete`.
@@ -197,14 +197,14 @@ class ChatClient:
     async def ask(self, question: Question) -> tuple[Completion, ...]:
         """See `Chat`.
 
-        Requests contain no seed. Answers of a served model depend on the other requests in its batch, so a seed would
-        not make them reproducible. Recordings are the way to repeat a run. Besides, vLLM 0.32 on a CPU crashes if a
-        request has a seed and a prompt so long that vLLM reads it in chunks.
+        Requests contain no seed. A seed would not make answers reproducible, because answers also depend on the other
+        requests in the server's batch. To repeat a run, use a recording. Besides, vLLM 0.32 on a CPU crashes if a
+        request has a seed and a prompt that is long enough to be read in chunks.
         """
         return await self.complete(question.prompt, question.n, schema=question.schema)
 
     async def close(self) -> None:
-        """Close the connections. The client can be used again, and keeps what it learnt about the server."""
+        """Close the connections. The client can be used again, and keeps its knowledge of the server."""
         bound, self._bound = self._bound, None
         if bound is not None and bound.loop is asyncio.get_running_loop():
             bound.watch.close()
@@ -306,7 +306,7 @@ class ChatClient:
         Args:
             problem: the last failure.
             tries: number of failures since the server was last away.
-            same: number of these failures that are of the same kind as the last one.
+            same: number of these failures that are of the same kind as `problem`.
             spent: seconds since the first attempt, or since the server was last away.
         """
         if problem.busy:

@@ -1,4 +1,4 @@
-"""The dialect of a server: the form of requests that it accepts. The client learns it from the server's refusals."""
+"""The dialect of a server: the form of requests that the server accepts. The client learns it from refusals."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ class Dialect:
         asked = payload.get("n", 1)
         if asked == 1:
             return
-        # One response with too few answers may be an accident. After two in a row, the number of answers in the last
-        # one becomes the limit. llama.cpp returns one answer to each request.
+        # One response with too few answers may be an accident. After two such responses in a row, the number of answers
+        # in the second becomes the limit. llama.cpp returns one answer to each request.
         self.short_answers = self.short_answers + 1 if choices < asked else 0
         if self.short_answers > 1:
             self.most_choices = max(1, choices)
@@ -179,7 +179,7 @@ def answers(body: bytes, most: int, seconds: float) -> tuple[Completion, ...]:
 
 
 def shared_out(total: int, weights: Sequence[int]) -> list[int]:
-    """Divide `total` into integers, about proportional to weight + 1, so that a weight of 0 has a share, too."""
+    """Divide `total` into integers, about proportional to weight + 1. So even a weight of 0 has a share."""
     whole, before, sums = sum(weights) + len(weights), 0, 0
     parts = []
     for weight in weights:

@@ -13,7 +13,7 @@ from grace_irl.propose.protocol import Completion
 class ServerGone(GraceError):  # noqa: N818  the name says what happened
     """The server cannot be used for now. The run can be resumed later.
 
-    It was away or too busy for longer than `ChatSettings.patience`, or the account has no credit left.
+    The server was away or too busy for longer than `ChatSettings.patience`, or the account has no credit left.
     """
 
 
@@ -21,7 +21,7 @@ class CallFailed(GraceError):  # noqa: N818  the name says what happened
     """A call failed permanently, although the server works. The caller may continue with other calls.
 
     Attributes:
-        answers: complete answers to other requests. A call may send several requests.
+        answers: the call's answers that have arrived. A call may send several requests, of which some may succeed.
     """
 
     def __init__(self, message: str, answers: tuple[Completion, ...] = ()) -> None:
@@ -30,7 +30,7 @@ class CallFailed(GraceError):  # noqa: N818  the name says what happened
 
 
 class ContextOverflow(GraceError):  # noqa: N818  the name says what happened
-    """A prompt that leaves no room for an answer in the model's context. It must be shortened.
+    """A prompt leaves no room for an answer in the model's context. The prompt must be shortened.
 
     Attributes:
         limit: the model's context in tokens; None if the server does not report it.
@@ -73,7 +73,7 @@ class CallFailure(Exception):  # noqa: N818  a failed request is no defect
         message: a short description for the user.
         status: HTTP status; 0 without a response.
         said: the server's own message, cut to `LONGEST` characters.
-        body: the error object of the response; None or {} without one.
+        body: the error object of the response; None or {} if the response has none.
         retry_after: seconds that the server asks the client to wait; 0 if it gives no time.
     """
 
@@ -146,7 +146,7 @@ def overflow(failure: CallFailure) -> ContextOverflow | None:
     body = failure.body or {}
     if failure.status not in (400, 413, 422, 500):
         return None
-    # llama.cpp answers with status 400 or 500, depending on its version. It gives both numbers of tokens in `body`.
+    # llama.cpp answers with status 400 or 500, depending on its version. `body` has both numbers of tokens.
     if "exceed_context_size" not in failure.code and not (
         failure.status != 500 and _OVERFLOW.search(f"{failure.code} {failure.said}")
     ):

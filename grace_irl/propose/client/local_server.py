@@ -27,7 +27,7 @@ TAIL = 20_000  # bytes at the end of the log that are searched for the reason of
 
 
 def find_vllm(given: str, environment: Mapping[str, str] = os.environ) -> str:
-    """Find vLLM's program. The first of these is used: `given`, the variable GRACE_IRL_VLLM, the PATH.
+    """Find vLLM's program. `given` comes first, then the variable GRACE_IRL_VLLM, then the PATH.
 
     Args:
         given: path of the program or of its Python environment; "" for none.

@@ -219,7 +219,7 @@ class Backoff:
 
         Args:
             tries: number of failed attempts so far.
-            asked: seconds that the server asks to wait; 0 if it does not.
+            asked: seconds that the server asks to wait; 0 for none.
         """
         top = min(self.longest, self.first * 2.0 ** min(tries - 1, 60))
         # A random time is added to the server's wait, so that calls with equal waits are not repeated all at once.
@@ -230,7 +230,7 @@ OFTEN = 10.0  # maximum seconds between two checks for a server that is away
 
 
 class ServerWatch:
-    """A wait for a server that is away, shared by all calls. One task checks the server; all calls wait for this task.
+    """The wait for a server that is away. One task checks the server, and all calls wait for this task.
 
     Args:
         look: function that sends a cheap request to the server, and raises `CallFailure` if the request fails.
@@ -255,7 +255,7 @@ class ServerWatch:
         self._given_up = False
 
     async def wait(self, why: str) -> bool:
-        """Wait until the server answers. Return True if it was away, False if the first check succeeds.
+        """Wait until the server answers. Return False if the first check succeeds, True if the server was away.
 
         Args:
             why: description of the failure, for messages.
@@ -301,6 +301,6 @@ class ServerWatch:
 
 
 def _looked_at(task: asyncio.Task[bool]) -> None:
-    """Retrieve the task's error. If all waiting calls were cancelled, asyncio would log an unretrieved error."""
+    """Retrieve the task's error, so that asyncio does not log it if all waiting calls have been cancelled."""
     if not task.cancelled():
         task.exception()

@@ -21,8 +21,8 @@ class ModelWeights:
     """Size, quantisation and maximum context of a model.
 
     Attributes:
-        gib: size of the weights in GiB, from the stored files or from the model's name; None if unknown. A name gives
-            the number of parameters, and each is assumed to have 16 bits.
+        gib: size of the weights in GiB, from the stored files, or from the number of parameters in the model's name at
+            16 bits per parameter; None if unknown.
         quantised: whether the stored weights are quantised.
         context: the model's maximum context in tokens; None if unknown.
     """
@@ -135,7 +135,7 @@ def visible(gpus: tuple[Gpu, ...], chosen: str | None) -> tuple[Gpu, ...]:
         gpus: all cards.
         chosen: value of the variable, entries separated by commas; None to select all cards. An entry is the number of
             a card, from 0, or a UUID such as "GPU-8932f937". `QUERY` returns no UUIDs, so a UUID at position n of the
-            list, from 0, selects card n. The first entry that selects no card ends the list.
+            list, from 0, selects card n. An entry that selects no card ends the list.
     """
     if chosen is None:
         return gpus
@@ -261,8 +261,8 @@ class _Place:
 def _on_cards(machine: Machine, size: ModelWeights) -> _Place:
     """Choose options for graphics cards.
 
-    The number of cards is the smallest power of two with room for the weights. If the machine has too few cards, it is
-    the largest possible power of two. A power of two lets vLLM divide attention heads evenly.
+    The number of cards is the smallest power of two with room for the weights, or the largest possible power of two if
+    the machine has too few cards. With a power of two, vLLM can divide attention heads evenly.
     """
     card = min(machine.gpus, key=lambda gpu: gpu.gib)
     usable = card.gib * UTILISATION - SPARE

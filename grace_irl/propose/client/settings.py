@@ -14,19 +14,20 @@ from grace_irl.propose.protocol import AnswerFormat
 
 @dataclass(frozen=True)
 class ChatSettings:
-    """Settings of a `ChatClient`. The server's key is not among them, since it comes from the environment (`api_key`).
+    """Settings of a `ChatClient`. The server's key is not a setting, but comes from the environment (`api_key`).
 
-    The ranges of user settings are checked in their declaration (`grace_irl.config`).
+    `grace_irl.config` declares the user's settings and checks their ranges.
 
     Attributes:
         url: address of the server, such as http://127.0.0.1:8000; the path /v1 is added if there is none.
         model: the model's name on the server; "" selects the only model.
         temperature: sampling temperature.
         max_tokens: maximum tokens of one answer.
-        concurrency: maximum number of requests in parallel, at most 1,000. More would wait inside the client library.
+        concurrency: maximum number of requests in parallel, at most 1,000. Further requests would wait inside the
+            client library.
         patience: seconds to wait for a server that is away or too busy, before the run stops.
-        timeout: maximum seconds from a request to the last byte of its response. The default is long, because the first
-            request for several answers can take 20 s, and a model on a CPU takes minutes.
+        timeout: maximum seconds from a request to the last byte of its response. The default is long, because a model
+            on a CPU takes minutes.
         answer_format: format of answers. "auto" tests with a probe whether the model writes correct JSON.
         attempts: maximum number of attempts at one request while the server can be reached.
         max_bytes: maximum size of one response, bytes. A larger response is a failure.
@@ -90,7 +91,7 @@ def key_variable() -> str:
 
 
 def api_key() -> str:
-    """The server's key; "" if the environment has none. A local server needs none.
+    """The server's key; "" if the environment has none. Local servers need no key.
 
     Raises:
         InputError: the key contains characters that an HTTP header cannot carry. The message does not show the key.

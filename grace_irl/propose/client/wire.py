@@ -25,7 +25,7 @@ CONNECT = 10.0  # maximum seconds for a connection to the host
 class Wire:
     """Connections to one server, for one event loop.
 
-    Only `ChatClient` repeats requests. The library's own retries are off. They cannot be counted, do not cover
+    Only `ChatClient` repeats requests. The library's own retries are off, because they cannot be counted, do not cover
     malformed bodies, and end long before a restarted server is back.
     """
 
@@ -36,7 +36,7 @@ class Wire:
             base_url=settings.url,
             api_key=key or "none",  # the library refuses an empty key, and a server without a key accepts any
             max_retries=0,
-            # The library's default client closes itself on garbage collection, in any event loop that runs then.
+            # The library's default client closes itself on garbage collection, which may happen in another event loop.
             # Redirects are off, so that prompts and the key go only to the server that the user named.
             http_client=library.DefaultAsyncHttpxClient(
                 timeout=library.Timeout(settings.timeout, connect=min(CONNECT, settings.timeout)),
@@ -59,7 +59,7 @@ class Wire:
         """Request /v1/models. Return the entries of the list; each has an "id".
 
         Raises:
-            CallFailure: there is no response, or it is not a list of models.
+            CallFailure: there is no response, or the response is not a list of models.
         """
         body = await self._body(self._client.models.with_streaming_response.list(), seconds)
         if body.lstrip().startswith(b"<"):

@@ -1,6 +1,6 @@
 """The actor of grids, found in the training data: the one thing that moves in nearly every step.
 
-Prompts use it to tell pure moves, in which nothing but the actor changes, from other steps.
+Prompts distinguish pure moves, the steps in which only the actor changes, from other steps.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ Code = tuple[int, int, int]  # the three numbers of a cell, whose meaning is unk
 Place = tuple[int, int]  # row and column of a cell
 
 ACTIVE = 0.5
-"""Minimum share of the steps with a change in which the cell of the actor changes."""
+"""Minimum share of steps that change the actor's cell, among the steps that change anything."""
 
 STEADY = 0.95
-"""Minimum share of the actor's moves with one code that go in the same direction. If the share of any code is lower,
-prompts tell no directions."""
+"""Minimum share of the actor's moves with one code that go in the same direction. If the share is lower for any code,
+prompts give no directions."""
 
 MOST_CODES = 8
-"""Maximum number of the actor's codes. With more codes, prompts tell no directions."""
+"""Maximum number of the actor's codes. With more codes, prompts give no directions."""
 
 MAX_STATES = 20_000
-"""Maximum number of states in which the actor is looked for: the first ones of each trajectory."""
+"""Maximum number of states in which the actor is searched. Each trajectory contributes its first states."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,8 @@ class Actor:
         channel: index of the number in a cell's code.
         number: the number.
         codes: the codes of the actor's cell in the training data, sorted.
-        steps: the step of the actor as a pair (rows, columns), by the code of its cell before the step. It is empty if
-            the codes do not tell the step.
+        steps: the step of the actor as a pair (rows, columns), by the code of its cell before the step; empty if the
+            codes do not determine the step.
     """
 
     channel: int
@@ -49,7 +49,7 @@ class Actor:
     steps: dict[Code, Place] = field(default_factory=dict)
 
     def cells(self, states: NDArray[Any]) -> NDArray[np.bool_]:
-        """The cells of states `(..., h, w, 3)` that have the actor's number: `(..., h, w)`."""
+        """A mask `(..., h, w)` of the cells of states `(..., h, w, 3)` that have the actor's number."""
         found: NDArray[np.bool_] = states[..., self.channel] == self.number
         return found
 

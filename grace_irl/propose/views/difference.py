@@ -12,11 +12,11 @@ from difflib import SequenceMatcher
 from grace_irl.propose.views.outline import Item, ScreenOutline, named, quoted
 
 MOST = 400
-"""Maximum number of differing nodes in both screens together. With more, `difference` returns None."""
+"""Maximum number of differing nodes in both screens together. If there are more, `difference` returns None."""
 
 MANY = 8
-"""Minimum number of distinct lines of the second screen for this rule: if fewer than a quarter of them are on the first
-screen, `difference` returns None."""
+"""If the second screen has at least this number of distinct lines, and fewer than a quarter of these lines are on the
+first screen, `difference` returns None."""
 NEAR = 40  # maximum characters of a label that describes the position of a node
 
 
@@ -67,7 +67,7 @@ def difference(before: ScreenOutline, after: ScreenOutline) -> list[str] | None:
 
 
 def _apart(before: ScreenOutline, after: ScreenOutline) -> tuple[list[int], list[int]]:
-    """Find the items that only one of two outlines has, or that moved. Return their indices in both outlines."""
+    """Find the items that are in only one of two outlines, or that moved. Return their indices in both outlines."""
     one, two = [item.key for item in before.items], [item.key for item in after.items]
     # The common beginning and end are skipped to save time, because most often only a few nodes differ.
     start = next((n for n, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
@@ -90,7 +90,7 @@ def _paired(
 ) -> tuple[list[tuple[int, int]], list[int], list[int]]:
     """Find the pairs of items that are the same node before and after a change.
 
-    Items with equal lines are paired first, then those with equal class, id and texts, then those with equal class and
+    Items with equal lines are paired first, then items with equal class, id and texts, then items with equal class and
     id. Items without an id are not paired by their class alone.
 
     Args:

@@ -47,7 +47,7 @@ def backdrop(states: Sequence[NDArray[Any]], codes: Sequence[Code]) -> NDArray[n
 
     Args:
         states: arrays `(n, h, w, 3)` of one size.
-        codes: codes of the background, most frequent first. A cell without any of them gets the first.
+        codes: codes of the background, most frequent first. A cell that never has one of these codes gets the first.
     """
     votes = sum(np.stack([(each == np.array(code)).all(axis=3).sum(axis=0) for code in codes]) for each in states)
     best: NDArray[np.int64] = np.array(codes, dtype=np.int64)[np.asarray(votes).argmax(axis=0)]
@@ -69,7 +69,7 @@ def runs(mask: NDArray[np.bool_]) -> str:
 
 
 def _lines(mask: NDArray[np.bool_]) -> list[tuple[Place, Place]]:
-    """Find the first and the last cell of each run that cannot be extended, horizontal runs before vertical ones."""
+    """Find all runs that cannot be extended. Return the first and last cell of each, horizontal runs first."""
     found: list[tuple[Place, Place]] = []
     for array, transposed in ((mask, False), (mask.T, True)):
         for row, line in enumerate(array):
@@ -101,7 +101,7 @@ CHANNELS = "abc"
 """Names of the three numbers of a code."""
 
 HIDING = ("minigrid-full",)
-"""Names of views (`Metadata.view`) whose states lack what lies on the actor's cell, and what the actor carries."""
+"""Names of views (`Metadata.view`) whose states do not show the things that the actor stands on or carries."""
 
 MAX_CODES = 20_000_000
 """Maximum number of array elements from which the background and the other codes are found. If there are more, only
@@ -111,8 +111,8 @@ every n-th state of each trajectory is used."""
 class GridView:
     """View of grids `(h, w, 3)`. It lists the cells of a state that differ from the background.
 
-    Grids of each size have their own background, made of the two most frequent codes of the training data. What the
-    codes mean is unknown.
+    Grids of each size have their own background, made of the two most frequent codes of the training data. The meaning
+    of the codes is unknown.
     """
 
     modules, tokens_of, helps = "numpy", "codes", False
@@ -162,7 +162,7 @@ class GridView:
         return cut("\n".join(lines), tokens)
 
     def _acting(self) -> list[str]:
-        """Lines about the actor: its number, the steps that its codes tell, and what states do not show of it."""
+        """Lines about the actor: its number, the step that follows each of its codes, and the things that it hides."""
         lines: list[str] = []
         if (actor := self._actor) is not None:
             steps = ", ".join(f"{_code(code)} {_by(step)}" for code, step in actor.steps.items())
@@ -192,7 +192,7 @@ class GridView:
         return "; ".join([*parts, f"{_code(rest)} {'elsewhere' if parts else 'everywhere'}"])
 
     def _base(self, state: NDArray[Any]) -> NDArray[np.int64]:
-        """The background for the size of a state. For sizes not in the training data, it is the most frequent code."""
+        """The background for the size of a state. For new sizes, all cells have the most frequent code."""
         size = (state.shape[0], state.shape[1])
         if size not in self._backdrops:
             return np.broadcast_to(np.array(self._background[0], dtype=np.int64), state.shape)
@@ -216,7 +216,7 @@ class GridView:
         return None if self._actor is None else self._actor.events(states)
 
     def change(self, before: NDArray[Any], after: NDArray[Any], *, apart: bool = False) -> str:
-        """See `View`. With `apart`, no thing is written as moved, because its way between the states is not known."""
+        """See `View`. With `apart`, only the actor is written as moved, as the steps between the states are unknown."""
         if before.shape != after.shape:
             return f"in full: {self.state(after)}"
         cells = [(i, j) for i, j in np.argwhere((before != after).any(axis=2)).tolist()]
@@ -232,8 +232,8 @@ class GridView:
         parts += [f"{_code(_at(before, one))}: {_cell(one)} => {_cell(two)}" for one, two in moved]
         parts += [f"{_cell(cell)} {_code(_at(before, cell))} -> {_code(_at(after, cell))}" for cell in rest]
         text = "; ".join(parts)
-        # One or two changes are always written, since they show what the step did. Instead of more changes, the whole
-        # state is written if that is shorter.
+        # One or two changes are always written, since they show the effect of the step. Three or more changes are
+        # replaced by the whole state if the whole state is shorter.
         if len(parts) <= 2 or estimate(text) <= estimate(full := self.state(after)):
             return text
         return f"in full: {full}"
@@ -241,9 +241,10 @@ class GridView:
     def _actor_at(
         self, before: NDArray[Any], after: NDArray[Any], cells: Sequence[Place]
     ) -> tuple[Place | None, list[Place]]:
-        """Find the actor's new cell, if this cell was background before, and the actor's old cell is background now.
+        """Find a move of the actor to a cell that was background, if its old cell is background now.
 
-        Return the cell, or None, and the changed cells other than these two.
+        Return the actor's new cell, and the changed cells except its old and new cell. Without such a move, return
+        None, and all changed cells.
         """
         if self._actor is not None:
             old, new = (_places(self._actor.cells(state)) for state in (before, after))
@@ -256,9 +257,9 @@ class GridView:
     def _moves(
         self, before: NDArray[Any], after: NDArray[Any], cells: Sequence[Place]
     ) -> tuple[list[tuple[Place, Place]], list[Place]]:
-        """Find pairs of cells that swapped contents: one had a code, and the other one the background.
+        """Find pairs of cells that swapped contents. One of the two cells must have had a code of the background.
 
-        Return the pairs and the cells without a partner.
+        Return the pairs, and the changed cells without a partner.
         """
         moved: list[tuple[Place, Place]] = []
         left = list(cells)

@@ -26,7 +26,7 @@ SHADES = 32
 Without ranges, a shaded surface would have thousands of colours."""
 
 MAX_PIXELS = 20_000_000
-"""Maximum number of pixels for the statistics in the legend. Of larger sets, only every n-th state is read."""
+"""Maximum number of pixels for the statistics in the legend. In larger sets, only every n-th state is read."""
 
 
 class ImageView:
@@ -128,7 +128,7 @@ class ImageView:
         return f"now {self._colours(after, differs)}" if differs.any() else "no change"
 
     def _colours(self, state: NDArray[Any], among: NDArray[np.bool_]) -> str:
-        """List the colours of those pixels of a state at which `among` `(h, w)` is true."""
+        """List the colours of a state's pixels where the mask `among` `(h, w)` is true."""
         shades = _shades(state)
         found, counts = np.unique(shades[among], return_counts=True)
         order = np.lexsort((found, -counts))

@@ -17,10 +17,10 @@ from grace_irl.states.ui.screen import Node, Screen
 from grace_irl.text import harmless
 
 LONGEST = 300
-"""Maximum characters of one text, description or id. Longer ones are cut and end with the number of cut characters."""
+"""Maximum characters of one text, description or id. A longer one is cut and ends with the number of cut characters."""
 
 ANY_TEXT = " with any text"
-"""End of a line that stands for a node whatever its text is."""
+"""End of a line that stands for a node with any text."""
 
 _PLAIN = re.compile(r"[\w$.-]{1,80}", re.ASCII)
 _INDENT = 3  # spaces before the line of an outermost node
@@ -94,7 +94,7 @@ class Item:
 
     @cached_property
     def name(self) -> str:
-        """A name of the node: package, class and id. Without an id it is `key`, which depends on the node's text."""
+        """Package, class and id of the node. Without an id, the name is `key`, which depends on the node's text."""
         return f"{self.package}\n{self.kind} {self.identity}" if self.identity else self.key
 
     @property
@@ -106,7 +106,7 @@ class Item:
     def importance(self) -> int:
         """Importance of the node for a reader, from 0 to 3.
 
-        It is 3 for a node in a rare state (`_TELLING`), 2 for a node with a label or "unchecked", 1 for one with an id.
+        It is 3 for a rare state (`_TELLING`), 2 for a label or the state "unchecked", 1 for an id, 0 otherwise.
         """
         if any(state in _TELLING for state in self.states):
             return 3
@@ -115,7 +115,7 @@ class Item:
     def values(self, longest: int = LONGEST) -> dict[str, str]:
         """The parts of the line for text, description and hint, with the keys "text", "desc" and "hint".
 
-        Empty parts are left out, and so is a hint that repeats the text or the description.
+        Empty parts are left out. A hint that repeats the text or the description is left out, too.
         """
         found = {"text": quoted(self.text, longest)} if self.text else {}
         if self.desc:
@@ -138,7 +138,7 @@ class Item:
         return " ".join(part for part in parts if part)
 
 
-_TELLING = ("checked", "selected", "focused", "disabled")  # states that few nodes of a screen are in
+_TELLING = ("checked", "selected", "focused", "disabled")  # rare states of nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,15 +171,15 @@ class ScreenOutline:
     def told(self) -> frozenset[tuple[str, str, str]]:
         """For each item, the triple (package, line without texts, complete line), to count lines over many screens.
 
-        An item with a label and an id has a second triple, which stands for the node with any text. Its last entry is
-        the line without texts, followed by `ANY_TEXT`.
+        An item with a label and an id has a second triple, which stands for the node with any text. The last entry of
+        this triple is the line without texts, followed by `ANY_TEXT`.
         """
         lines = {(item.package, item.node, item.line) for item in self.items}
         named = (item for item in self.items if item.label and item.identity)
         return frozenset(lines | {(item.package, item.node, f"{item.node}{ANY_TEXT}") for item in named})
 
     def write(self, kept: Collection[int], longest: int = LONGEST) -> list[str]:
-        """The lines of some items. Before the first item of each package is a line with the package's name.
+        """The lines of some items. A line with the name of a package comes before the package's items.
 
         Args:
             kept: indices of the items to write.
@@ -247,8 +247,8 @@ def _items(screen: Screen) -> list[Item]:
 def _rows(screen: Screen, nodes: Sequence[Node]) -> frozenset[int]:
     """Find the containers that may be rows of a list. Return `Node.order` of each.
 
-    Such a container has a sibling with the same class and id. Each of the two contains at least two nodes that have a
-    label, are clickable or are checkable.
+    Such a container has a sibling with the same class and id. Both contain at least two nodes that have a label, are
+    clickable or are checkable.
     """
     said = [0] * (len(screen.nodes) + 1)
     for node in nodes:

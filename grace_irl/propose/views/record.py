@@ -1,4 +1,4 @@
-"""The view of records, which are dicts of named parts. It writes rounded numbers and texts with the names."""
+"""The view of records, which are dicts of named parts. It writes names with rounded numbers and texts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from grace_irl.states.record import RECORD, RecordStates, spelled
 from grace_irl.text import line
 
 MOST_NUMBERS = 64
-"""Maximum number of values in a part that is written. Of larger parts, prompts give only type and shape."""
+"""Maximum number of values in a written part. Of larger parts, prompts give only type and shape."""
 
 MOST_LETTERS = 80
 """Maximum characters of a text in a written state."""
@@ -26,11 +26,11 @@ MOST_TEXTS = 8
 """Maximum number of texts in a written state."""
 
 MOST_PARTS = 60
-"""Maximum number of parts that the system part of a prompt describes. It gives only the number of the others."""
+"""Maximum number of parts that the system part of a prompt describes. Further parts are only counted."""
 
 
 class RecordView(VectorView):
-    """View of dicts of named parts. It writes the numbers of small parts like `VectorView`, and adds their names."""
+    """View of dicts of named parts. It writes the numbers of small parts like `VectorView`, with the parts' names."""
 
     modules, tokens_of, helps = "numpy", "texts", False
 

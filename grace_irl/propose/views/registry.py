@@ -22,7 +22,7 @@ from grace_irl.states.vector import VECTOR
 
 
 class NoStates:
-    """The view for runs without demonstrations. The search method of these runs writes its own prompts."""
+    """The view for runs without demonstrations. The search methods of these runs write their own prompts."""
 
     modules, tokens_of, helps, recalls = "numpy", "values", False, 1
     about = "A state is what the task gives."
@@ -40,7 +40,7 @@ class NoStates:
         return repr(state)
 
     def events(self, states: Any) -> None:
-        """None, because nothing is known of the states."""
+        """Always None, because nothing is known about the states."""
         del states
 
     def change(self, before: Any, after: Any, *, apart: bool = False) -> str:

@@ -1,9 +1,8 @@
 """Tables for prompts about screens, counted over training data.
 
-A screen is positive if its label says that the task is done. The first table has nodes of positive screens whose text
-or description shares words with the instruction. The second table has nodes that are more common on positive screens
-than on others. An outline is a screen as text for prompts. An item is one line of an outline, for one node
-(`outline.Item`).
+A screen is positive if its label says that the task is done. The first table lists nodes of positive screens that share
+words with the instruction. The second table lists nodes that are more common on positive screens than on others. An
+outline is a screen as text for prompts. An item is one line of an outline, for one node (`outline.Item`).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ grows with the square of this number."""
 
 MOST_PLACES = 8  # maximum number of places (see `Sharing`) in the first table
 LEAST_GAP = 0.25
-"""Minimum of `Sharing.own` / n - `Sharing.other` for a place in the first table; n is the number of trajectories."""
+"""Minimum of `Sharing.own` / n - `Sharing.other` for a place in the first table, with n trajectories."""
 EXAMPLE = 60  # maximum characters of a place's text, and of its instruction, in an example
 
 
@@ -36,8 +35,8 @@ class Reached:
     Attributes:
         instruction: the trajectory's instruction.
         words: words of the instruction. If instructions differ, the words that all of them have are left out.
-        items: items of the positive screen that the trajectory's first screen does not have. If the first screen is
-            already positive, all of its items.
+        items: items of the positive screen that are not on the trajectory's first screen. If the first screen is itself
+            positive, all its items.
     """
 
     instruction: str
@@ -89,8 +88,8 @@ def reached(items: Sequence[Labelled], outline: Callable[[bytes], ScreenOutline]
 def sharing(found: Sequence[Reached]) -> list[Sharing]:
     """Find places that share words with instructions. The best place comes first.
 
-    On a trajectory's screen such a place shares words with the trajectory's instruction clearly more often than with
-    other instructions.
+    Such a place shares words with the instruction of its own trajectory clearly more often than with other
+    instructions.
     """
     said: dict[tuple[str, str], list[dict[str, str]]] = {}
     names: dict[tuple[str, str], str] = {}
@@ -129,8 +128,8 @@ def sharing(found: Sequence[Reached]) -> list[Sharing]:
 def words_table(found: Sequence[Reached], places: Sequence[Sharing], tokens: int) -> str:
     """Write the first table: places that share words with instructions, and nodes that go with a word.
 
-    A node goes with a word if the node is on the positive screen whenever the instruction has the word. Only nodes in
-    a state such as "checked" are listed here. The text has at most `tokens` tokens (estimated).
+    A node goes with a word if the node is on the positive screen whenever the instruction has the word. Of these nodes,
+    only those in a state such as "checked" are listed. The text has at most `tokens` tokens (estimated).
     """
     packages = {item.package for each in found for item in each.items}
 
@@ -263,8 +262,8 @@ class Telling:
 def telling(screens: Sequence[Counted], task: str) -> list[Telling]:
     """Find lines that distinguish the positive screens of a task from all screens that are not positive, best first.
 
-    A line ranks by the share of the task's positive screens that have it, minus the share of the other screens that
-    have it. If one node has several lines with equal counts, only the first is returned.
+    Lines are sorted by their share of the task's positive screens minus their share of the other screens. If one node
+    has several lines with equal counts, only the first is returned.
     """
     sides: tuple[list[ScreenOutline], list[ScreenOutline]] = ([], [])
     for item, step, outline in screens:

@@ -24,7 +24,7 @@ _LEAST = 3  # number of steps in the shortest form of a trajectory
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """A trajectory for a prompt, and what the prompt shows of it.
+    """A trajectory for a prompt, with options for its text.
 
     Attributes:
         item: the trajectory and its labels.
@@ -32,7 +32,7 @@ class Shown:
         debug: texts of the program's debug_fn by step.
         wrong: steps whose states the program misclassifies.
         focus: steps that stay when other steps are left out, most often some of the steps in `wrong`.
-        only_focus: whether to write only the first step, the steps in focus, and the step before each of these.
+        only_focus: whether to write only the first step, the steps in focus, and the step before each step in focus.
         marks: whether to mark positive states.
         limit: maximum tokens, or None. The shortest form may exceed it.
     """
@@ -87,7 +87,7 @@ def write(view: View, shown: Shown, tokens: int | None = None) -> str:
     # Consecutive steps without a change share one line, so a trajectory with few changes may be shorter without gaps.
     if len(order) <= _SHORT and estimate(whole := _lines(view, shown, order, events)) <= min(limits):
         return whole
-    # Search for the largest number of steps that fits, from below, since a random walk may have thousands.
+    # Search for the largest number of steps that fits, from below, since a random walk may have thousands of steps.
     low, high = min(_LEAST, len(order)), min(2 * _LEAST, len(order))
     best = _lines(view, shown, order[:low], events)
     while low < len(order):
@@ -114,10 +114,10 @@ def least(view: View, shown: Shown) -> int:
 
 
 def telling(view: View, shown: Shown) -> int:
-    """Tokens of a trajectory if only pure moves are left out: steps in which nothing but the actor changes.
+    """Tokens of a trajectory without its pure moves, the steps in which only the actor changes.
 
-    If the view knows no actor, the result is the tokens of the shortest form. The result is at most the larger of
-    `Shown.limit` and the tokens of the shortest form.
+    The result is at most `Shown.limit`, but at least the tokens of the shortest form. If the view knows no actor, the
+    result is the tokens of the shortest form.
     """
     shortest = least(view, shown)
     events = view.events(shown.item.trajectory.states)
@@ -130,8 +130,8 @@ def telling(view: View, shown: Shown) -> int:
 
 
 def _shortest(view: View, shown: Shown, order: Sequence[int], events: Set[int] | None) -> int:
-    # Each gap takes a line, so the text of few or short states may be shorter without gaps. Screens are long (views of
-    # screens have `recalls` above 1). So gaps shorten every text of more than a few screens.
+    # Each gap takes a line, so the text of few or short states may be shorter without gaps. Screens are long, so gaps
+    # shorten every text of more than a few screens. Only views of screens have `recalls` above 1.
     whole = len(order) if view.recalls == 1 or len(order) <= 2 * _LEAST else _LEAST
     return min(estimate(_lines(view, shown, order[:count], events)) for count in {_LEAST, whole})
 
@@ -146,9 +146,9 @@ def _fine(view: View, shown: Shown, order: Sequence[int], tokens: int, events: S
 def _order(shown: Shown, events: Set[int] | None) -> list[int]:
     """Order the steps by importance.
 
-    The steps of `foremost` come first, then those in which something besides the actor changes (`events`), then the
-    moves of the actor in the order of `halves`. A negative trajectory with known events is listed without these moves,
-    which say little. With `Shown.only_focus` and a focus, the result has only the steps of `foremost`.
+    The steps of `foremost` come first, then the steps in which something besides the actor changes (`events`), then the
+    remaining steps in the order of `halves`. If the events of a negative trajectory are known, the remaining steps are
+    left out. With `Shown.only_focus` and a focus, the result has only the steps of `foremost`.
     """
     first = foremost(shown)
     if shown.only_focus and shown.focus:
@@ -167,7 +167,7 @@ def foremost(shown: Shown) -> list[int]:
 
     - With `Shown.only_focus` and a focus: the first step, and the steps in `Shown.focus` with the step before each.
     - Otherwise: the first and the last step, and the steps in focus with the steps before and after each. If at most
-      three states are positive, the result also contains the steps of these states, and the step before each.
+      three states are positive, also the steps of these states with the step before each.
     """
     last = len(shown.item.positive) - 1
     goals = np.flatnonzero(shown.item.positive).tolist() if shown.item.positive.sum() <= 3 else []

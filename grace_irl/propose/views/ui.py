@@ -59,7 +59,7 @@ class ScreenWeights:
 
 
 def fitted(outline: ScreenOutline, places: Collection[int], weights: ScreenWeights, tokens: int, ending: str) -> str:
-    """Write a screen within a token limit (estimated). To fit, it cuts texts, then leaves out nodes.
+    """Write a screen within a token limit (estimated). If necessary, texts are cut, then nodes are left out.
 
     Args:
         outline: outline of the screen.
@@ -89,7 +89,7 @@ def fitted(outline: ScreenOutline, places: Collection[int], weights: ScreenWeigh
 
 
 def _count(outline: ScreenOutline, ranked: Sequence[int], longest: int, tokens: int) -> int:
-    """An upper bound on the number of items that fit: it counts only the items' lines, not those of packages."""
+    """An upper bound on the number of items that fit. It ignores the lines with names of packages."""
     for count, place in enumerate(ranked):
         tokens -= outline.items[place].cost(longest)
         if tokens < 0:
@@ -143,8 +143,8 @@ always directly: nodes without text, description, state or use are left out, and
 class UiView:
     """View of screens. A state is written as an outline, and a change as the difference between two outlines.
 
-    The view has no rules for single apps. The background, which is the nodes that nearly all training screens
-    have, is written only once, in the legend.
+    The view has no rules for single apps. The nodes that nearly all training screens have (the background) are written
+    only once, in the legend.
 
     Args:
         items: training data.

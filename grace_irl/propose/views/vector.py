@@ -1,6 +1,6 @@
 """The view of vectors: rounded rows, with a table of the fields that separate positive from negative states best.
 
-A field is one position in the vector. It means the same thing in every state.
+A field is one position in the vector, with the same meaning in every state.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ HELPER = f"from typing import Any\n\nimport numpy as np\n\n\n{inspect.getsource(
 
 
 MAX_FIELDS = 24
-"""Maximum number of fields written per state. Longer vectors show those with the largest effect (Cohen's d)."""
+"""Maximum number of fields written per state. Of longer vectors, the fields with the largest effect are written."""
 
 
 class VectorView:
@@ -108,7 +108,7 @@ class VectorView:
         )
 
     def words(self, tokens: int) -> str:
-        """See `View`. Always "": a vector has no codes, so words of instructions cannot be matched to any."""
+        """See `View`. The result is "", because vectors have no codes to match with words of instructions."""
         del tokens
         return ""
 

@@ -34,7 +34,7 @@ class View(Protocol):
 
     @property
     def about(self) -> str:
-        """Description of a state as programs get it: type, shape, axes. It is in the system part of prompts."""
+        """Description of the states that programs get: type, shape, axes. It is in the system part of prompts."""
         ...
 
     @property
@@ -59,8 +59,7 @@ class View(Protocol):
 
         Args:
             before, after: the states.
-            apart: whether the trajectory has states between them that the prompt leaves out. Then the text must not
-                read like a single step.
+            apart: whether the prompt leaves out states between these two. Then the text must not read like one step.
         """
         ...
 

@@ -1,4 +1,5 @@
-"""Table for prompts about grids: for each word, the codes that first states have whenever an instruction has the word.
+"""A table for prompts about grids: for each word of the instructions, the codes that always occur with the word.
+
 Each cell of a grid has one code in each of three channels. `going_with` does the counting, also for screens.
 """
 
@@ -22,7 +23,7 @@ CHANCE = 0.2
 out."""
 
 LEAST = 2
-"""Minimum number of trajectories with a word. A single trajectory has many codes beside those that the word names."""
+"""Minimum number of trajectories with a word. A single trajectory has many codes that the word does not name."""
 
 PER_WORD = 3  # maximum number of things (see `Going`) for each word
 
@@ -33,12 +34,11 @@ _CHANNELS = "abc"
 
 
 Going = dict[str, tuple[int, list[tuple[Thing, int, float]]]]
-"""For each word, the number of instructions that have it, and at most `PER_WORD` things that always occur with it.
+"""For each word, the number of instructions with the word, and at most `PER_WORD` things that always occur with it.
 
-A thing is a part of the state at the goal: a pair of channel and code in a grid, or a line of a screen. With each thing
-come two numbers. One is the number of trajectories that have the thing although their instruction lacks the word. The
-other is the probability that all trajectories with the word have the thing by chance. Things with the lowest
-probability come first."""
+A thing is a part of a state: a pair of channel and code in a grid, or a line of a screen. After each thing come two
+numbers: the number of trajectories that have the thing although their instruction lacks the word, and the probability
+that all trajectories with the word have the thing by chance. Things with the lowest probability come first."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Without:
     background: tuple[Code, ...] = ()
 
     def others(self, state: NDArray[Any]) -> NDArray[np.bool_]:
-        """A mask `(h, w)` of the cells of a state that the table does not leave out."""
+        """A mask `(h, w)` of the cells of a state that the table uses."""
         found = np.ones(state.shape[:2], dtype=np.bool_) if self.actor is None else ~self.actor.cells(state)
         for code in self.background:
             found &= (state != np.array(code)).any(axis=2)
@@ -62,28 +62,28 @@ class Without:
 
 
 def associations(items: Sequence[Labelled], without: Without = Without()) -> Going[tuple[int, int]]:
-    """Find, for each word that only some instructions have, the codes in every first state whose instruction has it.
+    """Find the codes that occur with each word: the codes in every first state whose instruction has the word.
 
-    The first state contains the things that the instruction names, for experts and for negatives. So negative
-    trajectories count, too. Trajectories with equal first states and instructions count once, because they say the
-    same. The actor's cell and cells of the background are left out, and so are instructions that come from another
-    trajectory (`Demonstration.swapped`).
+    First states contain the things that the instruction names, also in negative trajectories. So all trajectories
+    count, except those with an instruction from another trajectory (`Demonstration.swapped`). Trajectories with equal
+    first states and instructions count once. The actor's cell and cells of the background are left out.
 
     Let q be the share of all trajectories whose first state has the code. Let n be the number of trajectories whose
     instruction has the word. By chance, all n of them have the code with probability q^n. The codes with the lowest
-    probability come first. Words without any code are left out, and so are words of fewer than `LEAST` trajectories.
+    probability come first. The result omits words without codes, words in fewer than `LEAST` instructions, and words in
+    all instructions.
     """
     told = _told(items)
     return _often(told, [_at_first(item, without) for item in told])
 
 
 def near_goals(items: Sequence[Labelled], without: Without = Without()) -> Going[tuple[int, int]]:
-    """Find, for each word that only some instructions have, the codes near the goal whenever the word occurs.
+    """Find the codes near the goal that occur with each word, for words that only some instructions have.
 
-    "Near the goal" means in or right beside a cell that the step to the first positive state changed. In a crowded
-    grid, first states have nearly all codes, while the object that the instruction names is most likely there. Codes
-    count as in `associations`, but in expert trajectories alone. Only codes in every first state whose instruction has
-    the word are kept.
+    "Near the goal" means in or right beside a cell that the step to the first positive state changes. In a crowded
+    grid, first states have nearly all codes, but the object that the instruction names is most likely near the goal.
+    The counts are as in `associations`, but over expert trajectories only. A code is kept only if it is in every first
+    state whose instruction has the word.
     """
     told = _told(items)
     first = _shared(told, without)
@@ -110,11 +110,11 @@ def _shared(items: Sequence[Labelled], without: Without) -> dict[str, frozenset[
 
 
 def going_with(texts: Sequence[frozenset[str]], present: Sequence[frozenset[Thing]]) -> Going[Thing]:
-    """Find, for each word that only some instructions have, the things that are present whenever the word occurs.
+    """Find the things that are present whenever a word occurs, for each word that only some instructions have.
 
     Args:
         texts: the words of each instruction.
-        present: the things at the goal of each instruction's trajectory.
+        present: for each instruction, the things in the state that belongs to it.
     """
     counts = Counter(thing for each in present for thing in each)
     found: Going[Thing] = {}
@@ -139,11 +139,10 @@ def words_of(text: str) -> frozenset[str]:
 
 
 def table(items: Sequence[Labelled], tokens: int, without: Without = Without()) -> str:
-    """Write the result of `associations`, then that of `near_goals` for the other words, within a token limit.
+    """Write the result of `associations`, then the result of `near_goals` for all other words, within a token limit.
 
-    Words that are least likely to occur with their codes by chance come first. The text is "" if there are no such
-    words, or if the limit is too low. If all states of any one trajectory are positive, no step leads to its goal, and
-    the second part is left out.
+    Words whose codes are least probable by chance come first. The text is "" if there are no words, or if the limit is
+    too low. If any trajectory has only positive states, the second part is left out, because no step leads to the goal.
     """
     told = _told(items)
     aside = " (without the actor and the background)" if without.actor else ""
@@ -187,7 +186,7 @@ def _likely(entry: tuple[str, tuple[int, list[tuple[tuple[int, int], int, float]
 def _told(items: Sequence[Labelled]) -> list[Labelled]:
     """The trajectories with an instruction of their own, one for each pair of first state and instruction."""
     found: dict[tuple[str, bytes], Labelled] = {}
-    for item in sorted(items, key=lambda item: not item.positive.any()):  # of equal ones, an expert's is kept
+    for item in sorted(items, key=lambda item: not item.positive.any()):  # `setdefault` keeps experts
         if item.trajectory.extra_info and not item.demonstration.swapped:
             found.setdefault((item.trajectory.extra_info, item.trajectory.states[0].tobytes()), item)
     return list(found.values())

@@ -38,8 +38,8 @@ LEARNT = 0.5
 BEGUN = 0.1
 """Learning does not stall if at least this share of rollouts look like an expert's and the training return rises."""
 RISE = 1.5
-"""The training return rises if its last value is at least this multiple of its first value. If the first value is not
-positive, it rises if the last value is at least 0."""
+"""The training return rises if its last value is at least this multiple of its first value. If the first value is 0 or
+negative, the last value must be at least 0 instead."""
 
 
 def stalls(paid: Sequence[float | None], alike: int, rollouts: int) -> bool:
@@ -74,8 +74,8 @@ class Expanding:
     Args:
         folder: the folder of the expansion.
         config: the settings of the expansion and of its runs.
-        demonstrations: the original demonstrations, with their label rule (which states of experts are positive). For
-            rule "goal", they are marked with the goal states that round 0 collected.
+        demonstrations: the original demonstrations, with their label rule (which states of experts are positive). With
+            rule "goal", the goal states that round 0 collected are marked.
         parts: objects and callbacks of the caller.
         learner: the learner of policies.
     """
@@ -95,8 +95,8 @@ class Expanding:
         """Work on the remaining rounds, and return the last run.
 
         Args:
-            run: the run whose best program is the reward after the last complete round. If no round is complete, it is
-                the run of round 0.
+            run: the run whose best program is the reward after the last complete round; the run of round 0 if no round
+                is complete.
             done: the complete rounds, in order.
         """
         rounds = [*done] or [self._keep(self._of_run(Round(0), run))]
@@ -112,7 +112,8 @@ class Expanding:
     def _ended(self, run: Run, rounds: Sequence[Round], reason: str) -> Run:
         reward, last = RunPaths(self._folder).reward, rounds[-1]
         shaped = bool(last.shaped) and last.reward == last.shaped  # the run in `shaping/` has the reshaped version
-        if shaped or (self._demonstrations.sampled and self._parts.rest):  # only the last reward is tested on the rest
+        # Only the last reward is tested on the trajectories that a sample left out.
+        if shaped or (self._demonstrations.sampled and self._parts.rest):
             number = _number(last.run)
             folder = (self._folder / last.shaped).parent if shaped else run.folder
             parts = replace(self._parts_of(number), rest=self._parts.rest)
@@ -146,14 +147,14 @@ class Expanding:
             this = replace(this, shaped="")
         elif self._rule != "all" and stalls(learnt.paid, this.alike, this.rollouts):
             this = replace(this, stalled=True, shaped=this.shaped or self._reshape(this, run))
-        # `taught`: after the round, the reward is the reshaped version on which this round's policy was trained. This
-        # requires that the round did not search. It also requires that the version was the reward before, or that a
-        # larger share of the rollouts looks like an expert's than in the previous round.
+        # If `taught`, the reward after this round is the reshaped version, on which the round's policy was trained. The
+        # round must not have searched. In addition, the version must have been the reward before the round, or the
+        # share of rollouts that look like an expert's must have grown since the previous round.
         taught = shaped and not this.changed and (before.reward == this.trained_on or share(this) > share(before))
         return run, self._of_run(replace(this, reward=this.trained_on if taught else ""), run)
 
     def _played(self, this: Round, run: Run) -> Round:
-        """Play the round's policy, judge and save the rollouts. Return the updated record.
+        """Play the round's policy, and judge and save its rollouts. Return the updated record.
 
         The reward of the last search judges the rollouts, even if the policy was trained on a reshaped version.
         """
@@ -185,9 +186,9 @@ class Expanding:
         """Train the policy of a round.
 
         If the reward is unchanged, training starts from the last policy. If the reward is new, the learner decides
-        whether training starts from an earlier policy or afresh (`Learner.carries`). With label rule "all", this
-        earlier policy is the one with the highest return under the new reward (`favourite`), since a bad reward may
-        have spoilt the last policy. With other rules it is the last policy.
+        whether training starts from an earlier policy or afresh (`Learner.carries`). With label rule "all", the earlier
+        policy is the policy with the highest return under the new reward (`favourite`), because a bad reward may have
+        spoilt the last policy. With other rules, the earlier policy is the last policy.
         """
         kept = this.trained_on == self._named(reward)
         on = this.policy if kept or self._learner.carries else ""
@@ -263,7 +264,7 @@ class Expanding:
     def _data(self, number: int) -> DataConfig:
         """The data settings of a round: the demonstrations, and the new negatives of all rounds up to this one.
 
-        The settings name no file of goal states, because the demonstrations in memory already have their marks.
+        The settings name no file of goal states, because goal states are marked in the demonstrations already.
         """
         data = self._config.data
         named = (*data.negatives, *(str(path.absolute()) for path in self._negatives(number)))
@@ -275,7 +276,7 @@ class Expanding:
         A recording is left out, because it has only the answers for the first search.
 
         Args:
-            start_from: folders of runs from whose best programs the search starts.
+            start_from: folders of runs. The search starts from their best programs.
         """
         proposer = self._config.proposer.model_copy(update={"start_from": start_from})
         if proposer.name == "replay":
@@ -326,7 +327,7 @@ class Expanding:
         return [path for path in paths if path.exists()]
 
     def _parts_of(self, number: int) -> fits.Parts:
-        """The caller's parts for a round's run. Their demonstrations include the new negatives up to this round."""
+        """The caller's parts for a round's run, with all new negatives up to this round in the demonstrations."""
         paths = [str(path) for path in self._negatives(number)]
         new = load([], paths) if paths else ()
         together = replace(self._demonstrations, items=(*self._demonstrations, *new))

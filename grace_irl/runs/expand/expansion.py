@@ -1,13 +1,14 @@
 """Start and resume of expansions (GRACE, section 4, phase 3).
 
 An expansion improves a reward in rounds. Round 0 searches for a reward on the demonstrations alone, in `rounds/0/run`,
-and its record is `rounds/0/round.json`. Each later round n trains a policy on the last reward, adds the policy's
-rollouts as negatives and, if the reward is not good enough on them, searches again. The folder `rounds/n` contains:
+and its record is `rounds/0/round.json`. Each later round n trains a policy on the last reward, and adds the policy's
+rollouts as negatives. If the reward is not good enough on these negatives, the round searches again. The folder
+`rounds/n` contains:
 
 - `training/`: checkpoints and log of the policy's training;
 - `rollouts.parquet`: the rollouts that became negatives;
-- `alike.parquet`: the rollouts that look like an expert's trajectory, and so are not used;
-- `run/`: the search with the new negatives, if there is one;
+- `alike.parquet`: the rollouts that look like an expert's trajectory, so they do not become negatives;
+- `run/`: the search with the new negatives, if the round searches again;
 - `shaping/`: the run that reshapes the reward (makes it rise more steadily), if learning stalled;
 - `round.json`: the record of the round, once it is complete.
 
@@ -121,7 +122,7 @@ def resume(
         sets: changed settings as texts of the form `section.key=value`.
         parts: objects and callbacks of the caller.
         learner: trainer of the policies; None for PPO.
-        vouched: configuration of this expansion from the trusted comparison that contains it; None without one.
+        vouched: configuration that a trusted comparison gives for this expansion; None for a separate expansion.
 
     Raises:
         InputError: a folder or data that cannot be used, a setting that must not change or lacks authorisation, or a
@@ -176,8 +177,8 @@ def _began(
 ) -> Config:
     """The configuration that an expansion began with.
 
-    Its acting settings (those that run code, read files or send prompts) must be authorised, see `runs.acting`. If
-    the authorisation changes the configuration, the new one is saved.
+    Acting settings, which run code, read files or send prompts, must be authorised (`runs.acting`). If the
+    authorisation changes the configuration, the changed configuration is saved.
     """
     paths = RunPaths(place_of(folder, 0) / "run")
     with closing(Store(paths.database)) as store:
@@ -208,7 +209,7 @@ def _learner(config: Config, parts: fits.Parts) -> Learner:
 
 @contextmanager
 def _part_of(folder: Path) -> Iterator[None]:
-    """Report an interruption or error in a run as one of the whole expansion, which the user can resume."""
+    """Report an interruption or error of a run with the expansion's folder, so that the user resumes the expansion."""
     try:
         yield
     except Interrupted as interrupted:

@@ -1,4 +1,4 @@
-"""Learners: objects that train a policy on a recovered reward, and play episodes with it. `PpoLearner` is the only one.
+"""Learners, which train policies on a recovered reward and play episodes with them. `PpoLearner` is the only learner.
 
 In an expansion, rewards and policies alternate. The episodes of each policy are further negatives for the next reward.
 """
@@ -35,7 +35,7 @@ class Learnt:
         policy: the file of the policy, in the training's folder.
         steps: number of environment steps.
         paid: mean return of training episodes under the recovered reward, one value per evaluation of the policy. A
-            value is None if no episode ended since the evaluation before.
+            value is None if no episode ended since the previous evaluation.
     """
 
     policy: Path
@@ -55,7 +55,7 @@ class Learner(Protocol):
         """Refuse an environment whose states do not match the demonstrations.
 
         Raises:
-            InputError: a difference, which the message describes.
+            InputError: the states differ. The message describes the difference.
         """
         ...
 
@@ -170,7 +170,7 @@ class PpoLearner:
         rule: the label rule, which selects the positive expert states; "" for the rule of the demonstrations.
         allow_weak: whether a weak sandbox is allowed.
         note: callback for one line about each evaluation of the policy.
-        workplace: place of the trainings.
+        workplace: place where the trainings run.
     """
 
     def __init__(
@@ -192,7 +192,7 @@ class PpoLearner:
     def carries(self) -> bool:
         """Whether training under a new reward starts from an earlier policy.
 
-        The setting `expand.carry` decides. "auto" means yes for continuous actions only.
+        The setting `expand.carry` decides. With "auto", the result is True for continuous actions only.
         """
         return self._continuous if self._config.carry == "auto" else self._config.carry == "always"
 

@@ -20,18 +20,18 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, Trajectory
 from grace_irl.rewards.file import load_reward
 
 FOLDS = 2  # number of parts of the data for cross-validation
-MOST_STATES = 5_000  # maximum number of states of experts, and of other trajectories, in the fit of a classifier
-MOST_NUMBERS = 1_500  # maximum number of features of a state; if there are more, evenly spaced ones are used
+MOST_STATES = 5_000  # maximum number of states of each side (experts, others) in the fit of a classifier
+MOST_NUMBERS = 1_500  # maximum number of entries of a state; longer states are reduced to evenly spaced entries
 RIDGE = 1e-3  # factor of the ridge penalty in the mean loss; keeps the weights finite for separable data
-_Z_MOST = 5.0  # features are clipped at this many standard deviations
+_Z_MOST = 5.0  # entries are clipped at this number of standard deviations
 
 
 def resemblance(experts: Sequence[NDArray[Any]], others: Sequence[NDArray[Any]], seed: int = 0) -> Floats:
     """Measure how well a classifier separates the states of each trajectory in `others` from the experts' states.
 
     The classifier is a logistic regression on the entries of a state and their squares. It is cross-validated: the
-    trajectories of each side (experts and others) are split at random into two folds. The classifier that was fitted to
-    one fold judges the other fold. If a side has one trajectory, the folds are its two halves.
+    trajectories of each side (experts and others) are split at random into two folds, and a classifier fitted to one
+    fold judges the other fold. If a side has only one trajectory, its two halves are the folds.
 
     Args:
         experts, others: arrays of states `(T+1, …)`, one per trajectory, with states of equal shape.
@@ -49,7 +49,7 @@ def resemblance(experts: Sequence[NDArray[Any]], others: Sequence[NDArray[Any]],
     rng = np.random.default_rng(seed)
     sides = [[_flat(each) for each in side] for side in (experts, others)]
     # Both sides have equal weight in the mean and the deviation. If one side alone set the scale, the scaling itself
-    # could separate the two.
+    # could separate the sides.
     mean = np.mean([np.concatenate(side).mean(axis=0) for side in sides], axis=0)
     deviation = np.sqrt(np.mean([((np.concatenate(side) - mean) ** 2).mean(axis=0) for side in sides], axis=0))
     deviation = np.where(deviation > 1e-12, deviation, 1.0)
@@ -78,7 +78,7 @@ def _features(z: Floats) -> Floats:
 
 
 def _deal(parts: Sequence[Floats], rng: np.random.Generator) -> list[tuple[int, int, Floats]]:
-    """Deal the trajectories of one side to the folds. Return (index of the trajectory, fold, features) for each.
+    """Assign the trajectories of one side to random folds. Return (index of the trajectory, fold, features) for each.
 
     A single trajectory is cut in half, so that no fold is empty. If it has one state, both folds contain this state.
     """
@@ -132,19 +132,19 @@ def like_experts(
 ) -> list[bool]:
     """Whether each rollout looks like an expert's, judged without the environment's own reward.
 
-    The test that a rollout must pass depends on the label rule:
+    The condition depends on the label rule:
 
     - "all": a classifier cannot separate the rollout's states from the experts' states (the AUC of `resemblance` is at
       most `config.expand.alike`). This test uses no reward.
     - "last": the environment terminated the rollout, and the reward of the rollout's last state is at least G. G is the
-      lowest reward of an expert's last state. Only experts whose episodes the environment terminated are used. If there
-      are none, no rollout passes.
-    - "goal", if the environment terminated the episode of at least one expert in a goal state: the test of "last", with
-      these experts only.
+      lowest reward of an expert's last state. Only experts whose episodes the environment terminated count. Without
+      such experts, no rollout passes.
+    - "goal", if the environment terminated the episode of at least one expert in a goal state: the condition of "last",
+      with these experts only.
     - "goal" otherwise: the environment terminated the rollout, and the reward of the rollout's last state is at least
-      H. Each expert has a highest reward in its goal states; H is the lowest of these. A rollout passes, too, if the
-      classifier cannot separate its states with rewards of at least H from the goal states of experts with the same
-      instruction.
+      H. H is the minimum over experts of the highest reward in the expert's goal states. A rollout also passes if the
+      classifier cannot separate two groups of states: the rollout's states with rewards of at least H, and the goal
+      states of experts with the same instruction.
 
     Args:
         reward: the file of a reward program.
@@ -185,7 +185,9 @@ NO_ENDS = (
 
 
 def recognises_success(demonstrations: Demonstrations) -> bool:
-    """Whether `like_experts` can let a rollout pass: with label rule "last", some expert's episode must be terminated.
+    """Whether a rollout can pass the test of `like_experts`.
+
+    With label rule "last", the environment must have terminated the episode of at least one expert.
 
     Args:
         demonstrations: the demonstrations of the run, with their label rule.

@@ -34,8 +34,8 @@ class Round:
         fitness, accuracy: fitness and accuracy of the best program on the training data of its run.
         held_out: accuracy of the best program on the held-out data of its run, or None without such data.
         changed: whether this round searched for a new reward.
-        reward: file of the expansion's reward after this round: the run's reward, or its reshaped version (a variant
-            that rises more steadily) if policies learnt better from that version.
+        reward: file of the expansion's reward after this round. This is the run's reward, or its reshaped version (a
+            variant that rises more steadily) if policies learnt better from the version.
         shaped: file of the reshaped version that the next round trains on; "" if the next round trains on the run's
             reward.
         trained_on: file of the reward that this round's policy was trained on; "" in round 0.
@@ -45,11 +45,11 @@ class Round:
         rollouts: number of episodes that the trained policy played.
         alike: number of rollouts that look like an expert's, and therefore do not become negatives.
         new_accuracy, new_fitness: accuracy and fitness of the previous search's reward on the experts and this round's
-            new negatives. Threshold and calibration are those in the reward file. None without new negatives.
+            new negatives, with the threshold and calibration in the reward file. None without new negatives.
         mean, deviation: mean and standard deviation of the rollouts' return under the environment's own reward, which
             no search uses.
         success: share of rollouts that reached the goal; None if the environment has no goal.
-        components: mean over the rollouts of the return of each component of the environment's own reward, by name.
+        components: mean return of each component of the environment's own reward, by name.
     """
 
     number: int
@@ -85,7 +85,7 @@ def write_round(path: Path, done: Round) -> None:
 
 
 def read_round(path: Path) -> Round | None:
-    """Read a round's record; None if the round is not complete.
+    """Read a round's record. Return None if the round is not complete.
 
     Raises:
         InputError: the file is damaged, has the format of another version, or names files outside the expansion's
@@ -145,16 +145,16 @@ def became(done: Round) -> str:
 def favourite(rounds: Sequence[Round], folder: Path, reward: Path, config: Config, rule: str) -> Round:
     """The round with the best policy, judged without the environment's own reward. Ties go to the later round.
 
-    If only goal states are positive, the best policy has the largest share of rollouts that look like an expert's. If
-    all expert states are positive, the best policy has the highest mean return under `reward`. This comparison is fair,
-    because `reward` was fitted with the rollouts of all rounds as negatives.
+    With label rule "all", the best policy has the highest mean return under `reward`. This comparison is fair, because
+    the new negatives of every round were used to fit `reward` or to check it. With other rules, the best policy has the
+    largest share of rollouts that look like an expert's.
 
     Args:
         rounds: complete rounds, without round 0; at least one.
         folder: the folder of the expansion.
         reward: file of the reward after the last of these rounds.
         config: the configuration of the expansion.
-        rule: the label rule, which decides which expert states are positive; "all" if every one is.
+        rule: the label rule.
 
     Raises:
         GraceError: the reward fails on a rollout.

@@ -1,4 +1,4 @@
-"""Pictures of screens, drawn from the bounds, texts and flags of their nodes. They need Pillow."""
+"""Pictures of screens, drawn from the bounds, texts and flags of nodes. This module needs Pillow."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def drawing(screen: Screen, longest: int = LONGEST) -> Image:
     draw = ImageDraw.Draw(image)
     for node in nodes[:MOST]:
         above = screen.parent(node)
-        # A selected container marks all nodes inside as selected, so only the outermost one is drawn as selected.
+        # In a selected container, all nodes are selected. Only the container is drawn as selected.
         _frame(draw, node, places[node.order], node.selected and not (above and above.selected))
     for node in nodes[:MOST]:  # texts after all frames, so that no frame covers them
         _write(draw, screen, node, places[node.order])
@@ -80,7 +80,7 @@ def _frame(draw: ImageDraw, node: Node, place: Bounds, selected: bool) -> None:
     fill = FILLS["checked"] if node.checked else FILLS["selected"] if selected else FILLS["use"] if used else None
     kind = "focused" if node.focused else "selected" if selected else "use" if used else "plain"
     if not (node.label or node.scrollable or used or kind != "plain"):
-        return  # plain containers would only be frames around frames
+        return  # a plain container would only add a frame around other frames
     thick = 2 if kind in ("focused", "selected") else 1
     draw.rectangle((left, top, right - 1, bottom - 1), fill=fill, outline=LINES[kind], width=thick)
     if node.checkable or node.checked:
@@ -109,7 +109,7 @@ def _write(draw: ImageDraw, screen: Screen, node: Node, place: Bounds) -> None:
 def _fitted(text: str, width: int, height: int) -> tuple[FreeTypeFont, list[str]]:
     """The largest font in which the text fits, and the lines of the text.
 
-    If the text does not fit in the smallest font, it is cut.
+    If the text does not fit even in the smallest font, the lines are cut.
     """
     for size in (LARGE, 18, 15, 12, 10):
         font = _font(size)

@@ -17,12 +17,12 @@ MAX_NODES = 100_000
 """Maximum number of nodes of one screen. Real screens have 10 to 2,000."""
 
 MAX_DEPTH = 256
-"""Maximum depth of nested elements, the root included. It is lxml's default limit, so reward programs can parse every
-state with lxml's default parser."""
+"""Maximum depth of nested elements, including the root. This is lxml's default limit, so reward programs can parse
+every state with lxml's default parser."""
 
 NODE_BYTES = 5_500
-"""Memory in bytes of a node that `add` appends, not counting the texts of its attributes. It is rounded up from 5,028,
-measured once, without a script."""
+"""Memory of a node that `add` appends, in bytes, without the texts of its attributes. The number is rounded up from
+5,028, which was measured once, by hand."""
 
 ATTRIBUTES: dict[str, str] = {
     "index": "0",
@@ -52,7 +52,7 @@ _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs
 
 
 def parse(data: bytes | str, where: str = "") -> etree._Element:
-    """The tree of one screen: a `<hierarchy>` of `<node>`s, without comments and without text between them.
+    """The tree of one screen: a `<hierarchy>` of `<node>`s, without comments and without text between the nodes.
 
     The parser expands no entities and opens no DTD, file or address. A screen with too many bytes or tags is refused
     before it is parsed. Bytes are UTF-8, or UTF-16 with a byte order mark.
@@ -62,7 +62,7 @@ def parse(data: bytes | str, where: str = "") -> etree._Element:
         where: file and step, for messages.
 
     Raises:
-        InputError: not the XML of a screen, or larger than `MAX_BYTES`, `MAX_NODES` or `MAX_DEPTH`.
+        InputError: the data is not the XML of a screen, or exceeds `MAX_BYTES`, `MAX_NODES` or `MAX_DEPTH`.
     """
     where = where or "screen"
     if len(data) > MAX_BYTES:
@@ -125,9 +125,9 @@ def add(parent: etree._Element, values: Mapping[str, object]) -> etree._Element:
     """Append a node with all `ATTRIBUTES` in their order, then its bounds, then all other entries of `values`.
 
     Args:
-        parent: a node or the root. The new node's index is one more than the last child's, unless `values` has one.
+        parent: a node or the root.
         values: attributes by name. Booleans become "true" or "false", None stands for the default, and texts go
-            through `rinse`.
+            through `rinse`. The default index is one more than that of the parent's last child.
     """
     stated = {name: _spelled(value) for name, value in values.items() if value is not None}
     if "index" not in stated:
@@ -138,7 +138,7 @@ def add(parent: etree._Element, values: Mapping[str, object]) -> etree._Element:
 
 
 def rinse(text: str) -> str:
-    """The text with U+FFFD for characters that XML cannot hold: controls, lone surrogates, U+FFFE and U+FFFF."""
+    """Replace characters that XML cannot hold by U+FFFD: controls, lone surrogates, U+FFFE and U+FFFF."""
     return _ILLEGAL.sub("\ufffd", text)
 
 
@@ -166,7 +166,7 @@ def _decoded(data: bytes, where: str) -> str:
 
 
 def _checked(root: etree._Element, where: str) -> etree._Element:
-    """Refuse a tree that holds anything but nodes, and return it without the white space between them."""
+    """Refuse a tree with other elements than nodes. Return the tree without white space between the nodes."""
     if root.tag != "hierarchy":
         raise InputError(f"{where}: root <{str(root.tag)[:80]}>; expected <hierarchy>, as uiautomator dumps it")
     for element in root.iter():
@@ -180,7 +180,7 @@ def _checked(root: etree._Element, where: str) -> etree._Element:
 
 
 def _reason(error: etree.XMLSyntaxError) -> str:
-    """The parser's message on one line. It is cut, because it may quote a name as long as the whole XML."""
+    """The parser's message on one line. Long messages are cut, because they may quote very long names."""
     if "depth" in str(error.msg):
         return f"nodes nested deeper than {MAX_DEPTH}"
     if "HUGE" in str(error.msg):  # the parser's own limit for one tag, 10,000,000 bytes

@@ -27,16 +27,16 @@ _BOUNDS = re.compile(r"\[(-?\d{1,9}),(-?\d{1,9})\]\[(-?\d{1,9}),(-?\d{1,9})\]")
 class Node:
     """One node of a screen. Fields that are not listed below hold XML attributes.
 
-    Without the attribute, a text is "", a field of `FLAGS` is False, and `enabled` is True.
+    If an attribute is missing, a text is "", a field of `FLAGS` is False, and `enabled` is True.
 
     Attributes:
         order: index of the node in the document and in `Screen.nodes`.
         parent: `order` of the parent; -1 for a child of the root.
         children: `order` of each child.
-        end: `order` of the first later node that is not inside this one.
+        end: `order` of the first later node outside this node.
         depth: number of ancestors without the root; 0 for a child of the root.
         index: index among the siblings, as given in the XML.
-        bounds: rectangle in pixels; None if the XML gives none or an unreadable one.
+        bounds: rectangle in pixels; None if it is missing or unreadable in the XML.
         visible: False if the XML marks the node as hidden, or if its rectangle is empty.
     """
 
@@ -162,7 +162,7 @@ class Screen:
     def package(self) -> str:
         """The app in the foreground: the package of the largest visible node.
 
-        If the largest nodes of several packages are equally large, it is the package with the most visible nodes.
+        If the largest nodes of several packages are equally large, the package with the most visible nodes counts.
         """
         largest: dict[str, int] = {}
         count: dict[str, int] = {}
@@ -196,7 +196,10 @@ class Screen:
         return self.nodes[node.order + 1 : node.end]
 
     def path(self, node: Node) -> str:
-        """The path of a node: the short id, else the short class, of each ancestor and of the node, joined by "/"."""
+        """The path of a node: the short ids of its ancestors and of the node, joined by "/".
+
+        A node without an id has its short class in the path.
+        """
         steps = [node, *self.ancestors(node)]
         return "/".join(step.short_id or step.short_class or "node" for step in reversed(steps))
 

@@ -1,1 +1,1 @@
-"""Programs over grids: interpretations of instructions, called readings, and the search for them."""
+"""Programs over grids, and the search for readings, which are interpretations of instructions."""

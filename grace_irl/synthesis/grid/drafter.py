@@ -77,10 +77,10 @@ class GridDrafter:
     - "plan": a draft in which no word has a meaning. It differs from all ancestors.
     - "structure": another plan, event or constant; the words keep their meanings.
     - "weights": another value of one filter; all filters keep their features.
-    - "mutate", "reflect": as "structure" or as "weights", or one word gets, loses or changes its meaning.
+    - "mutate", "reflect": like "structure" or "weights", or one word gets, loses or changes its meaning.
     - "crossover": plan, constants and meanings, each taken from one of the parents.
-    - "path": like "mutate", but what the parent shares with all ancestors stays.
-    - "different": a new draft with another event and no meaning that the parents and ancestors have.
+    - "path": like "mutate", but the plan, constants and meanings that the parent shares with all ancestors stay.
+    - "different": a new draft with another event than the parents and ancestors, and without their meanings of words.
 
     Equal requests with equal parents have equal answers.
 
@@ -184,7 +184,7 @@ class GridDrafter:
         return Draft(found.plan, {**found.constants, "event": event}, words)
 
     def _structure(self, rng: np.random.Generator, draft: Draft) -> Draft:
-        """Another plan or event, or one constant added, changed or removed."""
+        """Change the plan or the event, or add, change or remove one constant."""
         step = int(rng.integers(3))
         if step == 0 and self._splits:
             return self._tidy(Draft(self._plan(rng), draft.constants, draft.words))
@@ -198,7 +198,7 @@ class GridDrafter:
         return Draft(draft.plan, {**draft.constants, **self._constant(rng)}, draft.words)
 
     def _weights(self, rng: np.random.Generator, draft: Draft) -> Draft:
-        """Another value of a constant or of a word's filter. Its feature stays."""
+        """Change the value of a constant or of a word's filter. The feature stays."""
         places: list[Feature | str] = [*draft.constants, *draft.words]
         number = int(rng.integers(len(places)))
         if number < len(draft.constants):
@@ -210,7 +210,7 @@ class GridDrafter:
         return Draft(draft.plan, draft.constants, {**draft.words, word: changed})
 
     def _word(self, rng: np.random.Generator, draft: Draft) -> Draft:
-        """A word gets another meaning, or loses it."""
+        """Give a word another meaning, or remove its meaning."""
         free = [word for word in self._view.vocabulary if word not in dict(draft.plan.separators)]
         if not free:
             return self._weights(rng, draft)
@@ -238,7 +238,7 @@ class GridDrafter:
 
     @staticmethod
     def _tidy(draft: Draft) -> Draft:
-        """The draft without meanings of the words at which it splits instructions."""
+        """Remove the meanings of words at which the draft splits instructions."""
         split = dict(draft.plan.separators)
         return Draft(draft.plan, draft.constants, {w: each for w, each in draft.words.items() if w not in split})
 
@@ -250,7 +250,7 @@ class GridDrafter:
         return {feature: self._value(rng, feature)}
 
     def _filter(self, rng: np.random.Generator) -> Filter:
-        """A filter for a word. Features have equal chances, and so have the values of a feature."""
+        """Draw a filter for a word. Features have equal chances, and so have the values of a feature."""
         features = [feature for feature in self._values if feature != "count"]
         feature = features[int(rng.integers(len(features)))]
         return Filter(feature, self._value(rng, feature))

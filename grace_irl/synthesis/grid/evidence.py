@@ -32,7 +32,7 @@ WRONGLY_HIT = 5.0
 states, up to 60 states."""
 WRONG_STATE = 0.1
 ABSENT = 5.0
-"""Cost in nats of a description that matches nothing in the first state. One that matches n things costs log n."""
+"""Cost in nats of a description that matches nothing in the first state. With n matches, the cost is log n."""
 NOT_SEVERAL = 2.5
 """Cost in nats of a word that means "one of several" if the description matches a single thing."""
 
@@ -61,7 +61,7 @@ class GridEvidence:
     Args:
         scenes: the trajectories.
         positives: for each scene, whether each state is positive, (T+1,).
-        swapped: for each scene, whether its instruction is that of another episode; () if none is.
+        swapped: for each scene, whether its instruction comes from another episode; () if all are False.
     """
 
     def __init__(
@@ -97,10 +97,10 @@ class GridEvidence:
     def split_rows(
         self, scene: int, stages: Stages, positive: NDArray[np.bool_]
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Find two groups of events in a scene, to compare the things to which they happen.
+        """Find two groups of events in a scene, to compare their things.
 
-        The first group are the events of the last stage in the positive states where this stage completes. The second
-        group are all other events of the same kind, such as "taken".
+        The first group has the events of the last stage in positive states in which this stage completes. The second
+        group has all other events of the same kind, such as "taken".
 
         Returns:
             For each group, a table (rows, F): whether each event passes each of the F filters.
@@ -199,7 +199,7 @@ class GridEvidence:
         return (down & above) | (up & below) | (right & before) | (left & after)
 
     def _lines(self, scene: int, columns: Columns) -> list[int]:
-        """For each direction, the set of events for which a thing there, near or far, passes the filters."""
+        """For each direction, the set of events that have a thing there, near or far, which passes the filters."""
         found = self._seen[scene].get(columns)
         if found is None:
             found = self._seen[scene][columns] = [0] * len(OFFSETS)
@@ -209,11 +209,11 @@ class GridEvidence:
         return found
 
     def _around(self, scene: int, distance: int = 1) -> list[tuple[int, list[int]]]:
-        """The neighbours of each event: the things at a distance in the four directions, in the state of the event.
+        """Find the neighbours of each event: things at this distance in the four directions, in the event's state.
 
         Returns:
-            A pair for each direction: the set of events with a thing there, and a list. For each filter, the list has
-            the set of events for which the cell there passes the filter.
+            A pair for each direction: the set of events that have a neighbour, and a list. For each filter, the list
+            has the set of events for which the neighbour's cell passes the filter.
         """
         if (scene, distance) not in self._near:
             rows, states, objects = self.scenes[scene].happenings, self.scenes[scene].states, self.scenes[scene].objects
@@ -253,7 +253,7 @@ def _of_experts(goals: Sequence[tuple[Scene, NDArray[np.bool_]]]) -> set[Filter]
     """Filters on halves and on shared codes (`SHARED`) that fit every expert. Others are left out for a fast search.
 
     A filter on a half fits if one kind of event in `MOVED` happens in this half in every expert's trajectory. A filter
-    on a code that several things share fits if, in a goal state of every expert, an event happens to such a thing.
+    on a shared code fits if every expert has a goal state in which an event happens to a thing that passes the filter.
 
     Args:
         goals: the trajectories with goal states, each with the mask of these states.
@@ -310,7 +310,7 @@ def _all(masks: Sequence[int], rows: int, columns: Columns) -> int:
 
 
 def _bits(scene: Scene) -> NDArray[np.int64]:
-    """The bit of each event of a scene in a set of events: its state, plus a multiple of the number of states."""
+    """For each event of a scene, its bit in sets of events: its state plus a multiple of the number of states."""
     earlier: Counter[int] = Counter()
     bits = []
     for state in scene.happenings.state.tolist():

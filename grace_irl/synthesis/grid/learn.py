@@ -37,19 +37,19 @@ SAME = 1e-6  # costs that differ by less, in nats, are equal
 DOUBT = 1.5
 """Divisor of costs before they become probabilities. Costs are too large, because they add up correlated evidence."""
 PROFILE_MARGIN = 12.0
-"""In nats. In the best reading, one word is given another meaning. If that raises the cost by at most this much, the
-meanings of the other words are optimised while this one stays fixed."""
+"""If another meaning of one word raises the cost of the best reading by less than this number of nats, the meanings of
+the other words are optimised, too."""
 FREE_MARGIN = 4.0
-"""In nats. If the result costs at most this much more than the best reading, the meanings of all words are optimised
-next, including the fixed one."""
+"""If the result exceeds the cost of the best reading by less than this number of nats, all meanings and constants are
+optimised next."""
 
 
 class Seeker:
     """A search for the most likely reading under one plan, in independent rounds.
 
-    A round is an annealed walk, and kicks from the reading at which the walk ends. One round often ends at a reading
-    that is not the best. How many rounds a search needs depends on the data. If all rounds end at one cost, a few are
-    enough. If they end at many costs, a better reading is likely to exist, so the search goes on (`settled`).
+    A round is an annealed walk, and kicks from the reading at which the walk ends. A single round often misses the best
+    reading. If all rounds end at one cost, a few rounds are enough. If rounds end at many different costs, a better
+    reading is likely to exist, so the search goes on (`settled`).
 
     Attributes:
         lexicon: the words and filters, and the cost of readings.
@@ -80,13 +80,13 @@ class Seeker:
         self._ends.append(self._kicked(self._walked(rng), rng))
 
     def glance(self) -> None:
-        """Search once without kicks. This takes a fourth of the time of a round, and does not count as one."""
+        """Search once without kicks. A glance takes a fourth of the time of a round, and does not count as a round."""
         walk = self._walked(np.random.default_rng([self._seed, len(self._ends)]))
         walk.descend()
         self._keep(walk.cost, walk.reading)
 
     def _walked(self, rng: np.random.Generator) -> Walk:
-        """A new walk that starts at the best reading of an annealed walk."""
+        """Make an annealed walk. Return a new walk that starts at its best reading."""
         steps = STEPS_PER_CHOICE * max(20, len(self.lexicon.words)) * len(self.lexicon.features)
         start = GridReading({"event": self._events[len(self._ends) % len(self._events)]})
         return Walk(self.lexicon, Walk(self.lexicon, start).run(steps, HOT, COLD, rng))
@@ -113,7 +113,7 @@ class Seeker:
             self.round()
 
     def posterior(self) -> Posterior:
-        """Compute the probability of each meaning of a word. This can find a better reading."""
+        """Compute the probability of each meaning of each word. This may also find a better reading."""
         lexicon = self.lexicon
         costs: dict[str, dict[int, float]] = {}
         while len(costs) < len(lexicon.words):
@@ -169,7 +169,7 @@ def descend(lexicon: Lexicon, reading: GridReading, frozen: str | None = None) -
     Args:
         lexicon: the words and filters, and the cost of readings.
         reading: the reading.
-        frozen: a word whose meaning does not change; the constants do not change either. None: all may change.
+        frozen: a word. The meaning of this word and the constants do not change. With None, all may change.
     """
     walk = Walk(lexicon, reading)
     walk.descend(-1 if frozen is None else lexicon.words.index(frozen))
@@ -179,8 +179,8 @@ def descend(lexicon: Lexicon, reading: GridReading, frozen: str | None = None) -
 def wander(lexicon: Lexicon, reading: GridReading, steps: int, rng: np.random.Generator) -> GridReading:
     """Walk from a reading by Metropolis' rule, and return the last reading.
 
-    The temperature is constant, a random value from 1 to `HOT`. Above 1, the walk also reaches unlikely readings. So
-    many calls give many different readings, even if few are likely.
+    The temperature is constant, a random value from 1 to `HOT`. Above 1, the walk also reaches unlikely readings.
+    Therefore repeated calls give different readings, even if few readings are likely.
     """
     walk = Walk(lexicon, reading)
     temperature = float(rng.uniform(1.0, HOT))

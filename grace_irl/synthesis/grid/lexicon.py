@@ -50,7 +50,8 @@ class Lexicon:
         words: all words of the instructions, sorted.
         features: the feature of each filter.
         prices: the prices of readings.
-        units: for each filter, the key of a part in which one word stands for this filter; 0 at the end: no meaning.
+        units: for each filter, the key of a part in which one word stands for this filter. A last entry of 0 is for
+            words without a meaning.
         shares: for each word, pairs of an instruction's index and a factor: the word adds the unit of its meaning,
             times the factor, to the instruction's key.
         count: number of different instructions.
@@ -73,7 +74,7 @@ class Lexicon:
         counts = {said: len(some) for said, some in scenes.items()}
         self.prices = ReadingPrices(counts, self.words, self.features, common)
         self.between = any(len(step) == ENCLOSED for found in self._stages for stage in found for step in stage)
-        # The number of bits of a count: no count is above the number of words in a part.
+        # The number of bits of a count. No count exceeds the number of words in a part.
         self._digit = max((len(set(part)) for some in parts for part in some), default=0).bit_length() or 1
         self._size = self._digit * len(self.features)
         self.units = [*(1 << self._digit * column for column in range(len(self.features))), 0]
@@ -94,7 +95,7 @@ class Lexicon:
             reading: the reading.
             words: the words.
             described: whether the event happens to another thing. For example, the box in "put the ball next to the
-                box" only says where the ball is.
+                box" only describes the place of the ball.
         """
         said = {reading.meanings[word] for word in words if word in reading.meanings}
         return self._required(said, () if described else reading.constants.values())
@@ -116,7 +117,7 @@ class Lexicon:
         return sum(self.evidence.cost(i, self.stages(reading, i)) for i in scenes) + self.price(reading)
 
     def costs(self, constants: Iterable[int]) -> list[dict[int, float]]:
-        """For each instruction, the costs in nats that `cost` has found under these constants, by key."""
+        """For each instruction, a cache of costs in nats under these constants, by key. Callers fill the cache."""
         return self._costs.setdefault(tuple(sorted(constants)), [{} for _ in self._scenes])
 
     def cost(self, instruction: int, key: int, constants: Iterable[int]) -> float:
@@ -137,7 +138,7 @@ class Lexicon:
         return sum([self.evidence.cost(scene, found) for scene in scenes])
 
     def _unpacked(self, part: int, constants: tuple[int, ...]) -> Columns:
-        """The filters that a thing must pass, given a part's share of a key, and the constants."""
+        """The filters that a thing must pass, given the bits of one part in a key, and the constants."""
         found = self._parts.get((part, constants))
         if found is None:
             counts = ((column, part >> self._digit * column) for column in range(len(self.features)))

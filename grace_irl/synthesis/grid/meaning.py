@@ -17,9 +17,9 @@ from grace_irl.synthesis.grid.scene import EVENTS, HALVES, SIDES, Perception
 Feature = Literal["event", "channel 0", "channel 1", "channel 2", "side", "half", "shared 0", "shared 1", "count"]
 CHANNELS: tuple[Feature, ...] = ("channel 0", "channel 1", "channel 2")
 SHARED: dict[Feature, tuple[int, int]] = {"shared 0": (0, 1), "shared 1": (1, 0)}
-"""For each feature about codes shared with another thing of the first state: the channel in which both things have the
-same code, and the channel in which their codes differ. A door whose colour (channel 1) is that of a key (channel 0 = 5)
-has "shared 1" = 5."""
+"""Features of a thing that shares a code with another thing of the first state. For each feature: the channel in which
+both things have the same code, and the channel in which their codes differ. For example, a door that has the colour
+(channel 1) of a key (channel 0 = 5) has "shared 1" = 5."""
 STATIC: tuple[Feature, ...] = ("channel 0", "channel 1", "side", "shared 0", "shared 1")
 """Features of a thing that seldom change after the first state, so that an instruction can refer to them."""
 
@@ -31,7 +31,7 @@ Step = tuple[Words, ...]
 """One step of an instruction: the words about the thing of the event, then the words about each thing beside it. For
 example, "take the ball next to the box" gives ("take", "the", "ball") and ("the", "box")."""
 ENCLOSED = 3
-"""Number of parts of a step whose thing lies between two others, in their row or column."""
+"""Number of parts of a step about a thing between two others. All three things lie in one row or column."""
 Stage = tuple[Step, ...]
 """Steps of an instruction that may happen in any order, such as those of "take the key and the ball"."""
 
@@ -41,8 +41,8 @@ class Filter:
     """A condition on one feature of a thing.
 
     Attributes:
-        feature: a channel of the thing's cell, the side or the half of the grid in which the thing lies, what it shares
-            with other things (`SHARED`), or the event that happens to it. Only `SEVERAL` has the feature "count".
+        feature: a channel of the thing's cell, the side or the half of the grid in which the thing lies, a code that it
+            shares with other things (`SHARED`), or the event that happens to it. "count" is the feature of `SEVERAL`.
         value: the required code, or an index into `SIDES`, `HALVES` or `EVENTS`.
     """
 
@@ -117,9 +117,8 @@ def _cut(words: Words, separators: Sequence[str]) -> tuple[Words, ...]:
 
 
 SEVERAL = Filter("count", 1)
-"""The meaning of "a" in contrast to "the": several things match the description. With this meaning, a description that
-several things match costs less in the search for an interpretation (`learn.py`). The filter excludes no thing, so
-programs do not test it."""
+"""The meaning of "a" in contrast to "the": several things match the description. With this meaning, such a description
+costs less in the search for an interpretation. The filter excludes no thing, so programs do not test it."""
 
 Meanings = tuple[tuple[str, tuple[Filter, ...]], ...]
 """Pairs of a word and its filters. A thing fits the word if it passes one of these filters."""
@@ -127,13 +126,14 @@ Meanings = tuple[tuple[str, tuple[Filter, ...]], ...]
 
 @dataclass(frozen=True)
 class WordSlots:
-    """Words next to which known words name only one feature, so that an unknown word there names this feature, too.
+    """Slots, which are places directly before or after certain words. Known meanings in a slot are of one feature.
 
-    For example, if "red", "blue" and "the" stand before "ball", then an unknown word before "ball" names a colour.
+    So an unknown word in a slot names this feature, too. For example, if "red" and "blue" stand before "ball", then an
+    unknown word before "ball" names a colour. Words without a meaning, such as "the", may also stand in the slot.
 
     Attributes:
-        before: sorted pairs of a word and the feature that words before it name.
-        after: the same for words after it.
+        before: sorted pairs of a word and a feature. Words directly before the word name this feature.
+        after: the same for words directly after the word.
         unnamed: pairs of a word and a feature. The word is known but has no meaning, and stands only in slots of this
             feature. A program treats it like an unknown word.
     """
@@ -144,9 +144,9 @@ class WordSlots:
 
     @classmethod
     def of(cls, instructions: Iterable[Words], named: Mapping[str, Feature]) -> WordSlots:
-        """Find each word before (or after) which several words name one feature, and no word names another feature.
+        """Find the slots. In a slot, several words name one feature, and no word names another feature.
 
-        This feature must be channel 0 or channel 1.
+        The feature must be channel 0 or channel 1.
 
         Args:
             instructions: the words of each instruction.
@@ -158,7 +158,7 @@ class WordSlots:
         for one, other in (pair for words in said for pair in pairwise(words)):
             before.setdefault(other, set()).update({one} & named.keys())
             after.setdefault(one, set()).update({other} & named.keys())
-        # Nothing follows from the ends of instructions: more may be said there.
+        # The start and the end of an instruction are no slots: other instructions may have more words there.
         before.pop("", None)
         after.pop("", None)
         found = cls(_of_one_feature(before, named), _of_one_feature(after, named))
@@ -184,15 +184,15 @@ class Hypothesis:
 
     Attributes:
         plan: the words at which instructions are split.
-        constants: filters that apply under every instruction. One of them is the usual event; a word of the instruction
-            that names another event replaces it.
+        constants: filters that apply under every instruction. One of them is the usual event. If a word of the
+            instruction names an event, that event replaces the usual one.
         meanings: sure meanings of words. An event that does not fit the instruction's words earns no reward.
         guesses: possible meanings of words. An event that fits the meanings but not the guesses earns half the reward.
         novel: treatment of an instruction with a word that no training instruction has. With "ignore" the word has no
-            effect. With "guess" and "require" the program assumes that the word names a value that no known word names,
-            such as channel 1 = 3 for "purple". Events on things without such a value earn half the reward ("guess") or
-            none ("require"). If no slot says which feature the word names, the program assumes this only if a thing at
-            the start has such a value.
+            effect. Otherwise the program assumes that the word names a new value, such as channel 1 = 3 for "purple".
+            (A value is new if no known word names it.) Events on things without a new value earn half the reward
+            ("guess") or none ("require"). If no slot shows which feature the word names, the program assumes this only
+            if a thing at the start has a new value.
         between: whether a training instruction describes a thing between two others.
         slots: words next to which an unknown word names one feature.
     """
@@ -293,17 +293,17 @@ class Outline:
 
     @property
     def sides(self) -> bool:
-        """Whether a filter is about the side on which a thing lies."""
+        """Whether a filter tests the side on which a thing lies."""
         return "side" in self._features
 
     @property
     def halves(self) -> bool:
-        """Whether a filter is about the half of the grid in which a thing lies."""
+        """Whether a filter tests the half of the grid in which a thing lies."""
         return "half" in self._features
 
     @property
     def shared(self) -> tuple[Feature, ...]:
-        """The features of `SHARED` that filters are about."""
+        """The features of `SHARED` that filters test."""
         return tuple(feature for feature in SHARED if feature in self._features)
 
     @property
@@ -333,7 +333,7 @@ HAPPENS = {
 
 
 def summary(hypothesis: Hypothesis) -> str:
-    """The event that the program waits for, such as "the agent faces a thing"."""
+    """Describe the event that the program waits for, for example "the agent faces a thing"."""
     usual = {f.feature: f for f in hypothesis.constants}
     verbs = [f for _, filters in (*hypothesis.meanings, *hypothesis.guesses) for f in filters if f.feature == "event"]
     events = {EVENTS[f.value] for f in [usual["event"], *verbs]}

@@ -17,13 +17,13 @@ from grace_irl.synthesis.grid.meaning import SHARED, Feature
 MEANING = 0.5  # price of each word with a meaning; all prices are in nats
 CONSTANT = 0.5
 CONSTANT_PLACE = 3.0
-"""Prices of a constant, which is a filter that applies under every instruction. `CONSTANT_PLACE` is the price if the
-feature is one of `PLACES`: where a thing lies, or what it shares with others; `CONSTANT` is the price of all others.
-The things at all goals are often of one kind. If they all lie on one side, this is mostly a coincidence."""
+"""Prices of a constant, which is a filter that applies under every instruction. `CONSTANT_PLACE` is the price for the
+features in `PLACES`, and `CONSTANT` for all other features. The things at all goals are often of one kind. But if they
+all lie on one side, this is mostly a coincidence."""
 PLACES: frozenset[Feature] = frozenset(["side", *SHARED])
 SPOKEN: frozenset[Feature] = frozenset(["half", "count"])
-"""Features that only words name, never constants. A constant for "one of several" would exclude no thing. A constant
-for a half of the grid would only say where the builder of the worlds has put things."""
+"""Features that words name, but never constants. A constant for "one of several" would exclude no thing. A constant for
+a half of the grid would only reflect how the worlds were built."""
 SYNONYM = 3.0
 """Price of each further word with the same meaning. Words for events, such as "take", are exempt."""
 CLASS = {"event": 6.0, "count": 1.0}
@@ -73,7 +73,7 @@ class GridReading:
 
 NAMES: tuple[Feature, ...] = get_args(Feature)
 FEATURE_BITS = 4
-"""Number of bits of a packed feature. Its value is 0 for a word without a meaning, else 1 plus the feature's index in
+"""Number of bits of a packed feature. The bits are 0 for a word without a meaning, else 1 plus the feature's index in
 `NAMES`."""
 
 
@@ -104,7 +104,7 @@ class ReadingPrices:
         self.kinds = [*(NAMES.index(feature) + 1 for feature in features), 0]
         self._places = {word: place for place, word in enumerate(words)}
         self._peers = [(self._places[one], self._places[other]) for one, other in substitutes(instructions)]
-        # For each instruction: its words, a mask of their packed features, its count, and the orders that it shows.
+        # For each instruction: its words, the mask of their packed features, its count, and a cache of feature orders.
         self._orders: list[tuple[list[int], int, int, dict[int, list[tuple[int, int]]]]] = []
         for spoken, count in instructions.items():
             places = list(dict.fromkeys(self._places[word] for word in spoken))
@@ -115,7 +115,7 @@ class ReadingPrices:
         self._known: dict[int, float] = {}
 
     def price(self, reading: GridReading) -> float:
-        """Price of a reading in nats. It is the sum of all prices that this module defines."""
+        """Price of a reading in nats: the sum of all prices of this module that apply."""
         packed = self.pack(reading.meanings)
         synonyms = self.synonyms(reading.meanings.values())
         return self.of_constants(reading.constants) + SYNONYM * synonyms + self.of_features(packed)
@@ -163,7 +163,10 @@ class ReadingPrices:
         return sum(min(count, orders.get((b, a), 0)) for (a, b), count in orders.items() if a < b)
 
     def _misfit(self, named: Sequence[int]) -> float:
-        """Number of pairs of words that fill one gap but name different features; half a pair if one names nothing."""
+        """Number of pairs of words that fill one gap but name different features.
+
+        If one of the words has no meaning, the pair counts half.
+        """
         pairs = ((named[one], named[other]) for one, other in self._peers)
         return sum((1.0 if a and b else 0.5) for a, b in pairs if a != b)
 

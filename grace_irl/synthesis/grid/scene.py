@@ -1,8 +1,8 @@
 """Perception of grid worlds: the agent and the background, and trajectories as tables of events.
 
-A state is an (h, w, 3) grid of integer codes without names. Perception finds in the data which code is the agent, which
-codes show the direction in which it faces, and which codes are background (floor and walls). All other cells are
-*things*.
+A state is an (h, w, 3) grid of integer codes without names. Perception finds three kinds of codes in the data:
+the agent's code, the codes of the directions that the agent faces, and the codes of the background (floor and walls).
+All other cells are *things*.
 
 An event happens to a thing, for example "taken" if the thing disappears from its cell. A row of a table is one event:
 the state, the kind of event, and the thing with its features.
@@ -65,7 +65,7 @@ class Perception:
     background: tuple[Code, ...]
 
     def objects(self, states: NDArray[Any]) -> NDArray[np.bool_]:
-        """Whether each cell holds a thing, neither background nor the agent: (..., h, w) for (..., h, w, 3) states."""
+        """Whether each cell holds a thing, not background or the agent: (..., h, w) for (..., h, w, 3) states."""
         mask = np.ones(states.shape[:-1], dtype=np.bool_)
         for code in self.background:
             mask &= ~(states == np.asarray(code)).all(axis=-1)
@@ -84,7 +84,7 @@ def find_agent(stacks: Sequence[NDArray[Any]]) -> Agent | None:
     """Find the agent of these trajectories, each a (T+1, h, w, 3) stack of states.
 
     The agent's code is in exactly one cell of every state, and moves by at most one cell at a time. If this holds for
-    several codes, the agent's is the one that moves most often.
+    several codes, the agent has the code that moves most often.
     """
     best: tuple[int, int, int] | None = None
     for channel in range(3):
@@ -223,7 +223,8 @@ class ThingRows:
     Attributes:
         state: (N,) index of the state.
         event: (N,) index into EVENTS of the event that happens to the thing; -1 if the row is about no event.
-        codes: (N, 3) codes of the thing in this state, in the state before ("taken") or in the first state ("entered").
+        codes: (N, 3) codes of the thing in this state. For "taken", the codes are from the state before. For "entered",
+            the codes are from the first state.
         sides: (N, 4) whether the thing lies on each of SIDES.
         halves: (N, 4) whether the thing lies in each of HALVES.
         cells: (N, 2) row and column of the thing.

@@ -27,10 +27,10 @@ ARRANGEMENTS: tuple[Arrangement, ...] = ("then", "after", "both", "beside")
 """The relations that the parts on the left and right of a separator can have. `Plan` defines them."""
 FINALISTS = 2  # number of plans with one or two separators that may get a full search
 SCREENING = 8
-"""Number of rounds that the remaining plans share at each halving, while the finalists are chosen. Each plan gets at
-least one round."""
+"""Number of rounds that the remaining plans share at each halving, while the finalists are chosen. If there are more
+plans than this, each gets a glance (`Seeker.glance`) instead."""
 REACH = 8.0
-"""In nats. A finalist gets a full search only if its cost is at most this much above the lowest cost so far."""
+"""A finalist gets a full search if its cost is at most this number of nats above the lowest cost so far."""
 MAX_PEERS = 2
 """Maximum number of substitutes of a separator: words that occur between the same two words, for example "and" instead
 of "then". A noun has many more substitutes."""
@@ -144,7 +144,7 @@ def search(seen: PerceivedStates, seed: int, effort: float = 1.0) -> list[Learnt
     Args:
         seen: the trajectories.
         seed: seed of the search.
-        effort: factor of the number of rounds of the searches for a reading (`Seeker`).
+        effort: factor by which to multiply the number of rounds of each search for a reading (`Seeker`).
     """
     evidence, events = seen.evidence, seen.events
     if not events:
@@ -162,9 +162,9 @@ def search(seen: PerceivedStates, seed: int, effort: float = 1.0) -> list[Learnt
     whole.settle(effort)
     finish(whole)
     words = separators([scene.words for scene in evidence.scenes])
-    # A separator saves at most the unexplained cost. So separators are tried only if this cost is above their price.
+    # A separator saves at most the unexplained cost. So separators are tried if this cost is above `PLAN_PRICE`.
     if found[0].unexplained > PLAN_PRICE:
-        # Two kinds of plans get a short search: those with one separator, and those with two separators that may stand
+        # Two kinds of plans get a short search: plans with one separator, and plans with two separators that may stand
         # around the first of two things ("between" and "and"). Most of these words are no separators, so only the best
         # plans get a full search.
         plans = [Plan(((word, one),)) for word in words for one in ARRANGEMENTS]
@@ -187,7 +187,7 @@ def search(seen: PerceivedStates, seed: int, effort: float = 1.0) -> list[Learnt
 
 
 def _screened(seekers: Sequence[Seeker], effort: float) -> list[Seeker]:
-    """Choose `FINALISTS` of these searches by successive halving: all do rounds, then the better half, and so on.
+    """Choose `FINALISTS` of these searches by successive halving: all do rounds, then the better half does, and so on.
 
     As long as more than `SCREENING` searches are left, each does a glance (`Seeker.glance`) instead of rounds.
     """
@@ -204,7 +204,7 @@ def _screened(seekers: Sequence[Seeker], effort: float) -> list[Seeker]:
 
 
 def _couples(scenes: Sequence[Scene], words: Sequence[str]) -> list[tuple[str, str]]:
-    """Pairs of these words that occur once each, and in this order, in at least `MIN_COUNT` different instructions."""
+    """Pairs of these words that both occur once, in this order, in at least `MIN_COUNT` different instructions."""
     counts: Counter[tuple[str, str]] = Counter()
     for said in {scene.words for scene in scenes}:
         counts.update(combinations([word for word in said if word in words and said.count(word) == 1], 2))

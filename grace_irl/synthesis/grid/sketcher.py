@@ -31,8 +31,8 @@ from grace_irl.synthesis.grid.source import write_source
 MISS = 0.8
 """Probability that a thing does not fit a wrong meaning of a word: 1 - 1/5 if a feature has five values."""
 COINCIDENCE = 0.05
-"""If the things at all goals share a code (a number in a grid cell), this may be chance. Programs require the code
-if the probability of this chance is below `COINCIDENCE`."""
+"""The things at all goals may share a code (a number in a grid cell) by chance. Programs require the code if the
+probability of such a chance is below `COINCIDENCE`."""
 CHANGED = Filter("event", EVENTS.index("changed"))
 NOVEL_TRUST = 0.85
 """Probability that a word outside the training data names a value that no known word names."""
@@ -77,8 +77,8 @@ def decide(lexicon: Lexicon, posterior: Posterior, reading: GridReading | None =
 def _credible(word: str, reading: GridReading, posterior: Posterior, said: set[str]) -> bool:
     """Whether a reading's meaning of a word may be a guess.
 
-    Either an expert's instruction has the word (`said`), so that goal states show its meaning. Or the meaning is at
-    least twice as likely as every other one, and no word of the experts has it.
+    It may if an expert's instruction contains the word (`said`), because goal states show the meaning. Otherwise, the
+    meaning must be at least twice as likely as every other meaning, and no word of the experts may have this meaning.
     """
     column = reading.meanings.get(word, -1)
     if word in said:
@@ -96,7 +96,7 @@ def words_of_experts(evidence: GridEvidence) -> set[str]:
 
 
 def _without_several(chances: Mapping[int, float], evidence: GridEvidence) -> dict[int, float]:
-    """The probabilities of meanings, with the probability of "one of several" added to that of "no meaning" (-1).
+    """Add the probability of "one of several" to the probability of "no meaning" (-1).
 
     A program treats both in the same way, because "one of several" excludes no thing.
     """
@@ -198,7 +198,7 @@ def safest(chances: Mapping[int, float], pressure: float, evidence: GridEvidence
 
 
 def likelihood(lexicon: Lexicon, reading: GridReading) -> float:
-    """Mean log-likelihood of the labels given whether a reading's event completes, in nats; at most 0.
+    """Mean log-likelihood in nats of the labels, if the only evidence is the reading's event; at most 0.
 
     Positive and negative states have equal weight, as in the fitness of programs.
     """
@@ -224,11 +224,11 @@ def best_condition(evidence: GridEvidence) -> GridReading:
 
 
 def _slots(lexicon: Lexicon, reading: GridReading, meanings: Meanings) -> WordSlots:
-    """The slots in which an unknown word names one feature, by the meanings of the words of training instructions.
+    """Find the slots of training instructions (`WordSlots`), given the meanings of their words.
 
-    A known word without a meaning that stands in slots of one feature is treated like an unknown word, because it may
-    name a new value. It is not treated so if the thing at a goal of an instruction with this word has a value of
-    this feature that another word names.
+    `WordSlots.unnamed` lists known words that have no meaning and only stand in slots of one feature. Such a word may
+    name a new value of the feature. A word is not listed if it occurs in an instruction with a goal where the thing has
+    a known value of the feature.
     """
     evidence = lexicon.evidence
     slots = WordSlots.of([scene.words for scene in evidence.scenes], {word: fs[0].feature for word, fs in meanings})
@@ -291,9 +291,8 @@ class GridSketcher:
     def initial(self) -> list[str]:
         """The best reading of each plan in each style, then these readings without meanings of words.
 
-        If a reading without words (`best_condition`) fits the labels better than the best reading does, it comes
-        before all of them. This happens if no reading explains the instructions: the best reading may then miss many
-        goals.
+        If a reading without words (`best_condition`) fits the labels better than the best reading does, it comes first.
+        This happens if no reading explains the instructions. The best reading may then miss many goals.
         """
         sketches = [
             _Sketch(i, one.posterior.best, style).text() for i, one in enumerate(self._found) for style in STYLES
@@ -320,7 +319,7 @@ class GridSketcher:
         one = _Sketch.of(sketch)
         found = self._found[one.plan]
         extra = found.lexicon.total(one.reading) - found.posterior.cost + found.cost - self._found[0].cost
-        # A variation can have a lower cost than the best reading of the search. Then the difference is limited to 0.
+        # A variation can have a lower cost than the best reading of the search. Then the difference counts as 0.
         return min(0.0, -extra) - (RISK if one.style != "weighed" else 0.0)
 
     def source(self, sketch: str) -> str:

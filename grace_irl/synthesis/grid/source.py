@@ -35,8 +35,8 @@ class Shaping:
     Attributes:
         near: maximum reward for progress.
         form: formula of the nearness, for n steps to the thing on a grid of h rows and w columns. "steps" is
-            1 - n / (h + w). "half steps" has this formula, too, but n is counted from halfway to the cell ahead of the
-            agent, so n changes if the agent turns. "inverse" is 1 / (1 + n), which decreases quickly.
+            1 - n / (h + w). "half steps" has the same formula, but counts n from a point halfway to the cell ahead of
+            the agent, so n changes if the agent turns. "inverse" is 1 / (1 + n), which decreases quickly.
     """
 
     near: float
@@ -59,7 +59,7 @@ def shapings(headed: bool) -> tuple[Shaping, ...]:
 
 
 WIDTH, MAX_WIDTH = 100, 120
-"""Width in characters at which lines are broken, and maximum width of a collection on one line."""
+"""`WIDTH` is the width in characters at which lines are broken. `MAX_WIDTH` is that of a collection on one line."""
 KEYS: dict[Feature, str] = {"channel 0": "0", "channel 1": "1", "channel 2": "2"}
 """Keys of features in the program. Other features have their name in quotes as the key."""
 SAYS: dict[Feature, str] = {
@@ -92,8 +92,8 @@ STEPS = {
     (True, False): "cut(words, BOTH)",
     (True, True): "[cut(step, BESIDE) for step in cut(words, BOTH)]",
 }
-"""Python that splits the words of a stage into its steps, which may be done in any order. The first value of a
-key says whether the plan has words in BOTH, the second whether it has words in BESIDE."""
+"""Python that splits the words of a stage into its steps. The first value of a key is whether the plan has words in
+BOTH, the second is whether it has words in BESIDE."""
 VERBS = {"faced": "face", "taken": "take", "changed": "change", "placed": "put down", "entered": "enter"}
 
 
@@ -112,7 +112,7 @@ def write_source(
 
 
 def write_program(outline: Outline, happens: str, shaping: Shaping | None = None) -> str:
-    """Write the program of an outline, with only the parts that it needs.
+    """Write the program of an outline. Parts that the outline does not need are left out.
 
     Args:
         outline: the contents of the program.
@@ -140,8 +140,8 @@ def _values(o: Outline) -> dict[str, Any]:
         "sources": [*faced, *["differences(before, state)"] * bool(events & set(BRANCHES)), *entered],
         "seen": [*faced, *entered],
         "graded": bool(o.guessed) or o.novel == "guess",  # whether things can earn half the reward
-        "moving": events != {"entered"},  # whether the present places of things matter
-        "from_start": bool(events & {"placed", "entered"}),  # whether their places at the start matter
+        "moving": events != {"entered"},  # whether the current cells of things matter
+        "from_start": bool(events & {"placed", "entered"}),  # whether the cells of things at the start matter
         "ordered": plan.of("then", "after"),
         "steps": STEPS[bool(plan.of("both")), plan.beside],
         "words": "words, " if o.described else "",

@@ -13,7 +13,7 @@ from grace_irl.synthesis.grid.meaning import Feature
 from grace_irl.synthesis.grid.reading import FEATURE_BITS, SPOKEN, SYNONYM, GridReading
 
 LEAST = 1e-9
-"""In nats. A change must lower the cost by more than this to count as an improvement, because sums are rounded."""
+"""A change counts as an improvement if it lowers the cost by more nats than this, because sums are rounded."""
 
 
 class Change(NamedTuple):
@@ -42,7 +42,7 @@ class Walk:
         self._kinds = [feature != "event" for feature in lexicon.features] + [False]
         self._constants = dict(reading.constants)
         self._meanings = [reading.meanings.get(word, -1) for word in lexicon.words]
-        # The number of words with each meaning; the last entry counts words without one.
+        # The number of words with each meaning. The last entry counts words without a meaning.
         self._users = [self._meanings.count(column) for column in [*range(len(lexicon.features)), -1]]
         self._features = lexicon.prices.pack(reading.meanings)
         self._named = lexicon.prices.of_features(self._features)
@@ -131,9 +131,9 @@ class Walk:
     def transfer(self, rng: np.random.Generator) -> None:
         """Remove a random constant, give its filter to a random word, and descend while this word keeps it.
 
-        A constant holds under every instruction. A reading with a constant may be a local minimum. In a better reading,
-        words have this meaning instead, but each single change on the way there raises the cost. The constant for the
-        event stays.
+        A constant holds under every instruction. A reading with a constant may be a local minimum: in a better reading,
+        words have the meaning instead, but each single change on the way to this reading raises the cost. The constant
+        for the event is never removed.
         """
         features = sorted(feature for feature in self._constants if feature != "event")
         if features and self._meanings:
@@ -147,9 +147,8 @@ class Walk:
         """Make single changes until none lowers the cost.
 
         Args:
-            frozen: index of a word whose meaning does not change; the constants do not change either. -1: all may
-                change.
-            steepest: whether each change is the one that lowers the cost most, instead of the first that lowers it.
+            frozen: index of a word. The meaning of this word and the constants do not change. With -1, all may change.
+            steepest: True to make the change that lowers the cost most, False to make every change that lowers it.
         """
         improved = True
         while improved:
@@ -178,7 +177,7 @@ class Walk:
             for column, feature in enumerate(self.lexicon.features):
                 if feature not in SPOKEN:
                     taken = self._constants.get(feature) == column
-                    # A reading without an event says nothing, so the event is never taken away.
+                    # A reading needs an event, so the event is never removed.
                     if not (taken and feature == "event"):
                         yield Change(constant=(feature, -1 if taken else column))
 
@@ -234,7 +233,7 @@ class Walk:
         return sum(kinds[column] - kinds[self._meanings[word]] << FEATURE_BITS * word for word, column in meanings)
 
     def _synonyms(self, meanings: tuple[tuple[int, int], ...]) -> int:
-        """The number of synonyms that these new meanings add: words whose meaning another word already has."""
+        """The number of synonyms (words with a meaning that another word already has) that these new meanings add."""
         added, users = 0, self._users
         for word, column in meanings:
             before = self._meanings[word]
@@ -247,7 +246,7 @@ class Walk:
         return added
 
     def _cost(self, instruction: int, key: int) -> float:
-        """Cost in nats of the scenes of one instruction, if it had this key, under the current constants."""
+        """Cost in nats of the scenes of one instruction with this key, under the current constants."""
         cost = self._known[instruction].get(key)
         if cost is None:
             cost = self.lexicon.cost(instruction, key, self._constants.values())

@@ -24,8 +24,8 @@ these goals, or in one if the task has only one."""
 RARE = 0.05
 """The absence of a pattern is a candidate condition if at most this share of all goals has the pattern."""
 MAX_PATTERNS = 1_500
-"""Maximum number of patterns in the table of one anchor, and in that of whole screens. If there are more, those that
-hold in most goals are used."""
+"""Maximum number of patterns in the table of one anchor or of whole screens. If there are more, those that hold in most
+goals are used. Absent patterns are limited to this number, too."""
 MAX_ANCHORS = 16
 """Maximum number of anchors. If there are more, those that occur in most goals are used."""
 MAX_NEAR = 400
@@ -38,13 +38,13 @@ PER_ANCHOR = 8
 
 
 def telling(evidence: ScreenEvidence, vocabulary: Vocabulary) -> set[NodePattern]:
-    """Find the patterns on a part of the instruction that hold in most goals of a task, and in few other states.
+    """Find the telling patterns. They test for a part of the instruction, such as a name that a node shows.
 
-    Such a pattern tests, for example, whether a node shows a name from the instruction. Experts followed the
-    instruction, so a telling pattern probably belongs to the description of the goal.
+    A telling pattern holds in most goals of a task, and in few other states. Experts followed the instruction, so such
+    a pattern probably belongs to the description of the goal.
 
-    The other states are the task's expert states that are no goals. If there are none, all states that are no goals of
-    the task are used.
+    The other states are the task's expert states that are no goals. If there are none, the other states are all states
+    that are no goals of the task.
     """
     found: set[NodePattern] = set()
     for task in range(evidence.tasks):
@@ -58,7 +58,7 @@ def telling(evidence: ScreenEvidence, vocabulary: Vocabulary) -> set[NodePattern
 
 
 def _shown(evidence: ScreenEvidence, vocabulary: Vocabulary, rows: NDArray[np.int64]) -> dict[NodePattern, float]:
-    """The share of these rows in which each pattern on a part of the instruction holds, estimated from a sample."""
+    """For each pattern on a part of the instruction, the share of these rows with the pattern, from a sample."""
     sample = rows[np.linspace(0, len(rows) - 1, min(len(rows), MAX_NEAR)).astype(np.int64)]
     counted: Counter[NodePattern] = Counter()
     for screen, said in evidence.pairs[sample].tolist():
@@ -138,7 +138,7 @@ class ConditionSpace:
         return sorted(found, key=lambda i: (-counted[i], self.parsimony.pattern(patterns[i]), patterns[i].key))
 
     def _table(self, anchor: str, patterns: list[int]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """The row of each place of an anchor, and a (places, patterns) table of the patterns that hold there."""
+        """For the places of an anchor: their rows, and whether each pattern holds at each place, (places, patterns)."""
         said = self.evidence.pairs[:, 1].tolist()
         places = [(row, place) for row in range(len(said)) for place in self._places(row, anchor)]
         table = self._vocabulary.table(((set(place), said[row]) for row, place in places), patterns)
@@ -152,7 +152,7 @@ class ConditionSpace:
         return anchor, Universe(owners, len(self.evidence.pairs), [Test(one) for one in patterns], prices, table)
 
     def _whole(self) -> Universe:
-        """The conditions on screens: what is present, absent, present several times, and what items contain."""
+        """The conditions on rows, which test patterns, counts of nodes, numbers, items, or words of the instruction."""
         common, absent = self._common(""), self._absentees
         owners, table = self._table("", [*common, *absent])
         table[:, len(common) :] ^= True
@@ -168,7 +168,7 @@ class ConditionSpace:
         return Universe(owners, len(self.evidence.pairs), conditions, prices, table)
 
     def _absent(self) -> list[int]:
-        """Numbers of the patterns that goals hardly ever have, but other states of experts do."""
+        """Numbers of the patterns that seldom hold in goals, but hold in other states of experts."""
         had: Counter[int] = Counter()
         for row in self._goals.tolist():
             for pattern in self._fit(row):
@@ -183,9 +183,9 @@ class ConditionSpace:
     def _spoken(self) -> dict[Condition, NDArray[np.bool_]]:
         """Conditions on words of the instruction, with the rows in which they hold.
 
-        There is one condition for each word that some instructions of goals contain and others lack. There is one more
-        for each task: the instruction contains a word of a set. The set is chosen so that most instructions of the task
-        fit, and few of other tasks.
+        There is a condition for each word that some instructions of goals contain and others lack. Each task adds a
+        condition that the instruction contains at least one word of a set. The set is chosen to fit many goals of the
+        task and few goals of other tasks.
         """
         said = [frozenset(one.words.split()) for one in self.evidence.said]
         asked = {int(i) for i in self.evidence.pairs[self._goals, 1]}
@@ -213,7 +213,7 @@ class ConditionSpace:
         }
 
     def _counted(self) -> dict[Condition, NDArray[np.bool_]]:
-        """Conditions that at least n nodes have a certain id, or a certain flag together with an id or a type.
+        """Conditions that at least n nodes have a certain id, or a certain flag together with an id or a class.
 
         An example is "at least 3 checked boxes". Here n is the smallest number of such nodes in any goal. If n is 1,
         there is no condition.
@@ -240,7 +240,7 @@ class ConditionSpace:
         return seen
 
     def _bound(self) -> dict[Condition, NDArray[np.bool_]]:
-        """Conditions that a node with a certain id shows a number of at least, or at most, a limit.
+        """Conditions on a number that a node with a certain id shows: it is at least a limit, or at most a limit.
 
         Each limit is the strictest one that all goals fulfil.
         """

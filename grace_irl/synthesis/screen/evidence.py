@@ -1,7 +1,7 @@
 """The demonstrations as rows, each with a screen and an instruction, and the costs of a program's mistakes.
 
 There are three kinds of mistakes. A program may miss a goal state. It may mark another state as a goal. Or it may mark
-the screen of a goal under another instruction, although the screen is rarely a goal there. Because of the third kind,
+the screen of a goal under another instruction, for which this screen is rarely a goal. Because of the third kind,
 programs that read the instruction have lower costs.
 """
 
@@ -28,7 +28,7 @@ FLAGS = {
     "disabled": {"enabled": "false"},
     "hidden": {"visible-to-user": "false"},
 }
-"""Flags of a node, and the values of its XML attributes that show them."""
+"""By flag of a node: the XML attributes that show the flag, and their values."""
 ON_OR_OFF = frozenset({"checked", "unchecked", "selected"})
 """Flags that show whether a node, such as a switch, is on or off. The texts beside such a node serve as its label."""
 
@@ -45,7 +45,7 @@ class NodeLook:
         flags: the flags of `FLAGS` that the node has.
         chosen: sorted labels of the children that are checked or selected; None if there are no such children, or if
             one of them has no label.
-        beside: texts beside the node (`functions.beside`), if it has a flag of `ON_OR_OFF`.
+        beside: texts beside the node (`functions.beside`), if the node has a flag of `ON_OR_OFF`; else ().
     """
 
     name: str
@@ -62,7 +62,7 @@ class NodeLook:
 
     @cached_property
     def speaks(self) -> bool:
-        """Whether the node has a text, or a text beside it, that can show a part of an instruction."""
+        """Whether the node has a text, or a text beside it. Only such nodes can show a part of an instruction."""
         return any(self.says) or bool(self.beside)
 
     @classmethod
@@ -188,16 +188,16 @@ def _items(anchors: list[etree._Element], places: dict[etree._Element, int]) -> 
 
 
 MISSED = 12.0
-"""Cost in nats of missing all goal states of a trajectory, divided evenly among them."""
+"""Cost in nats of missing all goal states of a trajectory, divided evenly among these states."""
 WRONG = 2.0
 """Cost in nats of marking a state as a goal by mistake, for each trajectory that contains the state."""
 WRONG_OF_EXPERT = 2.5
 """Cost in nats that replaces `WRONG` in expert trajectories, because their states are the most similar to goals."""
 WRONG_ELSEWHERE = 2.0
-"""Cost in nats of marking the screen of a goal under all instructions of a task except the goal's own. The cost is
-divided evenly among these instructions. It applies once for each task of the demonstrations."""
+"""Cost in nats of marking the screen of a goal under all instructions of a task except the goal's own. This cost is
+divided evenly among these instructions, and applies once for each task of the demonstrations."""
 MAX_WRONG = 6_000
-"""Maximum number of rows that are no goals. If there are more, an evenly spaced sample of them is used."""
+"""Maximum number of rows that are no goals. If there are more, an evenly spaced sample is used."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -82,28 +82,28 @@ def beside(node: Node) -> list[str]:
 
 
 def chosen(node: Node) -> set[str]:
-    """The labels of those of its children that are checked or selected."""
+    """The labels of the node's children that are checked or selected."""
     on = (child for child in node if "true" in (child.get("checked"), child.get("selected")))
     return {desc or text for text, desc in map(says, on)}
 
 
 def words(*texts: str) -> list[str]:
-    """The words of the texts, in small letters."""
+    """The words of the texts, in lower case."""
     return re.findall(r"[^\W_]+", " ".join(texts).casefold())
 
 
 def mentions(instruction: str, texts: Iterable[str]) -> bool:
-    """Whether the instruction holds one of the texts, word for word."""
+    """Whether the instruction contains one of the texts, word for word. Texts of one character do not count."""
     return any(len(said) > 1 and f" {said} " in f" {instruction} " for said in phrases(texts))
 
 
 def quotes(instruction: str) -> set[str]:
-    """The quotations in the instruction, as words in small letters."""
+    """The quotations in the instruction, each as words in lower case."""
     return {" ".join(words(first or last)) for first, last in QUOTED.findall(instruction)} - {""}
 
 
 def phrases(texts: Iterable[str]) -> set[str]:
-    """Each of the texts as words in small letters."""
+    """The texts, each as words in lower case."""
     return {" ".join(words(text)) for text in texts}
 
 
@@ -154,7 +154,7 @@ def numbers(*texts: str) -> set[float]:
 
 
 def items(screen: list[Node], anchor: str) -> Iterator[list[Node]]:
-    """For each node with this id the nodes of the largest part of the screen that holds no other one."""
+    """For each node with this id, all nodes of its item: the largest part of the screen without another such node."""
     anchors = [node for node in screen if name(node) == anchor]
     held = Counter(part for node in anchors for part in (node, *node.iterancestors()))
     for node in anchors:
@@ -163,7 +163,7 @@ def items(screen: list[Node], anchor: str) -> Iterator[list[Node]]:
 
 
 def best(items: Iterable[list[Node]], tests: Callable[[list[Node]], list[bool]]) -> list[bool]:
-    """The outcomes of the tests for the item that passes most of them."""
+    """The test results of the item that passes the most tests; [False] without items."""
     return max((tests(item) for item in items), key=sum, default=[False])
 
 

@@ -1,4 +1,4 @@
-"""Patterns, which are tests of one node of a screen: it has an id, has a text, is checked, shows a time, and so on."""
+"""Patterns, which test one node of a screen, for example for its id, its text, or a time of the instruction."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class NodePattern:
         word: a word of the node's text or description, in lower case.
         shows: the part of the instruction that the node's text or description shows.
         flag: a flag of `FLAGS`.
-        chosen: exact set of labels of the children that are on; None for no condition.
-        bound: relation between a number in the node's text or description and `limit`, ">=" or "<=".
+        chosen: exact set of labels of the checked or selected children; None for no condition.
+        bound: ">=" or "<=", the relation of a number in the node's text or description to `limit`.
         limit: the limit for `bound`.
-        aside: whether `says` or `shows` is about the texts beside the node instead of its own.
+        aside: whether `says` or `shows` is about the texts beside the node instead of the node's own texts.
     """
 
     name: str = ""
@@ -49,18 +49,18 @@ class NodePattern:
     aside: bool = False
 
     def implies(self, other: NodePattern) -> bool:
-        """Whether every node that fits this pattern also fits the other one."""
+        """Whether every node that fits this pattern also fits the pattern `other`."""
         standard = NodePattern()
         asked = ((getattr(other, field), getattr(self, field), getattr(standard, field)) for field in FIELDS)
         return all(value in (own, open_) for value, own, open_ in asked)
 
     @property
     def key(self) -> str:
-        """A text by which patterns are sorted."""
+        """Sort key of the pattern."""
         return repr(self)
 
     def expression(self) -> list[str]:
-        """Python expressions over a node `n`. The node fits the pattern if all are true. Fast ones come first."""
+        """Python expressions over a node `n`, fast ones first. The node fits the pattern if all of them are true."""
         parts = []
         says = f"{'beside' if self.aside else 'says'}(n)"
         if self.name:

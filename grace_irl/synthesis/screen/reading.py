@@ -1,4 +1,4 @@
-"""Readings of demonstrations over screens, which describe the goal, and their prices.
+"""Readings, which describe the goals of demonstrations on screens, and the prices of readings.
 
 A reading consists of clauses, and a clause of conditions. The goal is reached if all conditions of one clause hold.
 The cost of a reading in nats is the cost of its mistakes (`evidence`) plus the prices of its conditions.
@@ -62,7 +62,7 @@ class ScreenReading:
     clauses: tuple[Clause, ...]
 
     def text(self) -> str:
-        """The reading as JSON. Attributes of patterns with their default values, which test nothing, are left out."""
+        """The reading as JSON. Attributes of patterns that have their default values are left out."""
         return json.dumps([[_packed(condition) for condition in clause] for clause in self.clauses])
 
     @classmethod
@@ -107,20 +107,20 @@ def _pattern(short: dict[str, Any]) -> NodePattern:
 CONDITION = 1.0
 """Price of a pattern before the prices of its parts are added. All prices are in nats."""
 CLAUSE = 3.0
-"""Price of each clause that exceeds the number of tasks."""
+"""Price of each clause beyond one clause per task."""
 AROUND = -0.1
 """Price of a condition on items. It is negative, since patterns in one item mostly belong together."""
 REPEATED = 0.1
-"""Price that replaces the negative price of a pattern in a clause. In addition, the lowest negative price for each part
-of the instruction (`Shows`) is added once. For example, patterns with prices -0.5 and -0.25 that both show a time cost
-0.1 + 0.1 - 0.5. So a clause gains nothing if it tests one part repeatedly."""
+"""Price that replaces a negative price of a pattern in a clause. In addition, the lowest negative price for each part
+of the instruction (`Shows`) is added once. For example, if two patterns with prices -0.5 and -0.25 both show a time,
+they cost 0.1 + 0.1 - 0.5. So a clause gains nothing if it tests one part repeatedly."""
 SPOKEN = 3.0
 """Price of a condition on words of the instruction. It is high, so that conditions on the screen are preferred."""
 OR = 0.5
 """Price of each further word in a condition on words."""
 ABSENT = 1.0
 SEVERAL = 1.5
-"""Additional prices: of a condition that no node fits a pattern, and of a condition that several nodes fit it."""
+"""Additional prices of conditions that no node fits a pattern, or that several nodes fit a pattern."""
 
 NAME = 0.25
 KIND = 1.0
@@ -131,21 +131,21 @@ WORD = 1.5
 node better than class and text do."""
 SHOWS = {"quote": 0.25, "time": 0.25, "number": 1.0, "name": 0.5, "word": 1.5}
 SHOWS_ANYWHERE = {"quote": 0.25, "time": 0.25, "number": 1.5, "name": 1.0, "word": 0.0}
-"""Prices of the part of the instruction that a node shows, and additional prices if the pattern has no id: a number or
-a name of the instruction may appear anywhere by chance."""
+"""Prices of the part of the instruction that a node shows, and additional prices if the pattern has no id. Without an
+id, for example, a number of the instruction may appear anywhere by chance."""
 TOLD = {"quote": -0.5, "time": -0.5, "name": -0.25, "number": 0.25}
 TOLD_ANYWHERE = 0.25
 """Prices of telling patterns in place of `CONDITION`, `NAME` and `SHOWS`, and additional price without an id. A telling
-pattern is a part of the instruction that goals show and other states seldom show. Most of these prices are negative,
-since experts followed the instruction."""
+pattern tests for a part of the instruction that goals show and other states seldom show. Most of these prices are
+negative, because experts followed the instruction."""
 ASIDE = 0.25
-"""Price of a text beside the node instead of in it."""
+"""Additional price of texts beside the node instead of the node's own texts."""
 BOUND = 2.5
 """Price of a limit on a number. It is high, since among many numbers some separate the goals by chance."""
 CHOSEN = -0.5
 EACH_CHOSEN = 0.1
-"""Price of an exact set of chosen children, and price of each child in the set. The first is negative, because an exact
-set is a precise condition."""
+"""Price of an exact set of chosen (checked or selected) children, and price of each child in the set. `CHOSEN` is
+negative, because an exact set is a precise condition."""
 FLAG = {"checked": -0.25, "unchecked": 0.0, "selected": -0.25, "focused": 1.0, "disabled": 0.25, "hidden": 1.0}
 """Prices of flags. Many tasks require that something is on or off. Focus and hidden nodes are mostly accidental."""
 FIGURES = 1.5
@@ -162,7 +162,7 @@ class ScreenPrices:
 
     Args:
         spoken: all words of the instructions.
-        telling: patterns on parts of the instruction that goals show, and other states seldom show.
+        telling: the telling patterns (see `TOLD`).
         tasks: number of tasks that have goals. A reading may have one clause per task without an additional price.
     """
 
@@ -191,7 +191,7 @@ class ScreenPrices:
         return price + sum(map(self.condition, others)) + sum(told.values())
 
     def condition(self, condition: Condition) -> float:
-        """Price of a single condition. In an item, negative prices of patterns are replaced by `REPEATED`."""
+        """Price of a single condition. In an item, the price of each pattern is at least `REPEATED`."""
         match condition:
             case Test(pattern, count):
                 return self.pattern(pattern) + (ABSENT if count == 0 else SEVERAL if count > 1 else 0.0)

@@ -25,10 +25,10 @@ FIRST = 8
 STARTS = 12
 """Maximum number of clauses that are found for each group of goals, such as the goals of one task."""
 CLEAN = (0.01, 0.03, 0.1)
-"""Limits on the cost of a clause's mistakes, as a fraction of the cost of leaving the goals that it covers unpaid. For
-each limit, the clauses that do not exceed it are combined to cover all goals."""
+"""Limits on a clause's cost of mistakes, divided by the cost of missing the goals that the clause covers. For each
+limit, the clauses within the limit are combined to cover all goals."""
 PER_GROUP = 4
-"""Number of clauses from each group of goals that may be combined."""
+"""Number of clauses that each group of goals contributes to combinations."""
 MAX_GROUPS = 24  # maximum number of groups of goals
 MORE = 3
 """Maximum number of conditions that `SearchSpace.fuller` adds to each clause."""
@@ -92,11 +92,12 @@ class SearchSpace:
     def _covering(self, pool: Sequence[Clause], wrong: float) -> tuple[Clause, ...]:
         """Choose clauses that together cover the goals, one at a time.
 
-        Each choice minimises the clause's price, minus the weight of the goals that it newly covers.
+        Each choice minimises the clause's price minus the weight of the newly covered goals. The weight of goals is the
+        cost of missing them.
 
         Args:
             pool: the clauses.
-            wrong: limit on a clause's mistakes, see `CLEAN`.
+            wrong: limit on a clause's mistakes (`CLEAN`).
         """
         clean = {}
         for clause in pool:
@@ -107,7 +108,7 @@ class SearchSpace:
         left = self.evidence.missed.copy()
         while clean and len(chosen) < MAX_CLAUSES:
             best = min(clean, key=lambda one: (self.parsimony.clause(one) - float(left[clean[one]].sum()), repr(one)))
-            # The goals that a clause newly covers must weigh at least as much as all goals of one trajectory.
+            # The newly covered goals must weigh at least as much as all goals of one trajectory.
             if left[clean[best]].sum() < MISSED:
                 break
             chosen.append(best)
@@ -127,11 +128,11 @@ class SearchSpace:
             reading, cost = best, self.cost(best)
 
     def _covered(self, clause: Clause) -> tuple[float, str]:
-        """Sort key of a clause: minus the cost of missing the goals that it covers, then its text."""
+        """Sort key of a clause: the negative cost of missing the goals that it covers, then the clause's text."""
         return -float(self.evidence.missed[self.clause_hits(clause)].sum()), repr(clause)
 
     def _changed(self, reading: ScreenReading, pool: Sequence[Clause]) -> Iterator[ScreenReading]:
-        """Generate readings with one more clause, one less, or one exchanged for another from the pool."""
+        """Generate readings with one clause added from the pool, one removed, or one replaced from the pool."""
         clauses = reading.clauses
         more = [clause for clause in pool if clause not in clauses]
         if len(clauses) < MAX_CLAUSES:
@@ -156,7 +157,7 @@ class SearchSpace:
         return np.asarray(hits.all(axis=0), dtype=np.bool_)
 
     def _clauses(self, signed: NDArray[np.float64], count: int) -> list[Clause]:
-        """The clauses of lowest cost, without those whose conditions are only about the instruction.
+        """The clauses of lowest cost. Clauses with conditions only on the instruction are left out.
 
         Args:
             signed: (rows,) cost of marking a row as a goal minus the cost of not marking it.
@@ -172,8 +173,9 @@ class SearchSpace:
     def fuller(self, reading: ScreenReading) -> ScreenReading:
         """Add conditions to each clause of a reading, at most `MORE` to a clause.
 
-        An added condition holds in nearly all goals that the clause covers, and in less than half of the other rows. It
-        tests that some node shows a part of the instruction, is checked or selected, or has a child that is on.
+        An added condition holds in nearly all goals that the clause covers, and in less than half of the rows that are
+        no goals. It requires a node that shows a part of the instruction, is checked or selected, or has a checked or
+        selected child.
         """
         return ScreenReading(tuple(self._fuller(clause) for clause in reading.clauses))
 
@@ -193,7 +195,7 @@ class SearchSpace:
     def additions(self, clause: Clause) -> list[Condition]:
         """Candidates to add to a clause: conditions that hold in nearly all goals that the clause covers.
 
-        The candidates are sorted: conditions with a low price, which seldom hold in other states, come first.
+        Conditions come first if they have a low price and seldom hold in other states.
         """
         hits = self.clause_hits(clause)
         covered = self.evidence.missed * hits
@@ -224,7 +226,7 @@ def _more(one: NodePattern, other: NodePattern) -> bool:
 
 
 def _order(condition: Condition) -> tuple[int, str]:
-    """Sort key of a condition: first the instruction, then what must be present, then what must be absent."""
+    """Sort key of a condition: first conditions on the instruction, then on present nodes, items and absent nodes."""
     rank = (
         0 if isinstance(condition, Spoken) else 2 if isinstance(condition, Around) else 1 + 2 * (condition.count == 0)
     )
@@ -232,7 +234,7 @@ def _order(condition: Condition) -> tuple[int, str]:
 
 
 def _told(condition: Test) -> bool:
-    """Whether a condition is about nodes that show a part of the instruction, are checked or selected, or have a child
-    that is on."""
+    """Whether a condition is about nodes that show a part of the instruction, are checked or selected, or have checked
+    or selected children."""
     pattern = condition.pattern
     return bool(pattern.shows) or pattern.flag in ("checked", "selected") or pattern.chosen is not None

@@ -76,7 +76,7 @@ KEPT = {
     "numbers": "self.numbers = numbers(plain(extra_info))",
     "quotes": "self.quotes = quotes(plain(extra_info))",
 }
-"""For each attribute of a program that conditions can read, the Python that stores a part of the instruction in it."""
+"""For each attribute that conditions can read, the line of a program that sets the attribute from the instruction."""
 
 
 def write_source(reading: ScreenReading, *, system: bool) -> str:
@@ -109,12 +109,12 @@ def _reads(node: ast.AST, name: str) -> bool:
 
 
 def _goal(clause: Clause) -> str:
-    """Python for the list of results of a clause's conditions."""
+    """Python for a list of the results of a clause's conditions."""
     return "[\n" + "".join(f"{_fitted(_expression(one), 1)},\n" for one in clause) + "]"
 
 
 Expression = tuple[str, list[str], str]
-"""Python in three parts: the text before tests, the tests, which are joined by "and", and the text after them."""
+"""Python in three parts: the text before the tests, the tests (to be joined by "and"), and the text after the tests."""
 
 
 def _expression(condition: Condition) -> Expression | list[Expression]:
@@ -157,7 +157,7 @@ def _fitted(expression: Expression | list[Expression], depth: int) -> str:
 
 
 SYSTEM = 6.0
-"""Price in nats of readings that include the system's own windows, in which clocks and other signs change by chance."""
+"""Price in nats of readings that include the system's own windows. Clocks and other signs there change by chance."""
 UNSURE = 12.0
 """Limit in nats. If the mistakes of the best reading cost more, readings with the system's own windows are tried,
 too."""
@@ -226,9 +226,9 @@ class UiSketcher:
         return tuple(conditions if added is None else [*conditions, added])
 
     def _addition(self, clause: Clause, former: Clause, rng: np.random.Generator) -> Condition | None:
-        """Draw a condition that holds in nearly all goals that a clause covers; None if there is none.
+        """Draw a condition to add to a clause (`SearchSpace.additions`); None if there is none.
 
-        Conditions with a low price that seldom hold in other states are more likely.
+        The first additions are the most likely.
 
         Args:
             clause: the clause to extend.

@@ -21,14 +21,14 @@ BEAM = 16
 MAX_LENGTH = 5
 """Maximum number of conditions in a conjunction."""
 GROWN = 24
-"""Number of extensions by one condition that the beam search considers for each conjunction: those of lowest cost."""
+"""Number of ways in which the beam search extends a conjunction by one condition. The cheapest ways are chosen."""
 
 
 class Vocabulary:
     """All patterns, numbered from 0, and the patterns that each look fits.
 
-    A pattern is a test of one node. A look is the content of a node that patterns can test. Methods receive looks as
-    indices into `evidence.looks.all`, and instructions as indices into `evidence.said`.
+    A pattern is a test of one node. A look consists of those features of a node that patterns can test (`NodeLook`).
+    Methods receive looks as indices into `evidence.looks.all`, and instructions as indices into `evidence.said`.
     """
 
     def __init__(self, evidence: ScreenEvidence) -> None:
@@ -40,7 +40,7 @@ class Vocabulary:
         self._numbered: dict[tuple[int, int], NDArray[np.int32]] = {}
 
     def fit(self, looks: Iterable[int], said: int) -> set[int]:
-        """The numbers of all patterns that at least one of these looks fits, if the instruction is `said`."""
+        """The numbers of all patterns that at least one of these looks fits under the instruction `said`."""
         fit: set[int] = set()
         for look in looks:
             if look not in self._plain:
@@ -63,7 +63,7 @@ class Vocabulary:
         """
         columns = np.full(len(self.patterns), -1)
         columns[list(wanted)] = np.arange(len(wanted))
-        # Map from the looks of a place to its row for the patterns that do not depend on the instruction.
+        # Rows of the table by looks. They contain only the patterns that do not depend on the instruction.
         plain: dict[frozenset[int], NDArray[np.bool_]] = {}
         rows = []
         for looks, said in places:
@@ -78,8 +78,8 @@ class Vocabulary:
         """Whether at least one look in `keys` fits each wanted pattern, as an array `(width,)`.
 
         Args:
-            keys: pairs of a look and its instruction. The instruction -1 stands for all patterns that do not depend on
-                the instruction.
+            keys: pairs of a look and an instruction. With -1 as the instruction, the patterns are those that do not
+                depend on the instruction.
             columns: for each pattern, its column in the result; -1 if the pattern is not wanted.
             width: number of wanted patterns.
         """
@@ -92,7 +92,7 @@ class Vocabulary:
         """The numbers of the patterns that a look fits. Patterns without a number are left out.
 
         Args:
-            key: the look and its instruction, as in `_row`.
+            key: the look and the instruction, as in `_row`.
         """
         if key not in self._numbered:
             look = self._evidence.looks.all[key[0]]
@@ -119,8 +119,7 @@ class Conjunction:
 
     Attributes:
         columns: sorted indices of the conditions in `Universe.conditions`.
-        cost: cost of wrongly marked and missed rows in nats, relative to marking no row, plus the prices of the
-            conditions.
+        cost: cost of mistakes in nats, relative to marking no row, plus the prices of the conditions.
         hits: (rows,) whether each row has a place where all conditions hold.
     """
 
@@ -164,14 +163,14 @@ class Universe:
         """Whether each row has a place in `mask`, `(rows,)`.
 
         Args:
-            mask: (places,) which places to use.
+            mask: (places,) True for the places to use.
         """
         hits = np.zeros(self.rows, dtype=np.bool_)
         hits[self.owners[mask]] = True
         return hits
 
     def best(self, signed: NDArray[np.float64], count: int) -> list[Conjunction]:
-        """Find the conjunctions of lowest cost by beam search, best first. No two have the same hits.
+        """Find the conjunctions of lowest cost by beam search, best first. No two of them hit the same rows.
 
         Args:
             signed: (rows,) cost of marking a row as a goal minus the cost of not marking it.
@@ -206,7 +205,7 @@ class Universe:
         return sorted(found.values(), key=lambda one: (one.cost, one.columns))[:count]
 
     def _costs(self, mask: NDArray[np.bool_], signed: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Costs of mistakes in nats if a conjunction is extended by one condition, for each condition, `(columns,)`.
+        """For each condition, the cost of mistakes in nats if the condition extends a conjunction, `(columns,)`.
 
         Args:
             mask: (places,) whether the conjunction holds at each place.

@@ -39,7 +39,7 @@ class Additive:
 
 
 def write_source(reward: Additive, numbers: Numbers) -> str:
-    """Write the program of an additive reward over these numbers of the state."""
+    """Write the program of an additive reward. Its terms read the state's `numbers`."""
     # A feature (number of the state) has the same centre, spread and range in all terms, so the program lists it once.
     used = {
         field: ", ".join((shown(mean, spread, 4), f"{spread:.4g}", *(shown(end, spread, 3) for end in ends)))

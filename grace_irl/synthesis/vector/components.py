@@ -1,6 +1,6 @@
-"""Components of rewards that pay for steps: what they measure, in which shape, and in which units.
+"""Components, which are the summands of rewards for steps. Each has a quantity that it measures, a shape and a scale.
 
-The units come from rollouts, which are episodes of random actions. No constant of this module is specific to a task.
+The scales come from rollouts, which are episodes of random actions. No constant of this module is specific to a task.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from grace_irl.synthesis.vector.quantities import MOST_GROUP, MOST_PAIRS, Quanti
 
 Floats = NDArray[np.float64]
 Rollout = tuple[Any, NDArray[Any]]
-"""The T+1 states of an episode, vectors `(T+1, n)` or records, and its actions, `(T,)` or `(T, m)`."""
+"""The T+1 states of an episode, as vectors `(T+1, n)` or records, and its actions, `(T,)` or `(T, m)`."""
 Shape = Literal["level", "lower", "near", "within", "fall", "effort"]
 
 EFFORT = "effort"
-"""The name of the action's squared length, beside the names of quantities."""
+"""Name of the action's squared length. It is used like the name of a quantity."""
 QUANTILES = (0.02, 0.05, 0.1, 0.2, 0.5)
-"""Quantiles of a quantity's absolute value in the rollouts' states that become scales of "near" and "within"."""
+"""The scales of "near" and "within" are these quantiles of the quantity's absolute value in the rollouts' states."""
 LIMIT = 1e5
-"""Maximum size of a component without its weight, so that rewards are finite wherever a policy goes."""
+"""Maximum size of a component without its weight. It keeps rewards finite in all states that a policy may visit."""
 LEAST = 0.01
 """Minimum standard deviation of a component over the rollouts. Components that vary less are left out."""
 MOST_STEPS = 4_000
-"""Maximum number of steps of the rollouts from which units are computed."""
+"""Maximum number of steps of the rollouts from which scales are computed."""
 FEW_STEPS = 1_000
-"""Maximum number of these steps in which quantities are searched."""
+"""Maximum number of steps that the search for quantities uses."""
 ALIKE = 1.0
-"""Two numbers are alike if their means and standard deviations differ by at most this part of the larger deviation."""
+"""Two numbers are alike if their means and standard deviations differ by at most this times the larger deviation."""
 COUNTED = re.compile(r"\d\]?$")
-"""The end of a number's name that is only an index in a list, such as "x3" or "joints[3]"."""
+"""The end of a name with an index in a list, such as "x3" or "joints[3]"."""
 PRECISION = 1e-9
 """A quantity varies if its standard deviation is above this part of its largest absolute value."""
 
@@ -62,16 +62,16 @@ class Steps:
 class Component:
     """One summand of a reward, without its weight.
 
-    With v a quantity of the state that a step reaches, and s the scale:
+    Let u and v be the values of the quantity before and after a step, and s the scale:
 
     * level: v / s.  * lower: -v / s.  * near: exp(-|v| / s).  * within: 1 if |v| <= s, else 0.
-    * fall: (v of the state before - v) / s.  * effort: -|action|² / s.
+    * fall: (u - v) / s.  * effort: -|action|² / s.
 
     Attributes:
         quantity: name of the quantity.
         shape: the formula, one of those above.
         scale: the scale s.
-        quantile: the part of the rollouts' states in which |v| <= s, for "near" and "within"; else 0.
+        quantile: for "near" and "within", the share of the rollouts' states in which |v| <= s; else 0.
         spread: standard deviation over the rollouts.
     """
 
@@ -113,7 +113,7 @@ class Component:
         return np.where(np.isnan(found), 0.0, np.clip(found, -LIMIT, LIMIT))
 
     def python(self, before: str, after: str, *, positive: bool) -> str:
-        """A Python expression for the value. If `positive`, the form of the quantity excludes negative values."""
+        """A Python expression for the value. `positive` is whether the quantity cannot be negative."""
         scale = repr(self.scale)
         size = after if positive else f"abs({after})"
         match self.shape:
@@ -146,9 +146,9 @@ class Component:
 
 @dataclass(frozen=True)
 class Ordered:
-    """The numbers of states in the order of their names, in which x10 follows x9 (see `PlainNumbers`).
+    """The numbers of states sorted by name, with x10 after x9 (see `PlainNumbers`).
 
-    So nothing depends on the order in which a state holds its numbers, and the axes of places agree.
+    Therefore nothing depends on the order of numbers in a state, and all places have their axes in the same order.
     """
 
     numbers: PlainNumbers
@@ -193,7 +193,7 @@ class Ordered:
 
 
 def _spelt(name: str) -> list[tuple[int, str]]:
-    """A key by which names are sorted, and numbers in them by their value."""
+    """Sort key of a name. Digits in a name are compared as numbers."""
     return [(int(piece), "") if piece.isdecimal() else (-1, piece) for piece in re.split(r"(\d+)", name) if piece]
 
 
@@ -202,7 +202,7 @@ class Components:
 
     Args:
         rollouts: episodes of random actions.
-        fields: names of a vector's numbers, or ().
+        fields: names of a vector's numbers, or () if unknown.
         seed: seed of the choice of steps if there are too many.
 
     Attributes:
@@ -210,7 +210,7 @@ class Components:
         quantities: quantities by name.
         listed: components by name.
         families: for each family, the names of its quantities that have components. The quantities of a family have the
-            same form. Lengths of one number have their own family, as they would outnumber the lengths of vectors.
+            same form. Lengths of single numbers have their own family, because they would outnumber those of vectors.
         shapes: the components of each quantity by shape.
 
     Raises:
@@ -240,7 +240,7 @@ class Components:
                 self.families.setdefault(self._family(name), []).append(name)
 
     def steps(self, rollouts: Sequence[Rollout]) -> Steps:
-        """The steps of rollouts. Those with numbers that are not finite are left out."""
+        """The steps of rollouts. Steps with numbers that are not finite are left out."""
         values = [self.numbers.values(states) for states, _ in rollouts]
         before, after = np.concatenate([each[:-1] for each in values]), np.concatenate([each[1:] for each in values])
         squares = [np.square(_flat(actions)).sum(axis=1) for _, actions in rollouts]
@@ -281,7 +281,7 @@ class Components:
             return
         yield from _varied(Component(name, "level", spread), before, after)
         yield from _varied(Component(name, "lower", spread), before, after)
-        # A number is near 0 where its length is near 0, so lengths of one number need no "near" and "within".
+        # A single number is near 0 exactly when its length is, so such a length needs no "near" and "within".
         scaled: tuple[Shape, ...] = () if self._family(name) == "size" else ("near", "within")
         for shape in scaled:
             scales: set[float] = set()
@@ -296,7 +296,7 @@ class Components:
 
 
 def measured(numbers: PlainNumbers, rows: Floats) -> list[Quantity]:
-    """The quantities of states without goals, from numbers `(N, n)` of states."""
+    """List the quantities for states without known goals, from the numbers `(N, n)` of states."""
     if not len(rows):
         return []
     plain = quantities(numbers, [rows], rows[:0], np.zeros(rows.shape[1], dtype=np.bool_))
@@ -306,8 +306,8 @@ def measured(numbers: PlainNumbers, rows: Floats) -> list[Quantity]:
 def _between(numbers: PlainNumbers, rows: Floats) -> list[Quantity]:
     """Differences between numbers that are alike (`ALIKE`), and distances between runs of neighbouring alike numbers.
 
-    In this way places without names are found. Of places with names, only the same axes are compared. A number with a
-    name of its own is no axis, and is not compared.
+    Such runs may be places without names. Of places with names, only equal axes are compared. Numbers with names that
+    show no axis and no index are not compared.
     """
     means, spreads = rows.mean(axis=0), rows.std(axis=0)
     varied = spreads > PRECISION * np.abs(rows).max(axis=0)
@@ -335,7 +335,7 @@ def _between(numbers: PlainNumbers, rows: Floats) -> list[Quantity]:
 
 
 def _varied(component: Component, before: Floats, after: Floats) -> Iterator[Component]:
-    """The component with its spread, unless it hardly varies."""
+    """Yield the component with its spread, if the component varies enough."""
     if component.scale <= 0 and component.shape != "within":
         return
     spread = float(component.of(before, after).std())
@@ -352,7 +352,7 @@ def _flat(actions: NDArray[Any]) -> Floats:
 
 
 def _choices(actions: Sequence[NDArray[Any]]) -> bool:
-    """True if all actions are whole numbers. Such actions are names of choices and have no length."""
+    """Whether all actions are whole numbers. Such actions are names of choices and have no length."""
     return all(bool((_flat(each) == np.round(_flat(each))).all()) for each in actions)
 
 
@@ -372,4 +372,4 @@ def _of_vectors(stack: Any, fields: Sequence[str]) -> PlainNumbers:
 NUMBERS: Mapping[type, Callable[[Any, Sequence[str]], PlainNumbers]] = {
     RecordStates: lambda stack, _: RecordNumbers.of(stack),
 }
-"""Functions that find the numbers of states, by the type of a stack of states. Other stacks are of vectors."""
+"""By type of a stack of states: the function that finds the numbers. Stacks of other types contain vectors."""

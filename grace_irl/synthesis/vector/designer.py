@@ -1,6 +1,6 @@
-"""The proposer without a model and without demonstrations: it draws rewards that pay for steps, and varies them.
+"""A proposer without a model and without demonstrations. It draws and varies rewards that pay for steps.
 
-It supports the operators of searches that judge each program by a policy trained on its rewards.
+The proposer supports the operators of searches that train a policy on the rewards of each program.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ MOST_TERMS = 6
 FIRST_TERMS = 4
 """Maximum number of terms of a new design."""
 WEIGHTS = (0.1, 3.0)
-"""Range of new weights, as standard deviations of the weighted term over the rollouts."""
+"""Range of the sizes of new weights, as standard deviations of the weighted term over the rollouts."""
 EXTREMES = (0.01, 10.0)
-"""Range to which weights are clipped, also after changes."""
+"""Range to which the sizes of all weights are clipped."""
 SIGMA = 0.7
-"""Standard deviation of the logarithms of the factors by which a change of weights multiplies the weights."""
+"""Standard deviation of the logarithm of the random factor by which a change multiplies a weight."""
 PAID = 0.75
-"""Chance that a term pays for being near 0, rather than for being far from it."""
+"""Chance that a term of shape "near" or "within" pays for values near 0 instead of values far from 0."""
 STILL = 0.05
-"""The values of a term hardly move along training if their range is at most this part of the largest absolute one."""
+"""A term hardly moves along training if its values have a range of at most this part of their maximum size."""
 GUIDED = 0.5
 """Chance that a new term is drawn by its relevance, if the relevance of components is known."""
 PATIENCE = 20
@@ -46,7 +46,7 @@ PATIENCE = 20
 NOTHING = "nothing that a reward may read varies in the rollouts"
 
 Design = dict[str, float]
-"""Weights by the names of components. A weight's size is the weighted term's standard deviation over the rollouts."""
+"""Weights by names of components. A weight's size is the weighted term's standard deviation over the rollouts."""
 Kind = tuple[str, Shape]
 T = TypeVar("T")
 
@@ -61,19 +61,20 @@ class Designer:
     The answer depends on the operator of the request:
 
     - "initialise": a new design.
-    - "plan": a single term whose quantity and shape no ancestor has, or a failure if there is none.
-    - "structure": one term more, one less, or one replaced.
-    - "weights": the same terms with other weights of the same signs.
-    - "mutate": one of these two. "reflect": the same, without a term that hardly moved along training.
+    - "plan": a single term, of a quantity and shape that no parent or ancestor has, or a failure if there is none.
+    - "structure": the parent with one term added, removed or replaced.
+    - "weights": the parent with other weights of the same signs.
+    - "mutate": "structure" or "weights".
+    - "reflect": "mutate", but a term that hardly moved along training is dropped first.
     - "crossover": terms of the parents.
-    - "path": a further step of the kind that led from the nearest ancestor to the parent.
+    - "path": another step of the kind that led from the nearest ancestor to the parent.
     - "different": a new design that reads no quantity of the parents and ancestors.
 
     Equal requests with equal parents have equal answers.
 
     Args:
-        rollouts: episodes of random actions. For each, the T+1 states, vectors `(T+1, n)` or records, and the actions,
-            `(T,)` or `(T, m)`.
+        rollouts: episodes of random actions. Each is a pair: T+1 states, which are vectors `(T+1, n)` or records, and
+            actions `(T,)` or `(T, m)`.
         fields: names of a vector's numbers, or () if unknown.
         seed: seed of the choice of steps from which scales are computed, if there are many.
 
@@ -94,7 +95,7 @@ class Designer:
         }
 
     def guided(self, rollouts: Sequence[Rollout], scores: Sequence[float]) -> Self:
-        """Learn from whole episodes of random actions and their scores which components are relevant (`relevance`)."""
+        """Learn which components are relevant (`relevance`), from whole episodes of random actions and their scores."""
         self.relevance = relevance(self.components, rollouts, scores)
         return self
 
@@ -102,7 +103,7 @@ class Designer:
         """Return one program.
 
         Raises:
-            InputError: a sketch that another version wrote, or that comes from other rollouts.
+            InputError: another version, or other rollouts, made the sketch of a parent.
         """
         start = time.perf_counter()
         rng = np.random.default_rng(request.seed)
@@ -165,9 +166,9 @@ class Designer:
     def _term(self, rng: np.random.Generator, kinds: Collection[Kind], quantities: Collection[str] = ()) -> Design:
         """A new term; {} if no component is left.
 
-        With the chance `GUIDED` it is a relevant component, drawn by its squared correlation with the score, and its
-        weight has the sign of this correlation. Else families have equal chances, and so have the quantities of a
-        family, the shapes of a quantity and their scales.
+        With the chance `GUIDED` it is a relevant component, drawn in proportion to the squared correlation with the
+        score. Its weight has the sign of the correlation. Otherwise, all families have equal chances, and so have all
+        quantities of a family, all shapes of a quantity and all scales of a shape.
         """
         listed = self.components.listed
         relevant = {
@@ -191,13 +192,13 @@ class Designer:
 
     @staticmethod
     def _weighted(rng: np.random.Generator, component: Component) -> Design:
-        """The component with a new weight. Its sign is random only for "near", "within" and "fall"."""
+        """The component with a new weight. The sign is random for "near", "within" and "fall", else positive."""
         size = _size(rng)
         paid = {"near": PAID, "within": PAID, "fall": 0.5}.get(component.shape, 1.0)
         return {component.name: _three(size if rng.random() < paid else -size)}
 
     def _structure(self, rng: np.random.Generator, design: Design, fixed: Collection[str] = ()) -> Design:
-        """One term more, one less, one replaced, or one in another shape. The terms `fixed` stay."""
+        """Add, drop or replace one term, or give it another shape or scale. The terms `fixed` stay."""
         free = [name for name in design if name not in fixed]
         steps = ["add"] if len(design) < MOST_TERMS else []
         steps += ["drop"] if free and len(design) > 1 else []
@@ -208,7 +209,7 @@ class Designer:
         return {}
 
     def _changed(self, rng: np.random.Generator, design: Design, step: str, free: Sequence[str]) -> Design:
-        """The design after a step of this name; {} if there is none."""
+        """The design after a step of this name; {} if the step finds no term."""
         if step == "add":
             added = self._term(rng, self._kinds([design]))
             return {**design, **added} if added else {}
@@ -237,7 +238,7 @@ class Designer:
         return self._structure(rng, design) if rng.random() < 0.5 else self._weights(rng, design)
 
     def _reflect(self, rng: np.random.Generator, parents: Sequence[Parent], designs: Sequence[Design]) -> Design:
-        """A mutation of the design without the term that moved least along training, if this term hardly moved."""
+        """Mutate the design. If the term that moved least along training hardly moved, drop it first."""
         design = designs[0]
         moved = _moves(parents[0].evaluation.evidence.get("components"))
         labels = self.labels(design)
@@ -252,7 +253,7 @@ class Designer:
 
     @staticmethod
     def _crossover(rng: np.random.Generator, designs: Sequence[Design]) -> Design:
-        """Random terms of the designs, at least one of each design: one that no other design has, if there is one."""
+        """Draw terms of the designs, at least one from each design. If possible, this term is in no other design."""
         found: Design = {}
         for place in rng.permutation(len(designs)):
             design = designs[place]
@@ -269,7 +270,7 @@ class Designer:
         return found
 
     def _path(self, rng: np.random.Generator, designs: Sequence[Design]) -> Design:
-        """A further step of the kind that led to the parent. `designs`: the parent and its ancestors, nearest first."""
+        """Repeat the kind of step that led to the parent. `designs`: the parent, then its ancestors, nearest first."""
         design, *above = designs
         if not above:
             return self._structure(rng, design)
@@ -290,7 +291,7 @@ class Designer:
         """The design of a sketch; {} for "".
 
         Raises:
-            InputError: the text is no design, or has terms that the rollouts do not suggest.
+            InputError: the text is no design, or has wrong weights or terms that the rollouts do not suggest.
         """
         if not sketch:
             return {}
@@ -320,7 +321,7 @@ class Designer:
         return dict(zip(design, unique(cut), strict=True))
 
     def factors(self, design: Design) -> dict[str, float]:
-        """The number by which the program multiplies each component."""
+        """For each component, the factor by which the program multiplies it."""
         listed = self.components.listed
         return {name: float(f"{weight / listed[name].spread:.5g}") for name, weight in design.items()}
 
@@ -379,7 +380,7 @@ class Designer:
         )
 
     def _reasoning(self, operator: str, design: Design, designs: Sequence[Design]) -> str:
-        """One sentence about a design, and what it changes in its first parent."""
+        """One sentence about a design, or about its changes of the first parent."""
         clauses = [self.components.listed[name].said(weight) for name, weight in design.items()]
         parent = designs[0] if designs and operator not in ("plan", "different") else {}
         if operator == "plan":
@@ -418,7 +419,7 @@ def _one(rng: np.random.Generator, items: Sequence[T]) -> T:
 
 
 def _tidy(design: Design) -> Design:
-    """The design with its terms in the order of their names, and with weights of three digits in their range."""
+    """Sort the terms by name, clip weights to `EXTREMES`, and round them to three digits."""
     low, high = EXTREMES
     return {
         name: _three(math.copysign(min(high, max(low, abs(weight))), weight)) for name, weight in sorted(design.items())

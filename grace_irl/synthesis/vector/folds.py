@@ -1,8 +1,8 @@
-"""Nested folds. For each fold, the search is repeated without the fold's episodes, which then judge its programs.
+"""Nested folds, which choose the size of programs.
 
-A search that saw all episodes fits each of them, so none of them can judge its programs. So folds repeat the whole
-search, and choose a size, not a program. The final program is the best one of this size from a search on all training
-episodes.
+For each fold, a search on all other episodes finds programs, and the episodes of the fold judge these programs. The
+programs differ from fold to fold, so folds choose a size and no program. The final program is the best one of this size
+from a search on all training episodes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MOST_FOLDS = 5
 def assign(expert: Sequence[bool]) -> list[int] | None:
     """The fold of each episode; None if there are fewer than `FEWEST` experts or negatives.
 
-    The experts are dealt to the folds one after the other, and so are the negatives.
+    The experts are dealt to the folds in turn, and so are the negatives.
     """
     counts = {side: sum(one == side for one in expert) for side in (True, False)}
     if min(counts.values()) < FEWEST:
@@ -38,16 +38,16 @@ def assign(expert: Sequence[bool]) -> list[int] | None:
 def judged(
     folds: Sequence[int], positive: Sequence[Mask], search: Callable[[list[int]], dict[int, Rewards]]
 ) -> dict[int, Floats]:
-    """The AUC of each episode, for each size of program, by programs that were searched without the episode.
+    """Compute the AUC of each episode for programs from a search without this episode, for each size of programs.
 
     Args:
         folds: the fold of each episode.
         positive: for each episode, whether each state is positive.
-        search: function that searches on the episodes with these indices, and returns the rewards of its best program
+        search: function that searches on the episodes with given indices. It returns the rewards of the best program
             of each size.
 
     Returns:
-        For each size that every fold has, the AUC of each episode, `(E,)`.
+        The AUC of each episode, `(E,)`, by size. Sizes that a fold lacks are left out.
     """
     found: list[dict[int, Floats]] = []
     for fold in sorted({*folds}):

@@ -25,19 +25,19 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 LISTED = 24
-"""Number of the best predicates that are proposed."""
+"""Number of predicates to propose: the best ones."""
 MOST_STATES = 10_000
-"""Approximate maximum number of states in the search. Of more, all goals and evenly spaced others are used."""
+"""Approximate maximum number of states in the search. If there are more, goals and evenly spaced others are used."""
 FOLDED = 6
-"""Number of the best predicates that a fold keeps."""
+"""Number of predicates to keep in a fold: the best ones."""
 ENOUGH = 0.99
-"""Mean AUC in folds that suffices for a predicate. Then sums of terms are not tried."""
+"""If the best predicate reaches this mean AUC in folds, sums of terms are not tried."""
 SURELY = 2.0
-"""A predicate is given up for a sum if it is worse by more than this number of standard errors."""
+"""Sums replace predicates if the best predicate is worse by more than this number of standard errors."""
 
 
 def write_predicate(predicate: Predicate, chosen: Sequence[Quantity], numbers: PlainNumbers) -> str:
-    """Write the program of a predicate whose limits are on these quantities."""
+    """Write the program of a predicate. Its limits refer to the quantities `chosen` by index."""
     changes = list(dict.fromkeys(q for limit in predicate.limits if (q := chosen[limit.quantity]).form == "change"))
     rows, labels = (
         [],
@@ -66,7 +66,7 @@ def write_predicate(predicate: Predicate, chosen: Sequence[Quantity], numbers: P
 
 @dataclass(frozen=True)
 class Found:
-    """The predicates of some episodes, best first, with their costs and the quantities that they limit."""
+    """The predicates for some episodes, best first, with their costs; and the quantities, with their values."""
 
     quantities: list[Quantity]
     values: list[Floats]
@@ -82,7 +82,7 @@ class Found:
         expert: Sequence[bool],
         kept: int = LISTED,
     ) -> Found:
-        """Search episodes, whose states are given by their plain numbers `(T+1, n)`."""
+        """Search for predicates in episodes, each given by the plain numbers `(T+1, n)` of its states."""
         ends = np.concatenate([each[mask] for each, mask in zip(episodes, goals, strict=True)])
         if not len(ends):
             return cls([], [], [], [])
@@ -102,20 +102,20 @@ class Found:
 
 
 def _kept(goals: Mask, total: int) -> NDArray[np.int64]:
-    """Indices of the states that are searched: goals and evenly spaced others. All episodes have `total` states."""
+    """Indices of the states that the search uses: goals and evenly spaced others. All episodes have `total` states."""
     stride = -(-total // MOST_STATES)
     return np.flatnonzero(goals | (np.arange(len(goals)) % stride == 0))
 
 
 class GoalSketcher:
-    """Sketcher for rewards of vectors and records that pay at goals.
+    """Sketcher of rewards that pay at goals, for vectors and records.
 
-    The sketch of a predicate is JSON text with its limits; the sketch of a sum is one of `AdditiveSketcher`. Folds
+    The sketch of a predicate is a JSON object with the limits. Sketches of sums come from `AdditiveSketcher`. Folds
     decide whether the best predicate suffices.
 
     Args:
         items: the labelled training demonstrations.
-        numbers: the plain numbers of their states.
+        numbers: the plain numbers of the states.
     """
 
     def __init__(self, items: Sequence[Labelled], numbers: PlainNumbers) -> None:
@@ -133,7 +133,7 @@ class GoalSketcher:
 
     @cached_property
     def rungs(self) -> list[Rung]:
-        """Figures of folds for each number of limits; 0 stands for the best predicate of any number."""
+        """The results of folds for each number of limits. Size 0 is the best predicate with any number of limits."""
         return [] if self._folds is None else ladder(self._judged)
 
     @cached_property
@@ -158,9 +158,10 @@ class GoalSketcher:
 
     @cached_property
     def suffices(self) -> bool:
-        """Whether the best predicate is good enough by folds, or else not surely worse than the best sum of terms.
+        """Whether the best predicate suffices, so that no sum of terms is needed.
 
-        Without results of folds, it is good enough if its cost is less than half of `WRONG` per episode.
+        By folds, it suffices if its mean AUC is at least `ENOUGH`, or if it is not surely worse than the best sum.
+        Without results of folds, it suffices if its cost is less than half of `WRONG` per episode.
         """
         if not self._found.predicates:
             return False
@@ -181,12 +182,12 @@ class GoalSketcher:
 
     def initial(self) -> list[str]:
         listed = self._found.predicates
-        # The best of each size come first, so that every run scores them.
+        # The best predicate of each size comes early, so that every run scores it.
         predicates = [self._text(each) for each in dict.fromkeys([*listed[:1], *self._smallest.values(), *listed])]
         return predicates if self.suffices else [*self._sums.initial(), *predicates]
 
     def mutate(self, sketch: str, seed: int) -> str:
-        """Another one of the best predicates. For a sum, see `AdditiveSketcher`."""
+        """Draw a predicate, preferably one of low cost. For a sum, see `AdditiveSketcher`."""
         if _is_sum(sketch):
             return self._sums.mutate(sketch, seed)
         place = int(np.random.default_rng(seed).exponential(LISTED / 4))
@@ -198,7 +199,10 @@ class GoalSketcher:
         return write_predicate(*self._read(sketch), self._numbers)
 
     def prior(self, sketch: str) -> float:
-        """For a predicate, the lowest cost minus its own. Folds choose predicates or sums, and bar the others."""
+        """For a predicate, the lowest cost minus the predicate's cost. For a sum, see `AdditiveSketcher`.
+
+        If predicates suffice, sums are barred. Otherwise, predicates are barred.
+        """
         if _is_sum(sketch):
             return barred(self._goals) if self.suffices else self._sums.prior(sketch)
         if not self.suffices:
@@ -217,7 +221,7 @@ class GoalSketcher:
         return f"In goal states {' and '.join(limits)}{held}."
 
     def sizes(self) -> list[tuple[str, str, Rung, bool]] | None:
-        """See `AdditiveSketcher.sizes`. The sizes of predicates are their numbers of conditions."""
+        """See `AdditiveSketcher.sizes`. The size of a predicate is its number of conditions, which are its limits."""
         if not self.suffices:
             return self._sums.sizes()
         if self._folds is not None and not self.rungs:
@@ -266,7 +270,7 @@ def _is_sum(sketch: str) -> bool:
 
 
 IN_SUMS = ("number", "difference", "distance", "norm", "angle", "turn")
-"""Forms of quantities that terms of sums read. "change" is missing, because it needs a memory of the state before."""
+"""Forms of quantities that terms of sums read. "change" is missing, because it needs the previous state."""
 
 
 def measures(
@@ -274,8 +278,9 @@ def measures(
 ) -> Measures:
     """The quantities that terms of sums read. `episodes` are plain numbers `(T+1, n)`.
 
-    If all states of an episode are positive, only its last state counts as a goal. With too few episodes for folds,
-    nothing shows whether further quantities help. Then terms read plain numbers, and distances between named places.
+    If all states of an episode are positive, only the last state counts as a goal. With too few episodes for folds,
+    nothing shows whether further quantities help. Then terms read only plain numbers and distances between named
+    groups of numbers.
     """
     ends = [each[mask][-1:] if mask.all() else each[mask] for each, mask in zip(episodes, positive, strict=True)]
     chosen = quantities(numbers, episodes, np.concatenate(ends), source_fields(episodes, expert))

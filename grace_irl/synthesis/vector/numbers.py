@@ -1,6 +1,6 @@
 """The named numbers of a state that the terms of an additive reward read.
 
-All are available twice: as arrays, for the fit, and as Python text, for the program of the reward.
+Each number is available twice: as an array, for the fit, and as Python text, for the program of the reward.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Numbers(Protocol):
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """The form of each number: "number" if the state holds it as it is, or else how it is computed."""
+        """The form of each number: "number" for a plain number, else the form of a quantity, such as "distance"."""
         ...
 
     def values(self, states: Any) -> NDArray[np.float64]:
@@ -62,8 +62,8 @@ class Numbers(Protocol):
     def reader(self, used: Mapping[int, str]) -> str:
         """A Python expression for one of the values, such as `float(state[number])`.
 
-        The program has a table FIELDS with one entry for each number that it uses (see `table`). The variable `number`
-        of the expression is the first part of an entry. It is an index of the state, or a function for the value.
+        The program has a table FIELDS with one entry for each number that it uses (see `table`). In the expression, the
+        variable `number` is the first part of an entry: an index into the state, or a function of the state.
         """
         ...
 
@@ -78,7 +78,7 @@ class Numbers(Protocol):
 
 
 class PlainNumbers(Protocol):
-    """The n numbers that a state itself holds, from which quantities are computed."""
+    """The n numbers that a state contains. Quantities are computed from them."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ class PlainNumbers(Protocol):
         ...
 
     def part(self, index: int) -> str:
-        """The name of the part of the state that holds a number; "" in a vector."""
+        """The name of the part of the state that contains a number; "" if the number is in no part."""
         ...
 
     def groups(self) -> list[tuple[int, ...]]:
@@ -102,7 +102,7 @@ class PlainNumbers(Protocol):
         ...
 
     def lookup(self, indices: tuple[int, ...]) -> str:
-        """A Python expression for one number in `state`, or for an array of several."""
+        """A Python expression for one number of `state`, or for an array of several numbers."""
         ...
 
 
@@ -117,7 +117,7 @@ MOST_AXES = 8
 
 
 def stems(names: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """Indices of names that differ only in their axis, by the common part of these names."""
+    """Group names that differ only in their axis: the indices of the names, by the common part of the names."""
     found: dict[str, dict[str, int]] = {}
     for i, name in enumerate(names):
         if match := AXIS.match(name):
@@ -140,7 +140,8 @@ class VectorNumbers:
         """Name the components of vectors of length `width`.
 
         In each name of `fields`, line breaks and runs of spaces become one space, and the name is cut to `LONGEST`
-        characters. A component is called x0, x1, … by its index if its name is empty, used twice, or of this form.
+        characters. If the name is empty, occurs twice, or has the form x0, the component is named x0, x1, … by its
+        index.
         """
         given = [" ".join(seen(name).split())[:LONGEST].strip() for name in fields[:width]]
         given += [""] * (width - len(given))
@@ -152,7 +153,7 @@ class VectorNumbers:
         return np.asarray(states, dtype=np.float64)
 
     def part(self, index: int) -> str:
-        """See `PlainNumbers`. Fields whose names differ only in the axis count as a part."""
+        """See `PlainNumbers`. Fields with names that differ only in the axis count as one part."""
         return next((stem for stem, group in self._stems.items() if index in group), "")
 
     @cached_property
@@ -188,8 +189,8 @@ class GridNumbers:
     def of(cls, stacks: Sequence[NDArray[Any]], agent: Agent | None) -> GridNumbers:
         """Find the numbers of these trajectories, each a (T+1, h, w, 3) stack of states.
 
-        They are the counts that vary, and the distances to codes that are in at most 20 cells of every state. Distances
-        are only to codes in the channel of the agent's own code.
+        The numbers are the counts that vary, and the distances to codes that are in at most 20 cells of every state.
+        These codes are in the channel of the agent's own code.
         """
         sources: list[tuple[Literal["count", "distance"], int, int]] = []
         for channel in range(3):
@@ -246,7 +247,7 @@ class GridNumbers:
 
 
 MOST_NUMBERS = 64
-"""Maximum number of values in a part of a record that is read. Larger parts are mostly images."""
+"""Parts of a record with more values than this are not read. They are mostly images."""
 
 
 @dataclass(frozen=True)
@@ -254,9 +255,9 @@ class RecordNumbers:
     """The numbers in the parts of a record.
 
     Attributes:
-        sources: for each number, the name of its part and its index there.
+        sources: for each number, the name of its part and its index in the part.
         places: for each one-dimensional part of real numbers, its name and the indices of its numbers in `sources`.
-        whole: names of the parts that programs get as whole numbers, whose differences and squares may overflow.
+        whole: names of the parts of whole numbers. Programs convert these to floats, as their squares may overflow.
     """
 
     sources: tuple[tuple[str, tuple[int, ...]], ...]
@@ -342,7 +343,7 @@ class RecordNumbers:
 
 
 def _indexed(indices: Sequence[int]) -> str:
-    """Python for one index, a slice of neighbouring indices, or a list."""
+    """Python for a single index, a slice of neighbouring indices, or a list of indices."""
     first, last = indices[0], indices[-1]
     if len(indices) == 1:
         return str(first)
@@ -357,7 +358,7 @@ def fields_table(entries: Sequence[tuple[str, str, str]], helper: str, first: Se
     Args:
         entries: name, Python for the value, and text with mean, spread and range of each number.
         helper: definitions before FIELDS that the functions use.
-        first: lines of other entries, which hold an index of a vector instead of a function.
+        first: lines of other entries, which have an index into a vector instead of a function.
     """
     rows = []
     for name, value, measure in entries:

@@ -1,8 +1,8 @@
-"""Predicates: conjunctions of limits on quantities that hold in goal states and nowhere else, and the search for them.
+"""Predicates, which are conjunctions of limits on quantities, and the search for predicates that hold only in goals.
 
-Goal states are few, so some of a thousand quantities may be extreme in all of them by chance. Therefore mistakes are
-counted in whole episodes: a predicate is wrong about an episode, of an expert or a negative one, if a state of the
-episode that is no goal fulfils it.
+Goal states are few. So among a thousand quantities, some may be extreme in all goals by chance. Therefore mistakes are
+counted in whole episodes: a predicate is wrong about an episode if it holds in a state of the episode that is no goal.
+This applies to episodes of experts and to negative episodes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Limit:
         quantity: index of the quantity.
         side: "<=" or ">=".
         limit: the limit, in the quantity's unit.
-        scale: typical distance from the limit where the condition does not hold, in the quantity's unit.
+        scale: typical distance from the limit in states that violate the condition, in the quantity's unit.
     """
 
     quantity: int
@@ -45,27 +45,30 @@ class Limit:
         return 1 if self.side == "<=" else -1
 
     def lacking(self, values: Floats) -> Floats:
-        """Distance of each state from the limit, in scales; 0 if the condition holds. `values` is `(N, q)`."""
+        """Distance of each state from the limit, divided by `scale`; 0 if the condition holds. `values` is `(N, q)`."""
         return np.maximum(self.sign * (values[:, self.quantity] - self.limit), 0.0) / self.scale
 
 
 @dataclass(frozen=True)
 class Predicate:
-    """A conjunction of limits that must hold in `held` states in a row."""
+    """A conjunction of limits. All limits must hold in `held` states in a row."""
 
     limits: tuple[Limit, ...]
     held: int = 1
 
     def lacking(self, values: Floats) -> Floats:
-        """The sum of the distances from all limits in each state of an episode, in scales (`Limit.lacking`)."""
+        """For each state, the sum of the distances from all limits (`Limit.lacking`)."""
         return np.asarray(sum((limit.lacking(values) for limit in self.limits), np.zeros(len(values))))
 
     def rewards(self, values: Floats) -> Floats:
-        """1 in goal states. In others, minus `lacking`; if limits must hold for several states, up to 1 less."""
+        """The rewards along an episode: 1 in states that fulfil the predicate, else minus `lacking`.
+
+        If limits must hold in several states, negative rewards are lower by the missing share of these states.
+        """
         return self.rewards_of_episodes(values, np.zeros(1, dtype=np.int64))
 
     def rewards_of_episodes(self, values: Floats, starts: NDArray[np.int64]) -> Floats:
-        """The rewards of episodes that lie one after the other and begin at the rows `starts`."""
+        """The rewards of several episodes, one after the other. The episodes begin at the rows `starts`."""
         lacking = self.lacking(values)
         if self.held == 1:
             return np.where(lacking > 0, -lacking, 1.0)
@@ -74,11 +77,11 @@ class Predicate:
 
 
 def run_lengths(holds: Mask, starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each state, the number of successive states up to this one in which a condition holds.
+    """For each state, the length of the run of states, ending with this state, in which a condition holds.
 
     Args:
-        holds: `(N, ...)` whether each of several conditions holds in the states of episodes, one after the other.
-        starts: the first state of each episode.
+        holds: `(N, ...)` whether each of several conditions holds in each state. Episodes lie one after the other.
+        starts: the first row of each episode.
     """
     count = np.arange(1, len(holds) + 1).reshape(-1, *(1,) * (holds.ndim - 1))
     broken = np.where(holds, 0, count)
@@ -93,7 +96,7 @@ class Evidence:
     Attributes:
         values: the values `(T+1, q)` of each episode.
         goals: for each episode, whether each of its states is a goal.
-        whole: whether all states of the episodes are here, and not only some of them.
+        whole: whether the episodes are complete. If False, some states are left out.
     """
 
     values: tuple[Floats, ...]
@@ -119,16 +122,16 @@ class Evidence:
 WRONG = 5.0
 """Cost in nats of an episode in which a state that is no goal fulfils the predicate."""
 RISING = 3.0
-"""Cost in nats of an expert episode along which `lacking` always rises. The cost is 0 if each state lacks less than
-those before it, and half of this if the order is random."""
+"""Cost in nats of an expert episode along which `lacking` always rises. The cost is 0 if `lacking` always falls, and
+half of `RISING` if the order is random."""
 NUMBER = 3.0
 """Cost in nats of the number in a limit."""
 HELD = 8.0
-"""Cost in nats of a condition that must hold for several states."""
+"""Additional cost in nats of a predicate that must hold for several states."""
 SAME = 1e-4
-"""Range of goals, in scales, below which they count as equal."""
+"""Values in goals count as equal if their range is below about this number of scales (`Limit.scale`)."""
 ENOUGH = 8
-"""A limit may lie beyond the goals by up to twice their range; with more goals than this, by less (`rounded`)."""
+"""A limit lies beyond the goals by at most twice their range. With more goals than `ENOUGH`, the maximum is smaller."""
 BEAM = 30
 """Number of predicates that each step of the search extends."""
 MOST_LIMITS = 4
@@ -142,17 +145,20 @@ MOST_HELD_LIMITS = 2
 class PredicateSearch:
     """A beam search for the predicates of lowest cost.
 
-    The cost is in nats: `WRONG` for each episode in which a state that is no goal fulfils the predicate, up to
-    `RISING` for each expert along which `lacking` rises, and the description of the limits. All goals fulfil a
-    predicate by construction: a limit is the extreme value in goals, until `rounded` moves it into the gap to the
-    nearest other state.
+    The cost of a predicate in nats is a sum:
+
+    * `WRONG` for each episode with a state that is no goal and fulfils the predicate.
+    * Up to `RISING` for each expert episode along which `lacking` rises.
+    * The description length of the limits.
+    * 6 times `WRONG` for each episode, times the share of its goals that violate the predicate. No goal does in
+      `search`, because each limit is the extreme value in goals. Later, `rounded` moves limits away from goals.
 
     Args:
         quantities: the quantities.
-        evidence: their values along labelled episodes.
-        nats: `(q,)` description length of each quantity, beside the nats of choosing it and its limit; infinite for
-            a quantity that must not be limited.
-        held: number of states in a row in which predicates must hold. The last of them is the goal.
+        evidence: values of the quantities along labelled episodes.
+        nats: `(q,)` description length of each quantity, without the nats of choosing the quantity and its limit;
+            infinite if predicates must not use the quantity.
+        held: number of states in a row in which predicates must hold. The last of these states is the goal.
     """
 
     def __init__(self, quantities: Sequence[Quantity], evidence: Evidence, nats: Floats, held: int = 1) -> None:
@@ -178,7 +184,7 @@ class PredicateSearch:
         self._holds = np.stack(columns, axis=1) if columns else np.zeros((len(rows), 0), dtype=bool)
         self._goals = np.add.reduceat(positive, self._starts, dtype=np.int64)
         self._costs: dict[Predicate, float] = {}
-        # Rows of some states of each expert up to its first goal, and the indices at which further experts begin.
+        # Rows of some states of each expert up to its first goal, and the indices at which the next experts begin.
         experts = [i for i, goals in enumerate(evidence.goals) if goals.any() and len(goals) > 1]
         sampled = [self._starts[i] + _until(evidence.goals[i]) for i in experts]
         self._places = np.concatenate([np.zeros(0, dtype=np.int64), *sampled])
@@ -188,11 +194,11 @@ class PredicateSearch:
         self._lacking = np.stack(lacking, axis=1) if lacking else every
 
     def _allowed(self, index: int, side: Side) -> bool:
-        """True if the search uses limits on this side. Distances and turns are small at goals: only upper limits."""
+        """Whether limits may have this side. Distances and turns are small at goals, so ">=" is excluded."""
         return side == "<=" or self._quantities[index].form not in ("distance", "turn")
 
     def description(self, predicate: Predicate) -> float:
-        """Nats of the text of a predicate."""
+        """Description length of a predicate in nats."""
         quantities = float(sum(self._nats[limit.quantity] for limit in predicate.limits))
         return quantities + self._choice * len(predicate.limits) + HELD * (predicate.held > 1)
 
@@ -237,12 +243,12 @@ class PredicateSearch:
         return float(sum(self._nats[self.candidates[i].quantity] for i in chosen))
 
     def _rising(self, shortlist: Sequence[tuple[int, ...]]) -> Floats:
-        """For each conjunction, the sum over experts of the share of state pairs whose later state lacks more."""
+        """For each conjunction of candidates, the sum of `_rises` over experts."""
         lacking = np.stack([self._lacking[:, list(each)].sum(axis=1) for each in shortlist], axis=1)
         return np.asarray(sum((_rises(each) for each in np.split(lacking, self._ends)), np.zeros(len(shortlist))))
 
     def _wrong(self, chosen: tuple[int, ...]) -> NDArray[np.int64]:
-        """For each candidate, the number of episodes in which a state that is no goal fulfils it and all chosen."""
+        """For each candidate, the number of wrong episodes if the candidate is added to the chosen ones."""
         holds = np.asarray(self._holds[:, list(chosen)].all(axis=1))
         if self._held > 1:
             return self._wrong_held(holds)
@@ -254,15 +260,15 @@ class PredicateSearch:
         return np.asarray(counts.sum(axis=0))
 
     def _wrong_held(self, chosen: Mask) -> NDArray[np.int64]:
-        """As `_wrong`, for predicates that must hold in several states in a row."""
+        """Like `_wrong`, for several states in a row. `chosen` is whether all chosen candidates hold in each row."""
         holds = self._holds & chosen[:, None]
         others = np.where(self._positive[:, None], 0, run_lengths(holds, self._starts))
         return np.asarray((np.maximum.reduceat(others, self._starts, axis=0) >= self._held).sum(axis=0))
 
     def best(self, kept: int) -> dict[Predicate, float]:
-        """The best predicates with round limits, with their costs, in the order of their costs.
+        """Find the `kept` best predicates and the best one of each number of limits, and round their limits.
 
-        The result has the `kept` best, and the best of each number of limits.
+        The result maps predicates to their costs, lowest cost first.
         """
         found = self.search()
         order = sorted(found, key=lambda each: (found[each], len(each.limits)))
@@ -274,7 +280,7 @@ class PredicateSearch:
         return dict(sorted(rounded.items(), key=lambda each: (each[1], len(each[0].limits))))
 
     def rounded(self, predicate: Predicate) -> Predicate:
-        """The predicate without superfluous limits, and with round limits in the gaps between goals and others."""
+        """Drop superfluous limits, and move the others to round numbers between goals and the nearest other states."""
         limits = list(predicate.limits)
         for limit in predicate.limits:
             if len(limits) > 1:
@@ -291,7 +297,8 @@ class PredicateSearch:
             tight = limit.sign * limit.limit
             beyond = values[near & ~self._fulfilled & (values > tight)]
             gap = float(beyond.min()) - tight if len(beyond) else limit.scale / 2
-            # Without a state in the gap nobody knows where the limit is. A new goal may lie beyond those of training.
+            # The data do not show where in the gap the true limit is. New goals may lie beyond those of training, but
+            # hardly far beyond, compared with the range of goals.
             spread = 2 * float(np.ptp(values[self._fulfilled])) * min(1.0, ENOUGH / self._positive.sum())
             gap = min(gap, spread) if spread > SAME * limit.scale else min(gap, limit.scale) / 2
             moved = roundest(tight + 1e-3 * gap, tight + (1 - 1e-3) * gap) * limit.sign + 0.0
@@ -302,10 +309,12 @@ class PredicateSearch:
 
 
 def found_in(quantities: Sequence[Quantity], evidence: Evidence, nats: Floats, kept: int) -> dict[Predicate, float]:
-    """The `kept` best predicates with round limits, and the best of each number of limits, with their costs in nats.
+    """Find the `kept` best predicates and the best one of each number of limits, all with round limits.
 
-    If there is none, or the best one has mistakes that cost `WRONG` or more, predicates that must hold for several
-    states are tried, too. This needs all states of the episodes (`Evidence.whole`).
+    The result maps predicates to their costs in nats, lowest cost first.
+
+    If no predicate exists, or the best one costs `WRONG` or more besides its description, the search also tries
+    predicates that must hold for several states. This requires complete episodes (`Evidence.whole`).
     """
     search = PredicateSearch(quantities, evidence, nats)
     rounded = search.best(kept)
@@ -320,7 +329,7 @@ def found_in(quantities: Sequence[Quantity], evidence: Evidence, nats: Floats, k
 
 
 def _before(goals: Sequence[Mask], held: int) -> Mask:
-    """`(N,)` whether each row is a goal, or among the `held` states that end with one."""
+    """`(N,)` whether each row is a goal, or one of the `held` - 1 states before a goal."""
     found = []
     for each in goals:
         wide = each.copy()
@@ -331,16 +340,16 @@ def _before(goals: Sequence[Mask], held: int) -> Mask:
 
 
 SAMPLED = 30
-"""Maximum number of states of an expert that are compared to see whether `lacking` falls."""
+"""Maximum number of states of an expert in the comparison of `lacking` (`RISING`)."""
 
 
 def _until(goals: Mask) -> NDArray[np.int64]:
-    """Evenly spaced states of an episode up to its first goal."""
+    """Indices of evenly spaced states of an episode, up to its first goal."""
     return np.unique(np.linspace(0, int(np.argmax(goals)), SAMPLED).astype(np.int64))
 
 
 def _rises(lacking: Floats) -> Floats:
-    """For each column, the share of pairs of rows whose later row lacks more. Equal rows count as one half."""
+    """For each column, the share of pairs of rows with a larger value in the later row. Equal values count half."""
     if len(lacking) < 2:
         return np.zeros(lacking.shape[1])
     first, second = _pairs(len(lacking))
@@ -349,7 +358,7 @@ def _rises(lacking: Floats) -> Floats:
 
 @functools.cache
 def _pairs(length: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The first and the second of all pairs of at most `SAMPLED` rows."""
+    """Indices of the first and the second row of all pairs of `length` rows."""
     return np.triu_indices(length, 1)
 
 

@@ -1,7 +1,7 @@
-"""Quantities: what a reward measures in a state, such as a number, a distance between two places, or an angle.
+"""Quantities that a reward measures in a state, such as a number, a distance between two places, or an angle.
 
-A quantity is computed from the plain numbers of a state (`numbers`). All are available twice: as functions on arrays,
-for the search, and as Python text, for the program of the reward.
+A quantity is computed from the plain numbers of a state (`numbers`). Each quantity is available twice: as a function on
+arrays, for the search, and as Python text, for the program of the reward.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ NATS: dict[Form, float] = {
     "angle": 0.5,
     "change": 2.0,
 }
-"""Description length of each form in nats. Forms that are rarer in goals than a distance have more."""
+"""Description length of each form in nats. It is higher for forms that define goals less often than distances do."""
 FEW_AXES = {1: 2.0, 2: 1.0}
 """Additional nats of a distance along one or two axes that are no named group. Most places have more axes."""
 
@@ -68,7 +68,7 @@ class Quantity:
     * number: x_i.  * difference: x_i - x_j.  * distance: |x_I - x_J|.  * norm: |x_I|.
     * angle: the angle whose cosine and sine are x_I, in degrees from -180 to 180.
     * turn: the angle between two directions x_I and x_J, each a cosine and a sine, in degrees from 0 to 180.
-    * change: |x_I - y_I|, where y is the state before, or x itself in the first state of an episode.
+    * change: |x_I - y_I| with the previous state y; 0 in the first state of an episode.
 
     Attributes:
         form: name of the function.
@@ -112,14 +112,14 @@ class Quantity:
                 return f"{self.form}({one}, {other})" if other else f"{self.form}({one})"
 
     def nats(self, numbers: PlainNumbers) -> float:
-        """Description length in nats, beside the nats of choosing the quantity."""
+        """Description length in nats, without the nats of choosing the quantity."""
         axes = 0.0
         if self.form == "distance" and self.first not in numbers.groups():
             axes = FEW_AXES.get(len(self.first), 0.0)
         return NATS[self.form] + axes
 
     def python(self, numbers: PlainNumbers) -> str:
-        """A Python expression for the value in `state`, which calls functions of `FUNCTIONS`."""
+        """A Python expression for the value in `state`. It may call functions of `FUNCTIONS`."""
         one = numbers.lookup(self.first)
         match self.form:
             case "number":
@@ -147,7 +147,7 @@ class Measures:
 
     @classmethod
     def plain(cls, numbers: PlainNumbers) -> Measures:
-        """The numbers themselves."""
+        """Make measures of the plain numbers alone."""
         return cls(numbers, tuple(Quantity("number", (i,)) for i in range(len(numbers.names))))
 
     @cached_property
@@ -188,7 +188,7 @@ class Measures:
 
 
 def unique(names: Sequence[str]) -> list[str]:
-    """The names. A name that occurred before gets a number, as in "x (2)"."""
+    """Make names unique. A name that occurred before gets a number, as in "x (2)"."""
     found: list[str] = []
     for name in names:
         count = 1
@@ -207,15 +207,15 @@ def helpers(forms: Collection[Form]) -> str:
 MOST_GROUP = 3
 """Maximum number of axes of a place or direction that is found without names."""
 MOST_PAIRS = 60
-"""Maximum number of pairs of numbers that are taken for axes of places without names: those that converge most."""
+"""Maximum number of pairs of numbers that count as axes of places without names: the pairs that converge most."""
 MOST_NAMED = 10
-"""Maximum number of groups of one size between which all distances are quantities."""
+"""Distances between the named groups of one size are quantities if there are at most this number of such groups."""
 NEARER = 0.4
-"""A difference converges if its root mean square in goal states is at most this part of that in all states."""
+"""A difference converges if its root mean square in goal states is at most `NEARER` times that in all states."""
 FEWEST_GOALS = 4
-"""With fewer goal states no difference counts as converging, because in one state any may be near 0."""
+"""With fewer goal states no difference converges, because any difference may be near 0 in a few states by chance."""
 CLOSER = 0.75
-"""The part in place of `NEARER` for the other axes of a place of which one axis converges."""
+"""If one axis of a place converges, this number replaces `NEARER` for the other axes."""
 GLANCE = 256
 """Number of states in which pairs (cosine, sine) are tested first. Only the few that pass are tested in all states."""
 UNIT = 0.02
@@ -225,15 +225,15 @@ UNIT = 0.02
 def quantities(
     numbers: PlainNumbers, episodes: Sequence[Floats], goals: Floats, left_out: NDArray[np.bool_]
 ) -> list[Quantity]:
-    """List the quantities that may say whether a goal is reached, simple ones first.
+    """List the quantities that may show whether a goal is reached, simple ones first.
 
-    Groups of numbers are places, speeds or directions. They are parts of a record, fields whose names differ only in
-    the axis, and neighbouring numbers whose differences converge: they are near 0 in goal states and not elsewhere.
+    A group of numbers may be a place, a speed or a direction. Three kinds of groups are used: parts of a record, fields
+    with names that differ only in the axis, and neighbouring numbers with differences that converge (`NEARER`).
 
     Args:
         numbers: the plain numbers of states.
         episodes: the numbers `(T+1, n)` of each episode.
-        goals: the numbers `(G, n)` of the goal states. If all states of an episode are positive, its last state.
+        goals: the numbers `(G, n)` of the goal states.
         left_out: `(n,)` whether each number is left out of all quantities.
     """
     rows = np.concatenate(episodes)
@@ -265,9 +265,10 @@ def quantities(
 
 
 def distinct(listed: Iterable[Quantity], rows: Floats) -> list[Quantity]:
-    """The quantities without those that are equal to an earlier one in these rows `(N, n)`, up to sign and a constant.
+    """Drop quantities that equal an earlier one in these rows `(N, n)`, up to a factor and an added constant.
 
-    Observations often repeat a place. Changes are all kept, as rows of several episodes do not determine them.
+    Such copies are common, because observations often repeat a place. Quantities that are constant in the rows are
+    kept. So are all changes, because rows of several episodes do not determine them.
     """
     seen: set[bytes] = set()
     kept = []
@@ -279,7 +280,7 @@ def distinct(listed: Iterable[Quantity], rows: Floats) -> list[Quantity]:
         values = values - values.mean()
         size = np.abs(values).max(initial=0.0)
         values = np.round(values * np.sign(values[np.argmax(np.abs(values))]) / (size or 1.0), 5) + 0.0
-        content = blake2b(values.data, digest_size=16).digest()  # smaller than the values
+        content = blake2b(values.data, digest_size=16).digest()  # needs less memory than the values
         if size == 0.0 or content not in seen:
             kept.append(quantity)
         seen.add(content)
@@ -291,7 +292,7 @@ def _pairs(groups: Sequence[tuple[int, ...]]) -> list[tuple[tuple[int, ...], tup
 
 
 def _directions(numbers: PlainNumbers, rows: Floats, varied: Sequence[int]) -> list[tuple[int, ...]]:
-    """Pairs (cosine, sine): numbers of one part whose squares add up to 1 in every state."""
+    """Pairs (cosine, sine): numbers of one part with squares that add up to 1 in every state."""
     found: list[tuple[int, ...]] = []
     for i, j in _pairs_on_circle(rows[:GLANCE], varied):
         if numbers.part(i) == numbers.part(j) and np.abs(rows[:, i] ** 2 + rows[:, j] ** 2 - 1).max() <= UNIT:
@@ -301,7 +302,7 @@ def _directions(numbers: PlainNumbers, rows: Floats, varied: Sequence[int]) -> l
 
 
 def _pairs_on_circle(rows: Floats, columns: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """The pairs of these columns whose squares add up to 1 in every row, in ascending order."""
+    """The pairs of these columns with squares that add up to 1 in every row, in ascending order."""
     squares = rows[:, list(columns)] ** 2
     for k, i in enumerate(columns):
         apart = np.abs(squares[:, k : k + 1] + squares[:, k + 1 :] - 1).max(axis=0, initial=0.0)
@@ -309,13 +310,13 @@ def _pairs_on_circle(rows: Floats, columns: Sequence[int]) -> Iterator[tuple[int
 
 
 def _closest(ratios: Floats) -> list[tuple[int, int]]:
-    """The pairs with the lowest ratios of those that converge, at most `MOST_PAIRS`, in ascending order of indices."""
+    """The pairs that converge, sorted by index; at most `MOST_PAIRS`, those with the lowest ratios."""
     pairs = [(int(i), int(j)) for i, j in np.argwhere((ratios <= NEARER) & (np.triu(np.ones_like(ratios)) > 0))]
     return sorted(sorted(pairs, key=lambda pair: (ratios[pair], pair))[:MOST_PAIRS])
 
 
 def _ratios(numbers: Floats, goals: Floats) -> Floats:
-    """`(n, n)`: the root mean square of each difference in goal states, as a part of that in all states."""
+    """`(n, n)`: the root mean square of each difference in goal states, divided by that in all states."""
     anywhere = _root_mean_square(numbers)
     largest = max(numbers.max(initial=1e-12), -numbers.min(initial=0.0))
     differs = anywhere > 1e-6 * largest
@@ -332,9 +333,9 @@ def _root_mean_square(values: Floats) -> Floats:
 
 
 def _windows(numbers: PlainNumbers, ratios: Floats) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Pairs of equally long runs of neighbouring numbers whose differences converge.
+    """Pairs of equally long runs of neighbouring numbers, such that the differences between the runs converge.
 
-    A pair of a run with itself stands for the length of the run, whose numbers are near 0 in goal states.
+    A pair of a run with itself stands for the length of this run. Its numbers are near 0 in goal states.
     """
     found = []
     for i, j in _closest(ratios):

@@ -10,22 +10,22 @@ from scipy.stats import false_discovery_control, norm, rankdata
 from grace_irl.synthesis.vector.components import Components, Floats, Rollout
 
 LEAST_EPISODES = 10
-"""Minimum number of episodes whose score differs from the most frequent one. Fewer may agree with a return by luck."""
+"""Minimum number of episodes with another score than the most frequent one. Fewer may agree with a return by luck."""
 FALSE = 0.05
-"""Expected share of components without any relation to the score among those that count as relevant."""
+"""False discovery rate: the expected share of relevant components that have no real relation to the score."""
 
 
 def relevance(components: Components, rollouts: Sequence[Rollout], scores: Sequence[float]) -> dict[str, float]:
     """The rank correlation (Spearman) of each relevant component's return with the score, from -1 to 1.
 
     A component's return is its sum over the steps of an episode. Components are relevant if their correlation is
-    significant by the normal approximation, at the false discovery rate `FALSE` (Benjamini and Hochberg, 1995). Of two
-    that are each other's opposite ("level" and "lower"), the one with the positive correlation stands for both.
+    significant by the normal approximation, at the false discovery rate `FALSE` (Benjamini and Hochberg, 1995). The
+    shapes "level" and "lower" of a quantity are opposite, so only the one with a positive correlation is in the result.
 
     Args:
         components: the components.
         rollouts: whole episodes of random actions.
-        scores: the score of each.
+        scores: the score of each episode.
 
     Returns:
         Correlations by the names of components; {} if random actions score too rarely to tell.

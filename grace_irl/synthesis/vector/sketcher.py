@@ -1,4 +1,4 @@
-"""The sketcher of additive rewards: the programs that the synthesiser proposes for label rule "all"."""
+"""The sketcher of additive rewards, for label rule "all" and for goals if no other program suffices."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ from grace_irl.synthesis.vector.sum_search import MAX_TERMS, SumSearch
 MAX_STATES = 20_000
 """Maximum number of states of each class, positive and negative, in the fit."""
 FOLD_STATES = 4_000
-"""The same for the searches of folds."""
+"""Maximum number of states of each class in the searches of folds."""
 
 
 class AdditiveSketcher:
-    """Sketcher for additive rewards. Its sketch of a program is a JSON list of indices into the candidate terms.
+    """Sketcher of additive rewards. A sketch is a JSON list of indices into the candidate terms.
 
     Nested folds choose the number of terms (`folds`).
 
     Args:
         items: the labelled training demonstrations.
         numbers: the numbers that terms read.
-        conditions: whether numbers that are constant within every episode are conditions: read only in pairs with
-            numbers that change, or not at all if all experts have one constant and all negatives another.
+        conditions: whether numbers that are constant within every episode are conditions. A condition is read only in a
+            pair with a number that changes. It is not read at all if all experts have one constant and all negatives
+            have another.
     """
 
     def __init__(self, items: Sequence[Labelled], numbers: Numbers, *, conditions: bool = True) -> None:
@@ -59,12 +60,12 @@ class AdditiveSketcher:
 
     @cached_property
     def rungs(self) -> list[Rung]:
-        """Figures of folds for each number of terms."""
+        """The results of folds for each number of terms; [] with too few episodes for folds."""
         folds = assign(self._expert)
         return [] if folds is None else ladder(judged(folds, self._positive, self.of_sizes))
 
     def of_sizes(self, inside: Sequence[int]) -> dict[int, Rewards]:
-        """The rewards of the best program of each size, searched on the episodes with these indices."""
+        """The rewards of the best program of each size, from a search on the episodes with these indices."""
         search = self._of(inside, FOLD_STATES)
         sums = {len(chosen): search.table.reward(chosen) for chosen in search.path()}
         return {size: partial(self._rewards, reward) for size, reward in sums.items()}
@@ -74,8 +75,10 @@ class AdditiveSketcher:
 
     @cached_property
     def size(self) -> int:
-        """The number of terms that folds choose. With too few episodes it is the smallest number that separates the
-        training states, or else the largest one.
+        """The number of terms that folds choose.
+
+        Without results of folds, it is the smallest number of terms that separates the training states, or `MAX_TERMS`
+        if no number does.
         """
         found = chosen_size(self.rungs)
         if found is not None:
@@ -83,7 +86,7 @@ class AdditiveSketcher:
         return min((len(chosen) for chosen in self._path if self._separates(chosen)), default=MAX_TERMS)
 
     def _separates(self, chosen: list[int]) -> bool:
-        """Whether each positive state has a higher reward than every other one."""
+        """Whether each positive state has a higher reward than every other state."""
         beta, _ = self._table.fit(chosen)
         margin = self._table.values[:, chosen] @ beta[1:]
         positive = self._table.positive
@@ -94,7 +97,7 @@ class AdditiveSketcher:
         return self._search.always
 
     def initial(self) -> list[str]:
-        """Sketches of the program of the chosen size, of shorter ones, and then of longer ones."""
+        """Sketches of programs: first the one of the chosen size, then smaller ones, then larger ones."""
         fitting = [chosen for chosen in self._path[::-1] if len(chosen) <= self.size]
         longer = [chosen for chosen in self._path if len(chosen) > self.size]
         return [json.dumps(chosen) for chosen in (*fitting, *longer)]
@@ -125,10 +128,7 @@ class AdditiveSketcher:
         return write_source(self._table.reward(self._indices(sketch)), self.numbers)
 
     def prior(self, sketch: str) -> float:
-        """The description lengths of the terms, in units of the fitness that they must gain.
-
-        Programs of more terms than folds choose are barred, however well they fit.
-        """
+        """Minus half the sum of the terms' prices in nats. Programs with more terms than folds choose are barred."""
         chosen = self._indices(sketch)
         if len(chosen) > self.size:
             return barred(self._positive)
@@ -139,9 +139,9 @@ class AdditiveSketcher:
         return "Expert states differ from the others in " + ", ".join(names) + "."
 
     def sizes(self) -> list[tuple[str, str, Rung, bool]] | None:
-        """For each number of terms: the number in words, the sketch, the figures of folds, and whether it is chosen.
+        """For each number of terms: the number in words, the sketch, the results of folds, and whether folds chose it.
 
-        None if folds have nothing to judge; [] with too few episodes for folds.
+        The result is [] with too few episodes for folds, and None if folds have no programs to judge.
         """
         if assign(self._expert) is not None and not self.rungs:
             return None
@@ -156,7 +156,7 @@ class AdditiveSketcher:
         """The indices of a sketch's terms.
 
         Raises:
-            InputError: an index that no term has. The sketch is of a version with other terms.
+            InputError: no term has one of the indices, because another version of grace-irl wrote the sketch.
         """
         found: list[int] = json.loads(sketch)
         if any(not 0 <= index < len(self._table.terms) for index in found):

@@ -1,4 +1,4 @@
-"""The search for additive rewards: the candidate terms of some episodes, and the best sums of 1, 2, … of them."""
+"""The search for additive rewards: the candidate terms for some episodes, and the best sums of 1, 2, … terms."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from grace_irl.synthesis.vector.terms import PAIRS, Term, vocabulary
 MAX_TERMS = 12
 """Maximum number of terms in a program. It keeps programs below about 60 lines."""
 MAX_PAIRED = 12
-"""Maximum number of features (numbers of the state) that are combined in pairs. Those with the largest effect size are
-used, which distinguish positive states best from all states."""
+"""Maximum number of features (numbers of the state) that are combined in pairs. Features with the largest effect size
+are used, because they distinguish positive states best from all states."""
 MAX_WATCHED = 16
 """Maximum number of features in the term "outside", also selected by effect size."""
 
 
 EXCHANGED = 6
-"""Maximum number of terms of a program whose terms are exchanged for better ones, one at a time."""
+"""In programs with at most this number of terms, single terms are exchanged for better ones."""
 
 
 def description(terms: Sequence[Term], forms: Sequence[str]) -> NDArray[np.float64]:
     """The description length of each term in nats: log of the number of terms of its class.
 
-    A class has all terms of one number, or those of one shape of two numbers, whose numbers have the same forms. A
-    distance has few companions in its class, and so costs less than a pair of numbers. The term "outside" costs
-    nothing, as all programs have it.
+    Terms of one number are in the same class if their numbers have the same form. Terms of two numbers must also have
+    the same shape. Classes with distances are small, so a distance costs less than a pair of numbers. The term
+    "outside" costs nothing, because all programs have it.
     """
     classes = [
         (one.shape if one.shape in PAIRS else "one", *sorted(forms[field] for field in one.fields[:2])) for one in terms
@@ -42,16 +42,17 @@ def description(terms: Sequence[Term], forms: Sequence[str]) -> NDArray[np.float
 
 
 class SumSearch:
-    """The candidate terms for some episodes, and the best sums of 1, 2, … of them.
+    """The candidate terms for some episodes, and the best sums of 1, 2, … terms.
 
     Args:
         episodes: the numbers `(T+1, n)` along each episode.
         positive: for each episode, whether each state is positive.
         expert: whether each episode is an expert's.
         conditions: see `AdditiveSketcher` (`sketcher`).
-        forms: what each number is (`Numbers.forms`).
-        most: maximum number of states of each class; of more, an evenly spaced sample is used.
-        clustered: whether prices include how similar the states of an episode are. Few episodes cannot show it.
+        forms: the form of each number (`Numbers.forms`).
+        most: maximum number of states of each class. If there are more, an evenly spaced sample is used.
+        clustered: whether prices depend on the similarity of states of an episode (`design_effect`). Few episodes
+            cannot show this similarity.
     """
 
     def __init__(
@@ -71,7 +72,8 @@ class SumSearch:
         values, fixed = _rows(episodes, kept), None
         if conditions:
             fixed = fixed_fields(episodes, expert)
-            # A number with one constant for experts and another for negatives separates them. As 0, it has no terms.
+            # A number with one constant for experts and another for negatives only shows the role of an episode. It is
+            # set to 0, so that it has no terms.
             values[:, source_fields(episodes, expert)] = 0.0
         plain = np.array([form == "number" for form in forms], dtype=bool)
         terms = vocabulary(values[labels[kept]], values, MAX_PAIRED, MAX_WATCHED, fixed, plain)
@@ -85,7 +87,7 @@ class SumSearch:
         return [i for i, term in enumerate(self.table.terms[:1]) if term.shape == "outside"]
 
     def path(self) -> list[list[int]]:
-        """Indices of the terms of programs, shortest first. Each program has one term more than the one before."""
+        """The indices of each program's terms, shortest program first. Each program has one term more than the last."""
         chosen, found = self.always, []
         while len(chosen) < min(MAX_TERMS, len(self.table.terms)):
             grown = self.table.grow(chosen)
@@ -116,7 +118,7 @@ def _spread(indices: NDArray[np.int64], most: int) -> NDArray[np.int64]:
 
 
 def _rows(parts: Sequence[NDArray[np.float64]], kept: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Rows `kept` of the concatenated parts, without concatenating all of them."""
+    """The rows `kept` of the concatenated parts. Other rows are not copied."""
     starts = np.cumsum([0, *(len(part) for part in parts)])
     return np.concatenate(
         [part[kept[(kept >= a) & (kept < b)] - a] for part, a, b in zip(parts, starts, starts[1:], strict=False)]

@@ -26,11 +26,11 @@ deviation of distance lowers the reward by at least 0.5. The limit is needed bec
 demonstration contains."""
 NEWTON_STEPS = 25  # maximum number of Newton steps of a fit
 TRIAL_STEPS = 3
-"""Number of Newton steps for an estimate of the likelihood with a further term, from the fit without this term."""
+"""Number of Newton steps in a trial of a further term. The trial starts from the fit without this term."""
 ROUNDED = 1e-3
-"""Nats per state that the rounding of weights may cost."""
+"""Maximum cost of rounding the weights, in nats per state."""
 SHORTLIST = 8
-"""Number of candidate terms for which the gain is estimated when a term is added. The gradient selects them."""
+"""Number of candidates in trials when a term is added: those with the largest gain predicted by the score test."""
 
 
 class TermTable:
@@ -55,7 +55,7 @@ class TermTable:
         self.terms = tuple(terms)
         self.nats = np.zeros(len(terms)) if nats is None else nats
 
-        # The table is the largest array of a search, so all of this works in place or on a few columns.
+        # The table is the largest array of a search, so the next steps work in place or on a few columns.
         self.values = np.empty((len(states), len(terms)))
         for column, term in enumerate(terms):
             self.values[:, column] = term.value(states)
@@ -116,9 +116,9 @@ class TermTable:
         """
         beta, _ = self.fit(chosen)
         chance = expit(beta[0] + self.values[:, list(chosen)] @ beta[1:])
-        # The score test predicts the gain. Correlations with the chosen terms are left out.
+        # The score test predicts the gain, but ignores correlations with the chosen terms.
         slope = self.values.T @ (self.weight * (self.positive - chance))
-        # einsum needs no second table of all squares, and no threads, which slow it down on a busy machine.
+        # einsum needs no second table for the squares, and no threads, which are slow on a busy machine.
         squares = np.einsum("ij,ij,i->j", self.values, self.values, self.weight * chance * (1 - chance))
         curvature = squares + RIDGE * len(self.values) / 100
         gain = slope**2 / (2 * curvature) - self.price
@@ -143,7 +143,7 @@ class TermTable:
     def reward(self, chosen: Sequence[int]) -> Additive:
         """Fit the reward over the terms with indices `chosen`. Its weights are for terms before standardisation.
 
-        Weights have the fewest significant digits that lower the likelihood by at most `ROUNDED` per state.
+        Weights have the fewest significant digits, at most 4, that lower the likelihood by at most `ROUNDED` per state.
         """
         beta, best = self.fit(chosen)
         exact = beta[1:] / self.deviation[list(chosen)]
@@ -170,11 +170,12 @@ BLOCK = 100
 def design_effect(
     values: NDArray[np.float64], positive: NDArray[np.bool_], episodes: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """The number of states that are worth one independent state, for each column of `values`: at least 1.
+    """For each column of `values`, the number of states that carry as much evidence as one independent state.
 
-    It is the design effect of cluster samples (Kish 1965): the variance of sums over blocks of states of one episode,
-    over their variance if states were independent. Both are taken around the mean of each class. A column that is
-    constant within episodes has the length of a block, and one that changes fast has 1.
+    This is the design effect of cluster samples (Kish 1965), and at least 1. The clusters are blocks of states of one
+    episode. The design effect is the variance of sums over blocks, divided by the variance of such sums if states were
+    independent. Both variances are around the mean of each class. The result is the length of a block for a column that
+    is constant within episodes, and 1 for a column that changes fast.
     """
     blocks = np.cumsum(np.diff(episodes, prepend=episodes[:1]) != 0)
     starts = np.flatnonzero(np.diff(blocks, prepend=-1))
@@ -194,9 +195,9 @@ _PART = 16
 
 
 def _parts(columns: int) -> list[slice]:
-    """Slices of at most `_PART` columns and one more. No slice has one column, unless there is only one.
+    """Slices of at most `_PART` + 1 columns. No slice has a single column, unless there is only one column.
 
-    NumPy sums a single column in another order, and its sums would differ in the last digits.
+    NumPy sums a single column in another order, so its sum would differ in the last digits.
     """
     starts = range(0, max(columns - 1, min(columns, 1)), _PART)
     return [slice(start, columns if columns - start <= _PART + 1 else start + _PART) for start in starts]

@@ -1,6 +1,6 @@
 """Terms of an additive reward, which are simple functions of numbers of the state, and the candidates for given data.
 
-All terms are available twice: as functions on arrays, for the fit, and as Python text, for the program of the reward.
+Each term is available twice: as a function on arrays, for the fit, and as Python text, for the program of the reward.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ standardised."""
 PAIRS: tuple[Shape, ...] = ("times", "against", "and")
 """Shapes with two numbers."""
 RANGE = (0.005, 0.995)
-"""Quantiles of the experts' values that are the ends of a number's range. Terms clip values to this range, except for
-"outside"."""
+"""The range of a number lies between these quantiles of the experts' values. All terms except "outside" clip values to
+this range."""
 FAR = 5.0
 """Limit on two distances, in standard deviations of the experts' values. Without it, one extreme value could outweigh
 all other terms.
@@ -48,10 +48,10 @@ class Term:
     * minus: z - t.  * above: max(0, z - t).  * below: max(0, t - z).  * off: |z - t|.
     * times: z_1 z_2.  * against: |z_1 - z_2|.  * and: |z_1 + z_2|.
 
-    Because of the clipping, these terms do not grow outside the experts' range. One more shape is the distance from the
-    range:
+    Because of the clipping, these terms do not grow outside the experts' range. One more shape measures the distance
+    from the range:
 
-    * outside: for each number the distance of x from its range, in spreads, limited to `FAR`; then their sum.
+    * outside: the sum over numbers of the distance from x to its range, in spreads, limited to `FAR` for each number.
 
     Attributes:
         shape: name of the function.
@@ -95,7 +95,7 @@ class Term:
 
     @property
     def rounding(self) -> float:
-        """Maximum change of the term, roughly, if each of its numbers is rounded to float32."""
+        """Approximate maximum change of the term if all its numbers are rounded to float32."""
         ends = np.abs(np.array(self.ranges)).max(axis=1)
         return float((EPSILON * ends / np.array(self.spreads)).sum())
 
@@ -129,8 +129,8 @@ HINGES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 EPSILON = float(np.finfo(np.float32).eps)
 """Maximum relative difference between a number and its neighbour in float32."""
 RESOLUTION = 256
-"""Least ratio of the standard deviation of a number, or of a term, to its change by one rounding to float32. At this
-ratio a relative change of all states by 1e-7 moves rewards by about 0.7 % of their standard deviation."""
+"""Minimum ratio of the standard deviation of a number, or of a term, to the change by one rounding to float32. At this
+ratio, a relative change of all states by 1e-7 moves rewards by about 0.7 % of their standard deviation."""
 
 
 def vocabulary(
@@ -143,17 +143,18 @@ def vocabulary(
 ) -> list[Term]:
     """Build the candidate terms for states that are given by their n numbers.
 
-    Some numbers and terms vary so little that rounding to float32 would move the reward. They are left out, and so are
-    thresholds at such a small distance from the one before.
+    Numbers and terms are left out if they vary so little that rounding to float32 would move the reward. A threshold is
+    left out if it is too close to the next lower threshold.
 
     Args:
-        experts: (N, n) numbers of the positive states, which this module calls the experts'.
+        experts: (N, n) numbers of the positive states. This module calls them the experts' states.
         everything: (M, n) numbers of all states, the positive ones included.
         max_pairs: maximum number of the n numbers that are combined in pairs: those with the largest effect size.
         max_watched: maximum number of the n numbers that the term "outside" reads. This term is the first of the
             result. With 0 there is no such term.
-        conditions: (n,) whether each number is a condition, which is read only in a pair with a number that is none;
-            None if no number is a condition.
+        conditions: (n,) whether each number is a condition; None if no number is. Terms read a condition only in a pair
+            with a number that is no condition.
+        watchable: (n,) whether the term "outside" may read each number; None if it may read all except conditions.
     """
     rounding, grain = (RESOLUTION * EPSILON * np.abs(rows).max(axis=0) for rows in (everything, experts))
     centre, spread, overall = experts.mean(axis=0), experts.std(axis=0), everything.std(axis=0)
@@ -188,7 +189,7 @@ def vocabulary(
 
 
 def _apart(values: NDArray[Any], gap: float) -> list[float]:
-    """The different values, in ascending order, without those that are within `gap` of the one before."""
+    """The different values in ascending order. Values within `gap` of the last kept value are left out."""
     kept: list[float] = []
     for value in np.unique(values).tolist():
         if not kept or value - kept[-1] > gap:
@@ -199,7 +200,7 @@ def _apart(values: NDArray[Any], gap: float) -> list[float]:
 def _effect(experts: NDArray[Any], everything: NDArray[Any]) -> float:
     """Effect size of a number: how well it tells the experts' states from all states.
 
-    It is the larger of two values of Cohen's d: one of the number itself, one of its distance from the experts' mean.
+    It is the larger of two values of Cohen's d: one of the number itself, one of its distance to the experts' mean.
     """
     off = np.abs(everything - experts.mean())
     own = np.abs(experts - experts.mean())

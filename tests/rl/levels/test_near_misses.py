@@ -87,9 +87,9 @@ def rooms(trajectory: Any) -> list[tuple[bool | None, bool | None]]:
     return [(red, blue) for red, blue in found]
 
 
-def test_one_ball_has_changed_rooms_at_the_end() -> None:
-    ends = {rooms(trajectory)[-1] for trajectory in episodes("SortColors", "one ball")}
-    assert ends == {(True, True), (False, False)}
+@pytest.mark.parametrize(("deviation", "end"), [("red ball", (True, True)), ("blue ball", (False, False))])
+def test_one_ball_has_changed_rooms_at_the_end(deviation: str, end: tuple[bool, bool]) -> None:
+    assert {rooms(trajectory)[-1] for trajectory in episodes("SortColors", deviation)} == {end}
 
 
 def test_balls_that_are_moved_about_stay_in_their_rooms() -> None:
