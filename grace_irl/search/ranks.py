@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from grace_irl.evaluate.evaluation import EQUAL, Evaluation
 from grace_irl.programs.program import Program
 
+CLOSE = 1.0
+"""Log-posteriors that differ by at most this number of nats do not decide between programs. N f counts each wrong state
+once among all states, so a program that pays several negative episodes in one state each loses almost nothing by it."""
+
 
 @dataclass(frozen=True)
 class Scored:
@@ -46,17 +50,23 @@ def ranked(candidates: Iterable[Scored]) -> list[Scored]:
 def winner(candidates: Iterable[Scored]) -> Scored | None:
     """The best program, or None without candidates.
 
-    These programs compete:
+    First, one program is chosen: the program of highest merit, or, if it does not separate positive from negative
+    states, the best program that separates them and whose log-posterior is at most `CLOSE` lower. Then these programs
+    compete:
 
-    - the program of highest merit, and all programs of equal merit;
-    - if that program separates positive from negative states, also all other programs that separate them.
+    - the chosen program, and all programs of equal merit;
+    - if the chosen program separates positive from negative states, also all other programs that separate them.
 
     Of these programs, the one of highest prior wins. Ties go to the smaller program, then the higher merit, then the
     earlier request. Held-out data have no influence.
     """
     order = ranked(candidates)
-    equals = [each for each in order if _train_equal(order[0], each)]
-    return min(equals, key=lambda each: _tie(each)[:2]) if equals else None  # `min` returns the first of equal programs
+    if not order:
+        return None
+    close = (each for each in order if _separates(each) and _log_odds(order[0], each) <= CLOSE)
+    chosen = next(close, order[0])
+    equals = [each for each in order if _train_equal(chosen, each)]
+    return min(equals, key=lambda each: _tie(each)[:2])  # `min` returns the first of equal programs
 
 
 def rivals(order: Sequence[Scored]) -> list[Scored]:
@@ -79,10 +89,17 @@ def _tie(candidate: Scored) -> tuple[float, int, int]:
     return -candidate.program.prior, candidate.program.size, candidate.index
 
 
-def _train_equal(best: Scored, other: Scored) -> bool:
-    if merit(best) - merit(other) <= EQUAL:
-        return True
-    return all(each.evaluation.metrics.get("separated", 0.0) == 1.0 for each in (best, other))
+def _separates(candidate: Scored) -> bool:
+    return candidate.evaluation.metrics.get("separated", 0.0) == 1.0
+
+
+def _log_odds(better: Scored, other: Scored) -> float:
+    """Log-posterior of `better` minus that of `other`, in nats."""
+    return (merit(better) - merit(other)) * max(better.evaluation.metrics.get("positives", 1.0), 1.0)
+
+
+def _train_equal(one: Scored, other: Scored) -> bool:
+    return abs(merit(one) - merit(other)) <= EQUAL or (_separates(one) and _separates(other))
 
 
 def _within_equals(

@@ -309,6 +309,9 @@ def test_finish_decides_a_broken_off_generation() -> None:
         ([scored("a", -0.2, size=99), scored("b", -0.1, prior=-1.0, size=1)], "a"),
         ([scored("a", -0.1, prior=+9.0, size=9), scored("b", -0.1, size=1)], "a"),
         ([scored("a", -0.2, prior=+9.0), scored("b", -0.1)], "b"),
+        ([scored("a", -0.05), scored("b", -1e-12, separated=True, prior=-1.4)], "b"),  # 0.9 nats behind
+        ([scored("a", -0.05), scored("b", -1e-12, separated=True, prior=-1.6)], "a"),  # 1.1 nats behind
+        ([scored("a", -0.05), scored("b", -1e-12, prior=-1.4)], "a"),
     ],
 )
 def test_the_winner_among_equals(candidates: list[Scored], expected: str) -> None:
