@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def _keywords() -> dict[str, Sequence[str]]:
-    """The keywords of `fit`, each with its choices."""
+    """The keywords of `fit`, each with its choices; () for a keyword without fixed choices."""
     choices = {each.keyword: each.choices for each in settings_of().values() if each.keyword}
     return {**choices, **dict.fromkeys(("demos", "experts", "negatives", "max_memory"), ())}
 
@@ -75,7 +75,7 @@ def fit(
         negatives: as `experts`, but all trajectories count as negatives.
         out: a new folder for the run; None: `runs/<name of the demonstrations>-<time>`.
         resume: folder of a run to continue, instead of a new run in `out`.
-        proposer: the proposer, which writes the programs, as a name or a `Proposer` object.
+        proposer: the author of the programs: the name of a proposer, or a `Proposer` object.
         config: a TOML file of settings. Settings that run code, name a server or grant trust are refused
             (docs/security.md).
         sets: settings of the form `section.key=value`. They override `config`.
@@ -87,7 +87,7 @@ def fit(
         max_memory: maximum memory for demonstrations and policies, in bytes or as `4G`; None: a share of the available
             memory.
         executor: place of the heavy work: "local", "folder" or "ray". If None, `jobs` and `ray_address` decide.
-        jobs: folder of jobs that all machines share, for workers (`grace-irl work`).
+        jobs: folder that all machines share. Workers (`grace-irl work`) take jobs from this folder.
         ray_address: address of a Ray cluster: "auto", or HOST:PORT of its head.
         **settings: see `FitSettings`; they override `config` and `sets`.
 

@@ -10,7 +10,7 @@ from grace_irl.errors import InputError
 
 
 def part_of(path: Path) -> Path:
-    """A path for the temporary file of `path`. Readers of the folder ignore temporary files.
+    """A path for the temporary file of `path`. Code that reads the folder ignores temporary files.
 
     The temporary file is in the same folder, so that renaming is atomic. Its name is random, so that two writers never
     use the same file, and nobody can create the file beforehand.

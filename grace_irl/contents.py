@@ -69,7 +69,7 @@ def require_own_file(path: Path) -> None:
 
 
 def _plain(found: os.stat_result) -> bool:
-    """Whether this is a regular file with only one hard link."""
+    """Whether a file with this status is a regular file with only one hard link."""
     return stat.S_ISREG(found.st_mode) and found.st_nlink <= 1
 
 

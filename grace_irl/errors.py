@@ -12,16 +12,16 @@ class GraceError(Exception):
 
     Attributes:
         exit_code: exit code of the command line.
-        says_how_to_go_on: whether the message ends with the command that resumes the saved run.
+        says_how_to_go_on: whether the message already says how to go on. Then `saved` adds nothing to the message.
     """
 
     exit_code = 1
     says_how_to_go_on = False
 
     def saved(self, again: str) -> GraceError:
-        """A copy of the error, with the arguments that resume the saved run at the end of the message.
+        """A copy of the error. The end of its message gives `again`, the arguments that resume the saved run.
 
-        If the message already has them, return the error itself.
+        If the message already says how to go on, return the error itself.
         """
         if self.says_how_to_go_on:
             return self

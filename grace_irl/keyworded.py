@@ -17,7 +17,7 @@ VALUE = re.compile(r"[A-Z]+…?|[\d.]+|\S*/\S*")
 """Pattern of the value of a flag: a placeholder, a number or a path."""
 
 COMMAND = re.compile(r"grace-irl [^;,]*")
-"""Pattern of a whole command in a message. Commands stay unchanged."""
+"""Pattern of a whole command in a message. `keyworded` leaves commands unchanged."""
 
 
 def keyworded(message: str, keywords: Mapping[str, Sequence[str]]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 BASE = "https://grace-irl.readthedocs.io/en/latest/"
-"""The address of the index. `pyproject.toml` names it as the project's documentation."""
+"""The address of the first page of the documentation. `pyproject.toml` names the same address."""
 
 
 def page(name: str) -> str:

@@ -40,7 +40,7 @@ def points(places: Sequence[Place]) -> str:
 
 
 def marks(low: float, high: float, about: int = 5) -> list[float]:
-    """Positions of axis ticks: roughly `about` round numbers between `low` and `high`, which must differ."""
+    """Positions of axis ticks: roughly `about` round numbers from `low` to `high`. `low` and `high` must differ."""
     rough = (high - low) / about
     power = 10.0 ** np.floor(np.log10(rough))
     step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= rough)
@@ -50,11 +50,11 @@ def marks(low: float, high: float, about: int = 5) -> list[float]:
 
 @dataclass(frozen=True)
 class Frame:
-    """The frame of a plot, which maps values to positions in the drawing.
+    """The frame of a plot. It maps values to positions in the drawing.
 
     Attributes:
-        width, height: size of the drawing.
-        left, right, top, bottom: margins around the frame.
+        width, height: size of the drawing, in the units of SVG.
+        left, right, top, bottom: margins around the frame, in the same units.
         least, most: values at the left and right edge, which must differ.
         low, high: values at the bottom and top edge, which must differ.
         ink: colour of axes and text.

@@ -34,7 +34,8 @@ class Adversarial(ABC):
 
     - "reward": the method's own reward.
     - "centred": the method's own reward, shifted to a running mean of 0 and scaled to a standard deviation of 1.
-    - "positive": -log(1 - D), where D is the discriminator. It is positive everywhere, and is GAIL's own reward.
+    - "positive": -log(1 - D), where D is the discriminator's probability that a transition is an expert's. This reward
+      is positive everywhere, and is GAIL's own reward.
     - "auto": "centred" for the label rules "last" and "goal", else "positive". A label rule says which expert states
       are positive examples. Under "last" and "goal", an episode can end with success, so a positive reward would be an
       incentive not to finish. Under "all", experts do not end episodes early, so a positive reward is harmless.

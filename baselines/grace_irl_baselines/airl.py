@@ -15,10 +15,10 @@ from grace_irl_baselines.nets import shaped
 
 @dataclass(frozen=True)
 class Airl(Adversarial):
-    """AIRL of `imitation` (Fu et al. 2018), with logit D = g(s, a) + gamma h(s') - h(s) - log pi(a|s).
+    """AIRL of `imitation` (Fu et al. 2018), with logit(D) = g(s, a) + gamma h(s') - h(s) - log pi(a|s).
 
-    D is the discriminator's output for a transition from state s by action a to state s'. h is a learnt potential, pi
-    the learner's policy, and gamma the learner's discount. The recovered reward is g.
+    D is the discriminator's probability that a transition from state s by action a to state s' is an expert's. h is a
+    learnt potential, pi the learner's policy, and gamma the learner's discount. The recovered reward is g.
     """
 
     name: ClassVar[str] = "airl"

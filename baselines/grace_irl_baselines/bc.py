@@ -28,7 +28,7 @@ class Bc:
         batch_size: transitions in each gradient step.
         learning_rate: learning rate of Adam.
         ent_weight: weight of the policy's entropy, which is maximised.
-        l2_weight: weight of the sum of squared parameters, which is minimised.
+        l2_weight: weight of half the sum of squared parameters, which is minimised.
     """
 
     updates: int = 5_000

@@ -1,4 +1,4 @@
-"""Reward networks of GAIL and AIRL, and other forms of the learner's reward (`Adversarial.pays`).
+"""Reward networks of GAIL and AIRL, and the forms "centred" and "positive" of their rewards (`Adversarial.pays`).
 
 The networks use the same kind of feature extractor as the learner's policy.
 """

@@ -1,7 +1,7 @@
-"""Reasons why a reward may ignore the text of instructions, found in the states if no simulator can judge.
+"""Reasons why a reward may ignore the text of instructions, found in the states of demonstrations.
 
-The audit warns about rewards that ignore the text. Such a reward is not always wrong. Each of three observations
-prevents the warning:
+The audit warns about rewards that ignore the text. Such a reward is not always wrong. If no simulator can judge which
+instructions an episode fulfils, each of three observations prevents the warning:
 
 - The goals of experts look alike under all instructions. Either the instructions are wordings of one task, or the
   states describe places relative to the thing in the instruction.
@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 
 LEAST = 16
-"""Minimum number of different expert episodes. With fewer, no observation prevents the warning."""
+"""Minimum number of different expert episodes. With fewer, nothing excuses a reward (`StatedGoals.excused`)."""
 MOST = 500
 """Maximum number of experts, and of negatives. Further episodes are ignored."""
 OCCURRENCES = 3
@@ -54,7 +54,7 @@ Goals distinguish instructions if at least this share of the goals has a nearest
 EXACT = 1e-6
 """Other fields explain a field exactly if at most this share of the field's variance remains."""
 WRONG = 0.1
-"""If the reward pays more than this share of the near misses, they do not prevent the warning."""
+"""If the reward pays more than this share of the near misses, they do not excuse the reward (`StatedGoals._tested`)."""
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -98,7 +98,7 @@ class StatedGoals:
         return frozenset(self._words[n] for n in np.flatnonzero((self._links > self._by_chance).any(axis=1)))
 
     def excused(self) -> bool:
-        """Whether one of the three observations holds, so that the reward may ignore the text.
+        """Whether an observation of the list at the top of this module holds, so that the reward may ignore the text.
 
         Raises:
             ProgramFailedError: the program fails on shuffled states.

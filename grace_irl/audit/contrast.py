@@ -1,8 +1,8 @@
 """Contrast: whether a reward follows the instruction, measured by exchanging the instructions of expert episodes.
 
 A *swap* is an expert episode with another instruction. Under the other instruction, the reward should no longer pay the
-episode's goal, unless the episode fulfils the other instruction as well. A simulator can decide this. If no
-simulator can decide, the swap is doubtful.
+episode's goal, unless the episode fulfils the other instruction as well. A simulator can decide whether an episode
+fulfils an instruction. If no simulator can decide, the swap is doubtful.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MOST_STATES = 10_000
 
 Episodes beyond the maximum are left out. The first episode always runs."""
 EXCHANGED = 5
-"""Maximum number of other words that replace a word."""
+"""Maximum number of words that `by_word` tries in place of one word of an instruction."""
 
 
 @dataclass(frozen=True)
@@ -143,8 +143,8 @@ def by_end(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]]:
     An end consists of all words behind a word, perhaps none. A word gets the ends of its peers (`_peers`) instead of
     its own end, if one of these ends is empty. Example: the instructions are "pick up a ball", "pick up a key" and
     "pick up a key on your left". "ball" and "key" are peers, so one copy is "pick up a ball on your left". In this way,
-    all experts test a phrase of few instructions. At most `MOST_INSTRUCTIONS` copies are made, at equal steps through
-    the sorted copies.
+    all experts test a phrase that only few instructions contain. At most `MOST_INSTRUCTIONS` copies are
+    made, at equal steps through the sorted copies.
     """
     found = {}
     for task, texts in _texts(items).items():
@@ -179,7 +179,8 @@ def _texts(items: Sequence[Labelled]) -> dict[str, set[tuple[str, ...]]]:
 def _peers(texts: Iterable[tuple[str, ...]]) -> Callable[[tuple[str, str, str]], set[str]]:
     """A function from a window (`_windows`) to the peers of its middle word.
 
-    Peers occur behind the same word and, perhaps in another instruction, before the same word.
+    A peer is a word that occurs behind the window's first word and, perhaps in another instruction, before the window's
+    last word.
     """
     behind: dict[str, set[str]] = {}
     ahead: dict[str, set[str]] = {}

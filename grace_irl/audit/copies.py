@@ -21,9 +21,10 @@ MOST = 1_000
 def recordings(items: Sequence[Labelled]) -> list[int]:
     """The number of each episode's recording.
 
-    Two episodes come from one recording if their states, actions and instructions are equal. Vectors and records may
-    also differ by noise: if length, instruction and texts are equal, and no number of a state differs by more than
-    `NEAR`, the actions may differ. More than `MOST` episodes are compared for equality only.
+    Two episodes come from one recording if their states, actions and instructions are equal. Two episodes of vectors or
+    records also come from one recording if they differ only by noise: lengths, instructions and texts are equal, and no
+    number of a state differs by more than `NEAR`. Their actions may differ. More than `MOST` episodes are compared for
+    equality only.
     """
     found: dict[str, int] = {}
     for item in items:

@@ -1,4 +1,8 @@
-"""Warnings about rewards that do not follow instructions, and about demonstrations that do not test this."""
+"""Warnings about rewards that do not follow instructions, and about demonstrations that cannot reveal such rewards.
+
+A *swap* is an expert episode with another instruction. A swap is doubtful if no simulator can decide whether the
+episode fulfils the other instruction (`grace_irl.audit.contrast`).
+"""
 
 from __future__ import annotations
 
@@ -22,9 +26,9 @@ DOUBTFUL = 0.5
 
 If the instructions are wordings of two tasks, episodes fulfil the other instruction in up to half of the swaps."""
 SHOWN = 0.8
-"""If the lower end of the contrast's interval is at least this value, there is no warning about far negatives."""
+"""If the confidence interval of `Contrast.unpaid` begins at this value or above, `_far` does not warn."""
 FAR = 0.1
-"""If at most this share of the negatives comes near a paid state, there is a warning about far negatives."""
+"""`_far` warns if at most this share of the negatives comes near a paid state."""
 MOST = 0.5
 """With label rule "all", an expert counts as paid if the reward pays more than this share of its states."""
 NAMED = 8
@@ -139,7 +143,9 @@ def _unshown(subject: Subject, paid: Sequence[Labelled]) -> Iterator[RewardWarni
 
 
 def _ends(subject: Subject, paid: Sequence[Labelled]) -> Iterator[RewardWarning]:
-    """Warn if goals are paid under instructions with another end that a simulator judges unfulfilled.
+    """Warn if the reward pays goals under instructions with another end (`by_end`).
+
+    Only swaps count in which a simulator decides that the episode does not fulfil the changed instruction.
 
     Args:
         subject: the program under audit, with its data.
@@ -165,11 +171,12 @@ def _ends(subject: Subject, paid: Sequence[Labelled]) -> Iterator[RewardWarning]
 def _far(subject: Subject, found: Contrast) -> Iterator[RewardWarning]:
     """Warn if hardly any negative comes near a paid state, unless the contrast shows that the reward follows the text.
 
+    The contrast shows this if the confidence interval of `Contrast.unpaid` begins at `SHOWN` or above. A high value
+    alone is not enough, because swaps of few experts show little. If the data contain swaps, there is no warning.
+
     A negative is tested with its own instruction and with at most `MOST_INSTRUCTIONS` instructions of experts. The
     negative comes near if the reward pays one of its states under a tested instruction, or if a simulator decides that
-    the episode does the task of an expert's instruction, perhaps with another thing. The lower end of the contrast's
-    interval must reach `SHOWN`, because swaps of few experts show little. If the data contain swaps, there is no
-    warning.
+    the episode does the task of an expert's instruction, perhaps with another thing than the named one.
     """
     if found.unpaid is not None and found.unpaid.low >= SHOWN:
         return

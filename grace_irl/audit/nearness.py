@@ -1,4 +1,7 @@
-"""A warning about negatives that are far from all goals in one number, and so test no other condition."""
+"""A warning about negatives that are far from all goals in one number of their states.
+
+Such negatives do not test whether a goal has further conditions.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,8 @@ AWAY = 0.3
 NEAR = 0.1
 """Maximum share of negatives that are not far (`AWAY`)."""
 TRAVELLED = 0.5
-"""Minimum share of experts with a state between far negatives and goals. With fewer, the number is a switch."""
+"""Minimum share of experts with a state between far negatives and goals in one number of the states. With a smaller
+share, the number is a switch, and there is no warning about the number."""
 PASSED = 0.5
 """Maximum share of experts with a non-goal state whose number is in the goals' range. Such states test
 other conditions."""
@@ -31,8 +35,9 @@ def of_nearness(problem: Problem) -> Iterator[RewardWarning]:
     """A warning if hardly any negative episode comes near a goal in one number of the states.
 
     A threshold on this number separates the sides, so other conditions of a goal are not tested. A state of an expert
-    before the goal tests other conditions only if the number already has a value as at goals. If only one number
-    varies, there are no other conditions. `grace_irl.audit.instructions` examines sets with several instructions.
+    before the goal tests other conditions only if the number is already in the range of its values at goals. If only
+    one number varies, there are no other conditions. `grace_irl.audit.instructions` examines demonstrations with
+    several instructions.
     """
     items = list({item.trajectory.digest: item for item in problem.items}.values())
     kind = items[0].trajectory.kind if items else ""

@@ -13,17 +13,17 @@ from grace_irl.evaluate.separation import EpisodeMetrics, Metrics
 from grace_irl.programs.parsing import parse
 
 WRONG = 0.1
-"""Maximum share of wrong episodes. With a larger share, there is a warning."""
+"""Maximum share of wrong episodes of one kind (`_wrong`). With a larger share, there is a warning."""
 SINGLE = 1
 """Maximum number of wrong episodes without a warning: a single wrong episode may be an accident."""
 CHANCE = 0.6
-"""Minimum balanced accuracy of a reward that tells the sides apart."""
+"""Minimum balanced accuracy of a reward that tells experts from negatives."""
 RANKS = 0.7
-"""Minimum probability of outranking of a reward that tells the sides apart."""
+"""Minimum `EpisodeMetrics.outranks` of a reward that tells experts from negatives."""
 FALL = 0.05
 """Maximum fall of the accuracy from training to held-out data. With a larger fall, there is a warning."""
 RANKED = 0.95
-"""Minimum probability of outranking of a reward that tells whole held-out episodes apart."""
+"""Minimum `EpisodeMetrics.outranks`, on held-out data, of a reward that tells whole held-out episodes apart."""
 FALL_RANKED = 0.1
 """Maximum fall of the accuracy, instead of `FALL`, for a reward that tells whole held-out episodes apart."""
 FALL_BY_EPISODE = 0.25

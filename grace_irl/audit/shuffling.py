@@ -78,7 +78,10 @@ def shuffled(
 
 
 def _restore(mixed: dict[str, NDArray[Any]], pooled: dict[str, NDArray[Any]], features: Sequence[int]) -> None:
-    """Restore some features of the shuffled states, in place. One count numbers the features of all numeric parts."""
+    """Restore some features of the shuffled states, in place.
+
+    The indices in `features` run through all numeric parts of a state, one part after another.
+    """
     first = 0
     for name, array in mixed.items():
         if not len(features) or array.dtype.kind in "SUO":

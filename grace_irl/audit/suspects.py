@@ -22,9 +22,10 @@ Episodes = Sequence[NDArray[np.float64]]
 JITTER = 0.5
 """Maximum standard deviation of a clock's steps in an episode, as a share of the episode's mean step."""
 PACE = 0.15
-"""Maximum standard deviation, between episodes, of a clock's mean step, as a share of the mean over the episodes."""
+"""Maximum standard deviation of a clock's mean step over the episodes, as a share of the average mean step."""
 STILL = 0.05
-"""Maximum standard deviation within episodes of a fixed feature, as a share of the deviation between episodes."""
+"""Maximum standard deviation of a fixed feature within episodes, as a share of the standard deviation of the feature's
+mean per episode."""
 NARROW = 0.02
 """Maximum standard deviation of a feature that is nearly constant everywhere, as a share of the feature's mean."""
 

@@ -77,8 +77,8 @@ def _say(text: str, code: int) -> int:
 def spread(arguments: Sequence[str]) -> list[str]:
     """Expand `--demos a b` to `--demos a --demos b`, for the flags in `MANY`.
 
-    A shell's wildcard gives the first form. A further value that ends in .py gets no flag: it is the reward file of
-    `score`.
+    A shell expands a wildcard after `--demos` to `--demos a b`. From the second value on, a value that ends in .py gets
+    no flag: it is the reward file of `score`.
     """
     result: list[str] = []
     flag = ""

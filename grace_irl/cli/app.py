@@ -109,7 +109,7 @@ def misused(error: Exception) -> str | None:
 def build(loaded: Collection[str] = (), method: str = "") -> typer.Typer:
     """Build the application with some commands loaded. The help lists the other commands, too.
 
-    This makes the help fast, and a command imports no module of another command.
+    Loading few commands makes the help fast. A command imports no module of another command.
 
     Args:
         loaded: names of the commands and groups to load.
@@ -120,7 +120,7 @@ def build(loaded: Collection[str] = (), method: str = "") -> typer.Typer:
         cls=Commands,
         help=HELP,
         no_args_is_help=True,
-        add_completion=False,  # `grace_irl.cli.completion` has options that need a shell's name
+        add_completion=False,  # replaced by the options of `grace_irl.cli.completion`, which take a shell's name
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},

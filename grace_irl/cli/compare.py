@@ -1,4 +1,4 @@
-"""`grace-irl compare`: GRACE, GAIL, AIRL, BC and PPO on the true reward, with equal training and evaluation."""
+"""`grace-irl compare`: compare GRACE, GAIL, AIRL, BC, and PPO on the true reward, trained and evaluated alike."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ FIT = (
     *("expand.rounds", "expand.trust", "model.url", "model.name", "model.images", "model.context"),
     *("proposer.start_from", "sandbox.allow_weak"),
 )
-"""Settings of `fit` that are also flags of this command."""
+"""Settings of `fit` that are also flags of `compare`."""
 COMMON = ("--out", "--resume")
 
 
 def settings(method: str) -> list[Setting]:
-    """The settings that are flags of this command: all of the comparison's settings, and some settings of `fit`."""
+    """The settings that are flags of `compare`: all settings of a comparison, and some settings of `fit` (`FIT`)."""
     del method
     fit = dict(declared(Config))
     fit["data.held_out"] = replace(fit["data.held_out"], default=0.0, mirrored=False)

@@ -14,7 +14,7 @@ from grace_irl.errors import InputError
 SHELLS = ("bash", "zsh", "fish")
 PROGRAM, VARIABLE = "grace-irl", "_GRACE_IRL_COMPLETE"
 WORDS = ("COMP_WORDS", "_TYPER_COMPLETE_ARGS")
-"""Environment variables that hold the command line: the first for bash, the second for other shells."""
+"""Environment variables that hold the command line to complete: the first for bash, the second for other shells."""
 
 
 def asked() -> list[str] | None:

@@ -158,7 +158,7 @@ def scramble(
 
 
 def chosen_columns(state: str | None, episode: str | None) -> Columns:
-    """The user's choice of columns, from the texts of the flags."""
+    """The user's choice of columns, from the values of `--state-columns` and `--episode-column`."""
     return Columns(() if state is None else fields_named(state, "--state-columns"), episode or "")
 
 
@@ -245,7 +245,7 @@ def goal_table(rows: Sequence[GoalRow], unknown: Sequence[str]) -> RenderableTyp
 
     Args:
         rows: one row per expert trajectory.
-        unknown: digests in the goals file that match no expert trajectory.
+        unknown: digests in the user's file of goal states (`--goals`) that match no expert trajectory.
     """
     table = Table(title="Goal states of experts", title_justify="left")
     table.add_column("trajectory", overflow="fold")

@@ -91,7 +91,10 @@ def _print(tier: Tier, versions: dict[str, str | None]) -> None:
 
 
 def _canaries(tier: Tier) -> Table:
-    """A table with one row per attack, and one column per tested set of layers. Programs run under the last set."""
+    """A table with one row per attack, and one column per tested set of the sandbox's protections (layers).
+
+    The last column is for the set under which programs run.
+    """
     table = plain_table("canary attack", *(" + ".join(each.layers) or "limits only" for each in tier.findings))
     for attack in ATTACKS:
         words = [_word(finding, attack) for finding in tier.findings]

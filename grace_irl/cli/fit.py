@@ -26,7 +26,7 @@ from grace_irl.runs.config import is_read, settings_of
 from grace_irl.settings import Setting, mirror
 
 COMMON = ("--out", "--resume")
-"""Flags that `--help` shows in addition to the settings declared as `common`."""
+"""Flags that `fit --help` shows in addition to the settings declared as `common`."""
 
 
 def settings(method: str) -> Sequence[Setting]:

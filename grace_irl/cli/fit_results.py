@@ -60,7 +60,7 @@ def _totals(estimate: Estimate) -> Table:
 
 
 def _cap(cap: Cap) -> str:
-    """One line about a limit, and about the share of the limit that the run uses."""
+    """One line about a limit of the run, and about whether the estimated run reaches the limit."""
     if cap.most <= cap.limit:
         said = f"never reached (at most {cap.most:.4g})"
     elif cap.typical <= cap.limit:

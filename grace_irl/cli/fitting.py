@@ -17,7 +17,8 @@ COMMAND = ": grace-irl "
 GAPS = (2, 1)
 """Spaces between columns: the usual number, and the smallest number."""
 LONGEST_WORD = 30
-"""Cells that a text column keeps for its longest word. A longer word, such as a path, may take several lines."""
+"""Maximum width, in characters of the terminal, of a word that stays whole in a column of text. A longer word, such as
+a path, may take several lines."""
 
 
 def wrapped(text: str, width: int) -> str:
@@ -37,7 +38,7 @@ def fitted(parts: Sequence[Sequence[str]], width: int, order: Sequence[int]) -> 
 
     Args:
         parts: the versions of each part, longest first. The version "" leaves the part out.
-        width: maximum number of cells.
+        width: maximum width of the line, in characters of the terminal.
         order: indices of the parts to shorten, in this order. Each entry selects the next version of a part.
     """
     versions = [list(each) for each in parts]

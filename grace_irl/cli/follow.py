@@ -26,13 +26,14 @@ from grace_irl.search.ranks import winner
 POLL = 0.5
 """Seconds between two looks at a run's folder."""
 QUIET = 2.0
-"""Seconds without a change before the lock of a run is checked. Starting or ending a process takes less time."""
+"""Seconds without a change in a run's folder before the lock of the run is checked. A process starts or ends in less
+time."""
 BEGAN, ENDED = ("started", "resumed"), ("stopped", "interrupted", "failed")
-"""Kinds of events at which a process begins to work on a run, and at which it ends."""
+"""Kinds of events at which a process begins its work on a run, and kinds at which a process ends its work on a run."""
 
 
 def follow_to_the_end(folder: Path) -> None:
-    """Show the progress of a run or an expansion until no process works on it, and say how it ended.
+    """Show the progress of a run or an expansion until no process works on it. Then print how the run ended.
 
     Raises:
         InputError: the folder is not a run.
@@ -51,8 +52,8 @@ class FollowProgress(FitProgress):
     """The progress display of a run that another process works on.
 
     Attributes:
-        before: text before the line, such as the round of an expansion.
-        instead: text that replaces the line while no search runs; "" during a search.
+        before: text before the progress line, such as the round of an expansion.
+        instead: text that replaces the progress line while no search runs; "" during a search.
     """
 
     before = ""

@@ -116,7 +116,7 @@ def require_one_of(option: str, value: str | None, allowed: Collection[str]) -> 
 
 
 def command_showing(common: Collection[str]) -> type[Command]:
-    """A class of commands whose `--help` shows only these flags; all flags, if `common` is empty."""
+    """A class of commands whose `--help` shows only the flags in `common`; all flags, if `common` is empty."""
     return (
         Command if not common else type("Command", (Command,), {"common": frozenset({*common, "--help", "--help-all"})})
     )

@@ -210,7 +210,7 @@ def said(stand: Stand) -> str:
 
 
 def spent(live: Live) -> str:
-    """The tokens so far, and their cost; "" without tokens."""
+    """Text with the number of tokens so far and their cost; "" without tokens."""
     cost = f" for {live.cost:.4g}" if live.cost else ""
     return f"{live.tokens} tokens{cost}" if live.tokens else ""
 

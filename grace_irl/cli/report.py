@@ -43,7 +43,7 @@ def report(
 
 
 def report_of_fit(folder: Path) -> Path | None:
-    """Write the report at the end of a fit, and return its path. A failure prints a warning and returns None."""
+    """Write the report at the end of a fit, and return its path. After a failure, print a warning and return None."""
     from grace_irl.report import write
 
     return write.report_of_fit(folder, lambda text: say(f"grace-irl: warning: {text}", err=True))

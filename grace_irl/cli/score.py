@@ -24,11 +24,11 @@ SETTINGS = (
     "data.label",
     *("fitness.log_pi", "sandbox.workers", "sandbox.allow_weak"),
 )
-"""Settings of `fit` that are also flags of this command."""
+"""Settings of `fit` that are also flags of `score`."""
 
 
 def settings(method: str) -> list[Setting]:
-    """The settings that are flags of this command."""
+    """The settings that are flags of `score`."""
     del method
     known = settings_of()
     return [known[key] for key in SETTINGS]

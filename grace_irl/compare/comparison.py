@@ -193,7 +193,7 @@ def resume(
 
 
 def _say_where(contest: Contest, note: Callable[[str], None]) -> None:
-    """Show the user which code of a task runs, and which server gets prompts and the key."""
+    """Show the user which code of a task runs, and which servers get prompts and the API key."""
     servers = [destination(settled(config)) for config in contest.settings.searches.values()]
     for line in (contest.task.destination if contest.task else "", *dict.fromkeys(servers)):
         if line:
@@ -281,7 +281,7 @@ def _written(
 
 
 def _notes(results: Sequence[JobResult], found: Sequence[Standing]) -> list[str]:
-    """The notes of the standings, the failures and the notes of the jobs, without duplicates."""
+    """Lines below the tables, without duplicates: notes of the standings, failures of jobs, and notes of jobs."""
     failures = [f"{each.method} seed {each.seed} failed: {each.failure}" for each in results if each.failure]
     jobs: dict[tuple[str, str], list[int]] = {}
     for each in results:
@@ -349,7 +349,7 @@ POLL_S = 0.2
 """Maximum seconds between two calls of the listener."""
 
 Entry = tuple[str, int]
-"""A method and a seed."""
+"""A job, as the name of its method and its seed."""
 
 
 @dataclass(frozen=True)
@@ -393,6 +393,7 @@ def run_jobs(
         workers: number of processes; None: one per core of the workplace.
         listener: function that receives the state after each job, and repeatedly in between.
         settings: digest of the settings that the user confirmed (`Settings.digest`). A job with other settings fails.
+        workplace: machines on which the jobs run.
 
     Raises:
         KeyboardInterrupt: the user pressed Ctrl-C. Running jobs were stopped; results of finished jobs stay.

@@ -151,7 +151,7 @@ class Contest:
             settings: settings of the comparison.
             workers: number of sandbox processes of each search, unless the settings contain this number.
             new: whether the comparison starts now. A resumed comparison without a label rule in its stored settings
-                comes from an earlier version of grace-irl, and keeps the rule that this version chose.
+                comes from an earlier version of grace-irl, and keeps the rule that the earlier version chose.
 
         Raises:
             InputError: the demonstrations cannot be read.

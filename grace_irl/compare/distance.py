@@ -26,13 +26,13 @@ StateReward = Callable[[Floats, Floats, Floats], Floats]
 
 @dataclass(frozen=True)
 class Locomotion:
-    """The true reward of a MuJoCo body: forward velocity, minus the cost of control, plus a bonus of 1 if healthy.
+    """The true reward of a MuJoCo body: forward velocity, minus the cost of control, plus 1 if the next state is healthy.
 
     Attributes:
         size: number of components of a state. The horizontal position is not one of them.
         velocity: index of the forward velocity in a state.
         control: cost of control per unit of the sum of the squared action components.
-        heights: limits of the torso's height in a healthy state, in metres; None: there is no bonus.
+        heights: limits of the torso's height in a healthy state, in metres; None: the reward has no term for health.
         angles: limits of the torso's angle in a healthy state, in radians.
         largest: limit of the absolute value of each component of a healthy state, except the height.
     """
@@ -75,7 +75,8 @@ def true_reward(environment: str, size: int) -> StateReward | None:
 
 
 TRANSITIONS, DRAWS = 512, 64
-"""Number of transitions for the comparison of rewards, and number of samples for each mean in EPIC's shaping."""
+"""Number of transitions on which `distance` compares rewards (TRANSITIONS), and number of samples for each mean in
+EPIC's shaping (DRAWS)."""
 DISCOUNT = 0.99
 
 

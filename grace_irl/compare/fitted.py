@@ -36,7 +36,7 @@ from grace_irl.runs.expand.round import episodes
 from grace_irl.runs.run import Run, opened
 
 REASON = "as the comparison has it"
-"""Reason for the label rule that each search of a comparison records. The rule selects positive expert states."""
+"""Reason that each search of a comparison records for its label rule. The label rule selects positive expert states."""
 
 if TYPE_CHECKING:
     from grace_irl.rewards.scale import Form
@@ -98,7 +98,8 @@ class Recovered:
         """The wrapper that makes environments return this reward (`Pay`).
 
         Args:
-            form: form of a reward network; None for `paid`. A program has its own form (`ProgramReward.form`).
+            form: form in which a learner receives the reward, if the reward is a network; None: `paid`. A program has its
+                own form (`ProgramReward.form`).
         """
         from grace_irl.rl.learning import NetPay, ProgramPay
 

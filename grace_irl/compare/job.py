@@ -109,7 +109,7 @@ def work(tell: Tell, folder: str, method: str, seed: int, workers: int, digest: 
 
 
 def _failed(place: JobFolder, method: str, seed: int, why: str) -> JobResult:
-    """Add the reason of a failure to the job's earlier result, and write it."""
+    """Add the reason of a failure to the job's earlier result, and write the new result."""
     result = replace(read_result(place.result) or JobResult(method, seed), failure=" ".join(why.split()))
     write_result(place.result, result)
     return result
@@ -160,8 +160,8 @@ class _Job:
     def _before(self) -> tuple[Recovered, JobResult] | None:
         """The reward and the result of an earlier process of this job; None if training must be repeated.
 
-        If the result is not None, only trainings in transfer environments remain. A network is never reused, because
-        loading its file could run code.
+        If there is an earlier result to reuse, only trainings in transfer environments remain. A reward network is never
+        reused, because loading its file could run code.
         """
         found = read_result(self.place.result)
         if found is None or not found.outcomes or self.place.net.exists():

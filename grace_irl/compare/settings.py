@@ -181,7 +181,7 @@ class Settings:
         return resolve(sets=sets, base=with_settings(config_of(name)(), shared))
 
     def write(self, folder: Path) -> None:
-        """Write both files. `compare.toml` is written last, so that only a complete folder contains it.
+        """Write `fit.toml` and `compare.toml`. `compare.toml` comes last, so that only a complete folder contains it.
 
         Also record on this machine that the user confirmed the settings (`grace_irl.runs.acting`).
         """
@@ -272,7 +272,9 @@ def is_search(name: str) -> bool:
 def told_apart(
     methods: Iterable[str], sets: Iterable[str], fit: str = METHOD
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Divide settings into those for `fit.toml`, and those that only other searches have, such as "eureka.rounds=2".
+    """Divide settings into those for `fit.toml` and the rest, such as "eureka.rounds=2".
+
+    The rest are settings that the method of `fit.toml` does not have, but the search of another compared method has.
 
     Args:
         methods: names of the compared methods.

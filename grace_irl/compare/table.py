@@ -163,7 +163,10 @@ def rows_of(part: Sequence[Standing]) -> tuple[Row, list[Row]]:
 
 
 def used_of(results: Sequence[JobResult], methods: Sequence[str]) -> tuple[Row, list[Row]]:
-    """Head and rows, as text, of the table of resources that each method used, over the runs with an outcome."""
+    """Head and rows, as text, of the table of resources that each method used.
+
+    Except in the column `runs`, each number is a mean over the method's runs with an outcome.
+    """
     head = ["method", "runs", "programs asked", "programs trained", "model calls", "tokens in", "tokens out"]
     head += ["steps of the search", "steps of the training", "steps in all", "seconds of the search"]
     head += ["seconds of the training"]

@@ -1,4 +1,4 @@
-"""Demonstrations: their classes, a reader and a writer for each file format, labels and splits."""
+"""Classes for demonstrations, readers and writers of demonstration files, and functions for labels and splits."""
 
 from grace_irl.demos.files import iter_trajectories, load, save
 

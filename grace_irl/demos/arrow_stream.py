@@ -1,4 +1,7 @@
-"""Record batches of Arrow streams. Only plain columns are read, so the batches need no more bytes than the stream."""
+"""Reader for the record batches of Arrow streams.
+
+Only plain columns (`_is_plain`) are read, so the batches need no more bytes than the stream.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,16 @@ from grace_irl.errors import InputError
 
 
 def batches_of(data: pa.Buffer, where: str) -> Iterator[pa.RecordBatch]:
-    """The batches of a stream in the order of its messages.
+    """The record batches of an Arrow stream, in order.
 
     Args:
         data: the stream, in memory. Do not pass a memory map: with a damaged file, reads could go past the file's end.
-        where: file, for messages.
+        where: name of the file, for error messages.
 
     Raises:
         InputError: an empty stream, two columns with the same name, a compressed column, a dictionary, or another
             column that is not plain.
-        pa.ArrowException: damaged messages or columns.
+        pa.ArrowException: a damaged stream or column.
     """
     messages = pa.ipc.MessageReader.open_stream(pa.BufferReader(data))
     try:
@@ -50,7 +53,11 @@ def batches_of(data: pa.Buffer, where: str) -> Iterator[pa.RecordBatch]:
 
 
 def _is_plain(kind: pa.DataType) -> bool:
-    """Whether every value of a column takes bytes in the stream, unlike nulls, runs, views and lists of size 0."""
+    """Whether a column type is plain: numbers, booleans, texts, byte strings, and lists and structs of plain types.
+
+    In a column of another type, such as nulls, runs, views or lists of the fixed size 0, few bytes of the stream may
+    stand for many values.
+    """
     if pa.types.is_struct(kind):
         return kind.num_fields > 0 and all(_is_plain(kind.field(place).type) for place in range(kind.num_fields))
     if pa.types.is_fixed_size_list(kind):
@@ -66,7 +73,7 @@ def is_compressed(metadata: bytes) -> bool:
     """Whether the body of a record batch is compressed.
 
     Args:
-        metadata: metadata of the batch's message, as a FlatBuffer (arrow/format/Message.fbs).
+        metadata: metadata of the Arrow message with the batch, as a FlatBuffer (arrow/format/Message.fbs).
     """
     header = _field(metadata, struct.unpack_from("<I", metadata)[0], 2)
     batch = header + struct.unpack_from("<I", metadata, header)[0]
@@ -79,7 +86,7 @@ def _field(data: bytes, table: int, number: int) -> int:
     Args:
         data: the FlatBuffer.
         table: offset of the table.
-        number: number of the field.
+        number: number of the field in the table's schema, from 0.
     """
     fields = table - struct.unpack_from("<i", data, table)[0]
     size = struct.unpack_from("<H", data, fields)[0]

@@ -18,11 +18,12 @@ from grace_irl.demos.trajectory import Demonstration, Role
 from grace_irl.errors import InputError
 
 SEARCH_S = 10.0
-"""Time limit in seconds for the search in one text. A search with backtracking can take very long, and Python cannot
-stop a search from another thread."""
+"""Time limit in seconds for the search of a `TextPattern` in one text. A search with backtracking can take very long,
+and Python cannot stop a search from another thread."""
 
 SEARCH_BYTES = 1 << 30
-"""Limit of the search process's address space in bytes, because backtracking also uses memory."""
+"""Size limit, in bytes, of the address space of the process that searches for a `TextPattern`. Backtracking also uses
+memory."""
 
 CHILD = f"""
 import json, re, resource, sys, warnings
@@ -152,7 +153,10 @@ class Conditions:
             )
 
     def checks(self) -> Iterator[tuple[str, Check]]:
-        """One pair of name and test per condition. Tests that parse screens come last, because they are slow."""
+        """A pair of name and test for each condition that is set.
+
+        Tests that parse screens come last, because they are slow.
+        """
         if self.from_role is not None:
             yield f"role {self.from_role}", lambda item: item.role == self.from_role
         if self.from_task is not None:
@@ -184,7 +188,7 @@ class Funnel:
         conditions: the conditions.
         seen: number of demonstrations that were tested.
         left: map from the name of a condition to the number of demonstrations that met this condition and all earlier
-            conditions, in the order of `Conditions.checks`.
+            conditions. The conditions have the order of `Conditions.checks`.
     """
 
     conditions: Conditions

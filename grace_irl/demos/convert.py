@@ -72,7 +72,7 @@ def convert(
 ) -> list[Copied]:
     """Copy demonstrations to another format, with one trajectory in memory at a time.
 
-    The copy of a folder is a folder. Each file in it keeps its name, except for the suffix.
+    The copy of a folder is a folder. The files in the copy keep their names, except for the suffixes.
 
     Args:
         source: file, folder or Minari id.

@@ -25,15 +25,16 @@ ROUNDING = 8 * float(np.finfo(np.float32).eps)
 """Maximum relative difference (about 1e-6) between values that count as equal. Rounding to float32 has a relative error
 of at most half of float32's eps. The factor 8 allows for the rounding errors of a few operations."""
 EVEN = 1e-3
-"""Maximum relative difference between the steps of a clock."""
+"""Relative tolerance of `clock_fields` for the steps of a clock and for its first and last values. For steps, rounding
+errors of the values may raise the tolerance."""
 
 
 @dataclass(frozen=True)
 class FieldCues:
     """Names of fields whose values do not depend on behaviour.
 
-    Each name is in one tuple, with one exception: a field that changes by equal steps, but by no more than `ROUNDING`
-    in total, may be in `clocks` and also in `fixed` or `sources`.
+    Each name is in one tuple, with one exception: a field that changes by equal steps, but in total by no more than
+    `ROUNDING` times its values, may be in `clocks` and also in `fixed` or `sources`.
 
     Attributes:
         fixed: fields that are constant within each episode but differ between episodes, such as a goal, a task or the
@@ -94,9 +95,9 @@ def fixed_fields(episodes: Episodes, expert: Sequence[bool]) -> NDArray[np.bool_
         return np.zeros(episodes[0].shape[1], dtype=np.bool_)
     sizes = np.stack([np.abs(episode).max(axis=0) for episode in told])
     spans = np.stack([np.ptp(episode, axis=0) for episode in told])
-    # In an episode whose values are near 0, rounding errors may be as large as in the other episodes. So the tolerance
-    # is at least that of the median size. A tolerance from the maximum size would be too large if one episode is an
-    # outlier: all other episodes would look constant.
+    # The size of an episode is its largest absolute value. In an episode with a small size, rounding errors may be as
+    # large as in the other episodes. So the tolerance is at least `ROUNDING` times the median size of all episodes. The
+    # maximum size would not do: if one episode is an outlier, all other episodes would look constant.
     return np.asarray((spans <= ROUNDING * np.maximum(sizes, np.median(sizes, axis=0))).all(axis=0))
 
 
@@ -119,7 +120,8 @@ def clock_fields(episodes: Episodes) -> NDArray[np.bool_]:
     for episode in told:
         steps = np.diff(episode, axis=0)
         mean = np.abs(steps.mean(axis=0))
-        # The tolerance for unequal steps is the rounding error of the values, but at most half of the mean step.
+        # The tolerance for unequal steps is the rounding error of the values, but at least `EVEN` times the mean step
+        # and at most half of the mean step.
         noise = np.clip(ROUNDING * np.abs(episode).max(axis=0), EVEN * mean, mean / 2)
         clock &= np.ptp(steps, axis=0) <= noise
         signs.append(np.sign(steps.mean(axis=0)))
@@ -169,8 +171,8 @@ def _of_records(states: States, fields: Sequence[str]) -> list[str]:
 
 
 NAMES: dict[str, Callable[[States, Sequence[str]], list[str]]] = {VECTOR.name: _of_vectors, RECORD.name: _of_records}
-"""Map from a kind with named fields to a function that lists the names. Its arguments are states and
-`Metadata.fields`."""
+"""Map from a kind with named fields to a function that lists the names of the fields. The function's arguments are
+states and `Metadata.fields`."""
 
 
 def moments(rows: Episodes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

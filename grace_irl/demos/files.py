@@ -48,7 +48,7 @@ SUFFIX: dict[Format, str] = {
 """Suffix of the file name by format."""
 
 DEEPEST = 5
-"""Maximum depth of the subfolders that are searched for demonstrations."""
+"""Maximum depth of the subfolders in which `expand` searches for demonstrations."""
 
 
 def expand(path: str | Path) -> list[str | Path]:
@@ -207,7 +207,7 @@ class SetOfFiles:
 
     @cached_property
     def choice(self) -> KindChoice | None:
-        """The kind chosen for all states; None if the states fit one kind only."""
+        """The kind chosen for all states; None if there is no choice (see `choose_kind`)."""
         headers = [self._opened(place).header for place in range(len(self.files))]
         return choose_kind(headers, self.files, self._states, self._kind)
 

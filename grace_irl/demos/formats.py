@@ -53,8 +53,8 @@ SCREENS = {
 }
 SHARDS = "ui.androidcontrol:AndroidControlSource"
 READERS = {**ARRAYS, **TABLES, **SCREENS}
-"""Map from the ending of a file name to its reader, as `module:name` in the package `grace_irl.demos`. The module is
-imported when the first such file is opened."""
+"""Map from the ending of a file name to the reader of such files, as `module:name` in the package `grace_irl.demos`.
+The module is imported when the first such file is opened."""
 
 TEXTS = (*TABLES, ".json", ".json.gz", "ui_element.txt", "utg.yaml")
 """Endings of text files. In a folder, text files are read only if the folder has no other demonstrations. Beside other
@@ -71,7 +71,8 @@ FOLDERS = (
     ("foreign.imitation_folder:is_dataset", "foreign.imitation_folder:open_dataset"),
     ("foreign.rlds:is_dataset", "foreign.rlds:open_dataset"),
 )
-"""Layouts of folders with one data set: pairs of a function that recognises such a folder, and the reader."""
+"""Names of two functions for each layout of a folder with one data set. The first function recognises such a folder,
+and the second function opens the folder."""
 
 Opens = Callable[..., Source]
 
@@ -139,7 +140,10 @@ def others() -> tuple[str, ...]:
 
 
 def ending(file: Path) -> str:
-    """The ending of a file, from its name or else its first bytes; "" if there is none, as for TFRecord files."""
+    """The ending of a file, from its name or else its first bytes.
+
+    The result is "" if no reader has such an ending, as for TFRecord files.
+    """
     found = next((end for end in endings() if file.name.lower().endswith(end)), "")
     if found or not file.is_file() or tfrecord.is_tfrecord(file):
         return found

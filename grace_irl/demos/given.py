@@ -24,7 +24,7 @@ Given = Any
 def in_memory(
     demos: Given, experts: Given, negatives: Given, *, kind: str = "", columns: Columns = Columns()
 ) -> Demonstrations | None:
-    """The demonstrations in a call's arguments; None if all arguments name files.
+    """The demonstrations in the arguments of a Python call, such as `fit()`; None if all arguments name files.
 
     Args:
         demos: demonstrations that state their own roles.

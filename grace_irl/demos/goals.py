@@ -1,7 +1,7 @@
 """Goal states of expert trajectories, in a text file that the user can edit (docs/runs.md, "Goal states").
 
-The file is TOML. Each line holds a trajectory's digest (a hash of its content) and the list of the 1-based indices of
-its goal states, which may be empty. A comment above the line identifies the trajectory.
+The file is TOML. Each line holds a trajectory's digest (a hash of its content) and a list with the 1-based indices of
+its goal states. The list may be empty. A comment above the line identifies the trajectory.
 
     # datasets/expert.parquet: episode 0; task go to obj; 12 states
     3f2a9c0d11e8b745 = [11, 12]
@@ -131,8 +131,8 @@ def load_goals(path: str | Path) -> dict[str, tuple[int, ...]]:
 def save_goals(path: str | Path, goals: Goals, demonstrations: Iterable[Demonstration]) -> None:
     """Write the goal states of expert trajectories to a file, atomically.
 
-    The goal states come from `goals`, else from `demonstrations`. Equal trajectories share one line, with one comment
-    each. Trajectories without marked goal states are left out.
+    The goal states come from `goals`, else from `demonstrations`. Equal trajectories share one line, and each of them
+    has its own comment above this line. Trajectories without marked goal states are left out.
 
     Raises:
         InputError: an index outside its trajectory, or a file that cannot be written.

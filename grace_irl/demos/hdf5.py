@@ -24,7 +24,7 @@ SIGNATURE = b"GCOL\1\0\0\0"
 """First bytes of a global heap. HDF5 stores texts of variable length in such heaps."""
 
 WINDOW = 64 << 20
-"""Number of bytes that are searched for heaps at once. It must be a multiple of the page size."""
+"""Number of bytes of a file that `require_whole_heaps` searches at once. It must be a multiple of the page size."""
 
 SUPERBLOCK = b"\x89HDF\r\n\x1a\n"
 """First bytes of a superblock, the header of an HDF5 file."""
@@ -80,7 +80,8 @@ def _is_whole(data: mmap.mmap, start: int) -> bool:
 
 
 FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32", 32000: "lzf"}
-"""Accepted HDF5 filters by number. All are part of h5py. Only gzip can unpack to more than the size of a chunk."""
+"""Accepted HDF5 filters (compression methods) by number. All are part of h5py. Only gzip can unpack to more than the
+size of a chunk."""
 
 UNPACKED = 1032
 """Maximum number of unpacked bytes per byte of gzip data. HDF5 unpacks these data even beyond the size of a chunk."""
@@ -119,7 +120,7 @@ class Hdf5File:
             ) from None
 
     def names(self, path: tuple[str, ...], where: str) -> tuple[str, ...]:
-        """The names in a group, in the file's order; () if there is no such group."""
+        """The names in the group at `path`, in the order in which h5py lists them; () if there is no such group."""
         found = self.opened(path, where, missing=True)
         return tuple(found) if isinstance(found, self._h5py.Group) else ()
 
@@ -128,7 +129,7 @@ class Hdf5File:
         return isinstance(self.opened(path, where, missing=True), self._h5py.Dataset)
 
     def attributes(self, path: tuple[str, ...], names: Sequence[str], where: str) -> dict[str, Any]:
-        """The group's attributes in `names`, as numbers and texts. Missing attributes are left out."""
+        """The attributes `names` of the group at `path`, as numbers and texts. Missing attributes are left out."""
         group, about = self.opened(path, where), dict[str, Any]()
         for name in names:
             if name in group.attrs:
@@ -182,7 +183,7 @@ class Hdf5File:
 
         Args:
             names: path from the root of the file.
-            where: dataset and episode, for messages.
+            where: file or data set, and episode, for messages.
             missing: whether to return None for a missing object, instead of raising an error.
 
         Raises:

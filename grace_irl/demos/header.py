@@ -24,7 +24,7 @@ KEY = "grace_irl"
 FORMAT_VERSION = 1
 
 MOST_NAMED = 3
-"""Maximum number of file names in a line for the user."""
+"""Maximum number of file names in a line of `read_notes`."""
 
 
 NOTHING = Metadata("")
@@ -177,9 +177,9 @@ class HeaderBuilder:
 def merge(headers: Sequence[Header], names: Sequence[str]) -> Metadata:
     """The common metadata of several files that are read as one set.
 
-    All files must have the same kind. Files with field names must have the same names. An environment or view that
-    differs between files is dropped, because a set may hold several tasks. The label rule comes from the first file
-    that states a rule; files with only negative trajectories are considered last.
+    All files must have the same kind. Files that state field names must state the same ones. An environment or view
+    that differs between files is dropped, because a set may hold several tasks. The label rule comes from the first
+    file that states a rule; files with only negative trajectories are considered last.
 
     Args:
         headers: one header per file.

@@ -46,7 +46,8 @@ def choose_kind(
         kinds; `header.merge` refuses such files later.
 
     Raises:
-        InputError: the user's choice, or the certain kind of another file, does not fit the states of a file.
+        InputError: the user's choice differs from the certain kind of a file. Or the states of a file do not fit the
+            user's choice, or the certain kind of another file.
     """
     certain: dict[str, int] = {}
     for place, header in enumerate(headers):
@@ -124,7 +125,10 @@ def choose_observed(
 
 
 def with_kind(header: Header, choice: KindChoice | None) -> Header:
-    """A copy of a header with the kind chosen for the set. A header with a certain kind is returned unchanged."""
+    """A copy of a header with the kind chosen for the set.
+
+    The header is returned unchanged if its kind is certain already, or if `choice` is None.
+    """
     if choice is None or not header.kinds:
         return header
     return replace(header, metadata=of_kind(header.metadata, choice.kind), kinds=())

@@ -78,7 +78,7 @@ class RuleEvidence:
 
     Attributes:
         kind: name of the states' kind, such as "grid".
-        origins: name and metadata of each file, without the files given as negatives (`--negatives`).
+        origins: name and metadata of each file, without files of role "negative".
         experts, negatives: number of expert and of negative trajectories.
         ended: number of expert trajectories that the environment ended.
         cut: number of expert trajectories that a time limit ended.
@@ -200,7 +200,10 @@ def rule_of(metadata: Metadata) -> LabelRule | Literal[""]:
 
 
 def earlier_rule(demonstrations: Demonstrations) -> LabelRule:
-    """The rule in the metadata, or else the default rule of earlier versions, to replay runs of these versions."""
+    """The label rule that earlier versions of grace-irl chose. A replay of a run of such a version needs this rule.
+
+    The result is the rule in the metadata, or else the default rule of these versions.
+    """
     from grace_irl.demos.minari.source import dataset_folder  # only this function needs the Minari reader
 
     stated = demonstrations.metadata.label
@@ -233,7 +236,9 @@ def require_roles_for(choice: RuleChoice, demonstrations: Demonstrations) -> Non
 
 
 def untested(demonstrations: Demonstrations) -> str:
-    """A one-line warning that accuracies show little without negative trajectories; "" if the set has some or is empty.
+    """A one-line warning that accuracies show little without negative trajectories.
+
+    The result is "" if the set has negative trajectories, or no trajectories at all.
 
     Args:
         demonstrations: the set, with a split for each trajectory.

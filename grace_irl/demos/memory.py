@@ -29,10 +29,11 @@ from numpy.typing import DTypeLike, NDArray
 from grace_irl.errors import InputError
 
 VARIABLE = "GRACE_IRL_MAX_MEMORY"
-"""Name of the environment variable with the limit."""
+"""Name of the environment variable with the memory limit."""
 
 SHARE = 0.8
-"""Default limit as a share of the available memory. The rest is for training, reward programs and other processes."""
+"""Default memory limit of a set, as a share of the available memory. The rest is for training, reward programs and
+other processes."""
 
 EPISODE_BYTES = 1024
 """Size in bytes of the Python objects of one trajectory, without arrays and texts."""
@@ -41,7 +42,7 @@ SCREENSHOT_BYTES = 512
 """Size in bytes of the Python objects for one screenshot. The picture itself stays on disk."""
 
 ALIGNMENT = 64
-"""Alignment of arrays in bytes. It is the size of a cache line, and enough for every dtype."""
+"""Alignment of the arrays in a `Region`, in bytes. It is the size of a cache line, and enough for every dtype."""
 
 BLOCK = 64 << 20
 """Size in bytes of one block of a `Region`, unless an array needs more."""

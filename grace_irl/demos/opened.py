@@ -1,4 +1,4 @@
-"""A set of open sources of demonstrations. They are read into memory, or one trajectory at a time."""
+"""A set of open sources of demonstrations. The set is read into memory as a whole, or one trajectory at a time."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class OpenSet:
         return self.of(items)
 
     def held(self) -> Demonstrations | None:
-        """The whole set in memory; None if it needs more memory than its limit."""
+        """The whole set in memory; None if the set needs more memory than its limit."""
         known = sum(getattr(source, "nbytes", 0) for source in self._sources)
         before = self.memory.taken
         try:
@@ -105,7 +105,7 @@ class OpenSet:
 
         Args:
             size: maximum size of the sample, such as "400M". "" loads the whole set if it is within the memory limit;
-                otherwise the maximum follows from the limit.
+                otherwise, the maximum size follows from the memory limit (`size_of_sample`).
 
         Raises:
             InputError: an invalid size, or a size that is too small for the set or above the memory limit.

@@ -17,8 +17,8 @@ SHARE = 5
 times the size of its data, plus some hundred MiB (`benchmarks/larger_than_memory.py`)."""
 
 FEWEST = 2
-"""Minimum number of trajectories in a sample for each task, role and stated split: one to learn from, one to hold out.
-If a set has fewer, the sample has all of them."""
+"""Minimum number of trajectories in a sample from each group (task, role and stated split): one to learn from, and one
+to hold out. A smaller group is in the sample as a whole."""
 
 Group = tuple[str, str, str | None]
 """The task, the role and the stated split of a trajectory."""
@@ -27,9 +27,10 @@ Group = tuple[str, str, str | None]
 class Sample:
     """A sample of whole trajectories, drawn while a set is read.
 
-    Trajectories with the same task, role and stated split form a group. While the sample is too large, the group that
-    takes the most memory loses a trajectory. Within a group, all trajectories have the same chance to stay. The draw
-    depends on the content of the trajectories (their digests), not on a seed or on their order in files.
+    Trajectories with the same task, role and stated split form a group. While the sample is too large, a trajectory is
+    dropped from the group that takes the most memory. No group with `FEWEST` or fewer trajectories loses one.
+    Within a group, all trajectories have the same chance to stay. The draw depends on the content of the trajectories
+    (their digests), not on a seed or on the order in files.
 
     Args:
         size: maximum size of the sample in bytes.
@@ -97,7 +98,7 @@ class _Members:
         return self._taken if len(self._heap) > FEWEST else 0
 
     def add(self, item: Demonstration, nbytes: int, place: int) -> int:
-        """Add a trajectory whose digest is below all dropped digests, and return its size. Else return 0."""
+        """Add a trajectory if its digest is below all dropped digests. Return its size in bytes, or 0 if not added."""
         digest = int(item.trajectory.digest, 16)
         if self._below is not None and digest >= self._below:
             return 0

@@ -1,4 +1,4 @@
-"""Scrambled copies of demonstrations. Their states have lost their meaning.
+"""Scrambled copies of demonstrations. In a scrambled copy, the states have lost their meaning.
 
 A fit to scrambled copies shows what a method learns from the data alone, without prior knowledge. Each kind of state
 has its own scrambling. For grids, the integer codes of the cells are permuted per channel, and the axes are flipped or
@@ -32,7 +32,7 @@ TRIES = 100
 
 
 NO_MAP = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
-"""Errors that may occur when other JSON is read as a scramble map."""
+"""Errors that may occur when `ScrambleMap.load` reads a file that is not a scramble map."""
 
 
 @dataclass

@@ -142,7 +142,8 @@ def beside(file: Path) -> FileScreenshot | None:
     In each folder, the suffix may be any of `SUFFIXES`.
 
     Raises:
-        InputError: the picture is a link to a file outside these folders.
+        InputError: the picture is a link that leads out of the folder of `file`. For the last of the three paths, the
+            link must not lead out of the parent of this folder.
     """
     for root, folder in ((file.parent, "."), (file.parent, "screenshots"), (file.parent.parent, "screenshots")):
         for suffix in SUFFIXES:

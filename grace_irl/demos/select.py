@@ -1,4 +1,7 @@
-"""Selections: copies of the demonstrations that meet conditions, made with one trajectory in memory at a time."""
+"""Choice of the demonstrations that meet conditions, and copies of the chosen ones.
+
+One trajectory is in memory at a time.
+"""
 
 from __future__ import annotations
 

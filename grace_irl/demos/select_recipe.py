@@ -22,7 +22,8 @@ TYPES: Mapping[str, type] = {
     "success": bool,
     "held_out": float,
 }
-"""Map from a key of a [[file]] table to its type. Keys have the names of the options of `grace-irl demos select`."""
+"""Map from a key of a [[file]] table to the type of the value. Each key has the name of an option of `grace-irl demos
+select`."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ def _selection(found: object, where: str) -> Selection:
 
 
 def require_within(out: str, where: str) -> None:
-    """Check that an output file lies in the set's folder.
+    """Check that the path of an output file is relative, and stays in the output folder.
 
     Raises:
         InputError: a path outside the folder, or no file name.

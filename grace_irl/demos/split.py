@@ -1,4 +1,4 @@
-"""The split of demonstrations into training, validation and held-out trajectories, and random samples of them.
+"""The split of demonstrations into training, validation and held-out trajectories, and random draws of demonstrations.
 
 Whole trajectories are drawn at random within each task and role. The result depends on the seed and on the content of
 the trajectories.
@@ -23,13 +23,13 @@ def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonst
     """Hold out a random share of the trajectories of each task and role.
 
     A trajectory with a stated split keeps this split, and counts towards the share if it is held out. The other
-    trajectories are assigned at random to training or held-out. If `held_out` is above 0, the draw tries to put at
-    least one trajectory of each task and role on each side.
+    trajectories are assigned at random to one of two sides, training and held-out. If `held_out` is above 0, the draw
+    tries to put at least one trajectory of each task and role on each side.
 
     Equal trajectories (same states, actions and instruction) are drawn together, even across tasks and roles. So the
     random draw holds out no data that also occur in training. If some of several equal trajectories have a stated
-    split, the others get this split. If their stated splits differ, the others go to training, or to the last stated
-    split if none of these splits is "train".
+    split, the others get this split. If the stated splits differ, the others get "train" if it is one of them.
+    Otherwise they get the split that is stated last.
 
     The draw depends on the content of the trajectories and not on their order in files. A new task does not change the
     draws of other tasks, unless the tasks share trajectories.
@@ -114,7 +114,10 @@ def _digests(members: Iterable[Demonstration]) -> dict[str, int]:
 
 
 def _stated(demonstrations: Demonstrations) -> dict[str, Split]:
-    """Map from digest to stated split. If equal trajectories state several splits, "train" or else the last counts."""
+    """Map from digest to stated split.
+
+    If equal trajectories state different splits, "train" counts if it is one of them. Otherwise, the last one counts.
+    """
     sides: dict[str, Split] = {}
     for item in demonstrations:
         if item.split is not None and sides.get(item.trajectory.digest) != "train":
@@ -139,7 +142,7 @@ def _draw(members: Group, sides: dict[str, Split], share: float, rng: np.random.
 
 
 def _require_two_sides(members: Group, task: str, role: Role) -> None:
-    """Check that the trajectories of one task and role can be on both sides.
+    """Check that the trajectories of one task and role can be split into training and held-out trajectories.
 
     Raises:
         InputError: there is only one trajectory, all are equal and state no split, or all state the same split.
@@ -176,7 +179,7 @@ def draw(demonstrations: Demonstrations, count: int, seed: int) -> Demonstration
         The drawn trajectories in the order of the set.
 
     Raises:
-        InputError: a task and role with fewer than `count` trajectories.
+        InputError: a task and role with fewer than `count` trajectories that are not held out.
     """
     groups: dict[tuple[str, Role], list[Demonstration]] = {}
     for item in demonstrations:

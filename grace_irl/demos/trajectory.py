@@ -114,7 +114,7 @@ class Trajectory:
     def outline(self) -> Trajectory:
         """A small copy for metrics, after a reward program has rewarded the states.
 
-        The copy keeps the digest, the length, the true rewards and the flags of the ending. All states of the copy
+        The copy keeps the digest, the length, the true rewards, `terminated` and `truncated`. All states of the copy
         equal the first state, and take the memory of one state. The actions are left out.
         """
         parts = self.state_kind.parts(self.states).items()
@@ -164,14 +164,14 @@ class Metadata:
 
 @dataclass(frozen=True, eq=False)
 class Demonstration:
-    """A trajectory with its role, its task and its side of the train/held-out split.
+    """A trajectory with its role, its task and its split (training, validation or held-out).
 
     Attributes:
         trajectory: the episode.
         role: "expert" if the episode is an example of the task, "negative" if it is a counterexample.
         task: name of the task.
-        split: side of the split; None if the source gives no side. `grace_irl.demos.split` then draws a side.
-        goals: 0-based indices of the states that reach the goal, for label rule "goal"; None if they are not marked.
+        split: name of the split; None if the source states none. `grace_irl.demos.split` then draws a split.
+        goals: 0-based indices of the states that reach the goal, for label rule "goal"; None if no source marks them.
         swapped: whether the instruction comes from another expert (`--swaps`). The instruction may then name things
             that are not in this episode's world. Files do not store this flag.
     """
@@ -231,7 +231,7 @@ class Demonstrations(Sequence[Demonstration]):
     Attributes:
         metadata: metadata of the set.
         items: the demonstrations, in order.
-        origins: name and metadata of each file, without files given as negatives; () for a set made in memory.
+        origins: name and metadata of each file, without files of role "negative"; () for a set made in memory.
         choice: the chosen kind and the reason, if the shape and dtype of the states fit several kinds; else None.
         notes: lines for the user about how the data were read.
         sampled: sizes of this sample and of the sampled set; None if this set is no sample.
@@ -278,7 +278,7 @@ class Demonstrations(Sequence[Demonstration]):
     def select(
         self, *, role: Role | None = None, split: Split | None = None, task: str | None = None
     ) -> Demonstrations:
-        """The demonstrations with this role, side of the split and task, in order. None matches any value."""
+        """The demonstrations of this role, split (`Demonstration.side`) and task, in order. None matches any value."""
         wanted = {"role": role, "side": split, "task": task}
         kept = (d for d in self.items if all(v is None or getattr(d, k) == v for k, v in wanted.items()))
         return replace(self, items=tuple(kept))

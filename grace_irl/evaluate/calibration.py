@@ -7,7 +7,7 @@ In this module, an *expert reward* is the reward of a positive state, and a *neg
 negative state. The optimum depends on the order of these rewards (`Edges`):
 
 - Overlap: some negative reward exceeds some expert reward, but r does not prefer negative states on the whole. The
-  optimum is finite. `_largest_scale` is an upper bound of its scale.
+  optimum is finite. `_largest_scale` is an upper bound of the best scale.
 - Separation: all expert rewards exceed all negative rewards. f rises towards 0 without a maximum as the scale grows.
   The chosen scale puts at least `MARGIN` logits between the smallest expert reward and the largest negative reward. The
   offset puts logit 0 halfway between these two rewards. f is then within 2e-13 of 0, and does not depend on outliers.
@@ -104,9 +104,9 @@ MIN_SCALE = 1e-10  # logits between the extremes of a reversed reward: too few t
 MAX_SCALE = 1e300  # maximum of scale * max(1, largest |reward|), even if a tiny gap then gets fewer than MARGIN logits
 EDGE = 40.0  # |logit| beyond which a sigmoid is 0 or 1 to double precision
 HUGE, TINY = 1e150, 1e-150  # bounds on the largest |reward|: beyond them, squares leave the range of doubles
-FAR = 1e30  # distance from the middle at which rewards are clipped, in units of the overlap or the gap
+FAR = 1e30  # distance from `Edges.middle` at which `_optimum` clips rewards, in the unit that `_optimum` chooses
 MAX_HALVINGS = 5_000  # maximum iterations of a root search: about twice the number for bisection over all doubles
-GRADIENT = 1e-9  # largest |gradient| of an accepted optimum, for rewards in the solver's unit
+GRADIENT = 1e-9  # largest |gradient| of an accepted optimum, for rewards in the unit that `_optimum` chooses
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def upper_bound(objective: Objective) -> float:
 
 
 def _optimum(objective: Objective, edges: Edges) -> tuple[Objective, float, float]:
-    """Express the rewards in a suitable unit. Return this objective, and its best scale >= 0 and offset."""
+    """Express the rewards in a suitable unit. Return the new objective, its best scale >= 0 and its best offset."""
     gap = edges.expert - edges.negative
     length = abs(gap) or nearest(objective, edges.expert)
     # Clipping changes only expert rewards far above the middle, and negative rewards far below the middle. The
@@ -256,7 +256,7 @@ def _at(objective: Objective, scale: float) -> Calibration:
 
 
 def _within(objective: Objective, edges: Edges, found: Calibration) -> Calibration:
-    """Return `found` if its scale is at most the largest scale, else the largest scale with its best offset."""
+    """Return `found` if `MAX_SCALE` allows its scale, else the largest allowed scale with the best offset."""
     largest = MAX_SCALE / max(1.0, abs(edges.low), abs(edges.high))
     return found if found.scale <= largest else _at(objective, largest)
 

@@ -13,7 +13,7 @@ from grace_irl.evaluate.columns import Columns
 
 Floats = NDArray[np.float64]
 
-CHUNK = 65_536  # rows per chunk
+CHUNK = 65_536  # maximum number of entries of a `Group` that are computed at once
 
 
 def fitness(rewards: Floats, columns: Columns, scale: float = 1.0, offset: float = 0.0) -> float:
@@ -44,7 +44,7 @@ class Group:
     log_pi: Floats | None = None
 
     def chunks(self) -> Iterator[Group]:
-        """Split the group into parts of at most `CHUNK` rows, to avoid large temporary arrays."""
+        """Split the group into parts of at most `CHUNK` entries, to avoid large temporary arrays."""
         for start in range(0, len(self.x), CHUNK):
             part = slice(start, start + CHUNK)
             weight = self.weight if isinstance(self.weight, float) else self.weight[part]

@@ -22,7 +22,8 @@ Reward = Callable[[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[np.bool_]],
 """A function from n transitions to their rewards `(n,)`. Its arguments are the columns of `Transitions`."""
 
 CHUNK = 16_384
-"""Maximum number of transitions in one call of a reward function, for averages over at most as many draws."""
+"""Maximum number of transitions in one call of a reward function by `_means`. If there are more draws than this, a call
+holds all draws for one state."""
 
 FLAT = 1e-10
 """Rewards count as constant if they deviate from their mean by at most this fraction of the largest |reward|."""
@@ -68,8 +69,8 @@ def epic_distance(
 ) -> float:
     """The EPIC distance of two rewards, from 0 to 1, estimated on a sample (Gleave et al., def. 4.5 and section 5).
 
-    First, `canonical` removes potential shaping from both rewards, up to a constant. This function averages over
-    actions and next states that are drawn independently from the transitions. All transitions share the draws, so
+    First, `canonical` removes potential shaping from both rewards, up to a constant. To do this, `canonical` averages
+    over actions and next states that are drawn independently from the transitions. All transitions share the draws, so
     the constant is the same for all transitions and does not change the correlation of the rewards.
 
     Args:

@@ -104,7 +104,9 @@ class EpisodeLabels:
 
 @dataclass(frozen=True, eq=False)
 class EpisodePayments:
-    """A summary of a reward in m episodes. A row is *paid* if its reward exceeds the threshold.
+    """A summary of a reward in m episodes, made by `EpisodeLabels.payments`.
+
+    A row is *paid* if its reward exceeds the argument `threshold` of `EpisodeLabels.payments`.
 
     Attributes:
         rule: the label rule.
@@ -116,7 +118,7 @@ class EpisodePayments:
         returns: `(m,)` true returns; None if they are not known.
 
     `hit`, `early` and `paid` are None with rule "all". `sums`, `means` and `returns` are None with rules "last" and
-    "goal". Without episodes, all six are None.
+    "goal". Without episodes, `hit`, `early`, `paid`, `sums`, `means` and `returns` are None.
     """
 
     rule: LabelRule

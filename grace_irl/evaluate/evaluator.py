@@ -235,7 +235,7 @@ class _Split:
             return self._episodes[takes_action]
 
     def sample(self, states: int) -> list[str]:
-        """Digests of a mixed sample of trajectories with at least `states` states, or of all trajectories."""
+        """Digests of mixed trajectories with at least `states` states in total; all digests if there are too few."""
         chosen: list[str] = []
         for digest in self._mixed:
             if states <= 0:

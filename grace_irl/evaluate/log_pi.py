@@ -32,9 +32,9 @@ MIN_DEVIATION = 1e-3  # minimum deviation of the Gaussian in a dimension, as a f
 def clone(experts: Sequence[Trajectory], known: Sequence[Trajectory]) -> Policy:
     """Fit a policy to expert actions. Return a function from a trajectory to log pi(a_t | s_t), shape `(T,)`.
 
-    The features are standardised, flattened states; the instruction is not a feature. Discrete actions use multinomial
-    logistic regression, continuous actions ridge regression with one Gaussian deviation per action dimension. Values
-    are clipped to [-20, 20].
+    The features are standardised, flattened states; the instruction is not a feature. For discrete actions, the policy
+    is a multinomial logistic regression. For continuous actions, the policy is a ridge regression with one Gaussian
+    deviation per action dimension. All log pi are clipped to [-20, 20].
 
     Args:
         experts: trajectories to which the policy is fitted.

@@ -40,7 +40,7 @@ class Ranking:
 
 
 def ranking(values: Floats, positive: NDArray[np.bool_], threshold: float | None = None) -> Ranking:
-    """Measure how well rewards rank positive above negative states. Each of the two must occur at least once.
+    """Measure how well rewards rank positive above negative states. At least one state of each kind is needed.
 
     Args:
         values: `(n,)` rewards.

@@ -1,7 +1,7 @@
 """The choice of a program's size, by episodes that the search of the program did not use.
 
-The inputs are the AUCs of the same episodes for each size. The differences of two sizes, paired by episode, decide.
-Nested folds (`synthesis.vector.folds`) and validation episodes (`runs.preference`) use this module.
+The inputs are the AUCs of the same episodes for each size. The differences between the AUCs of two sizes, paired by
+episode, decide. Nested folds (`synthesis.vector.folds`) and validation episodes (`runs.preference`) use this module.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ Mask = NDArray[np.bool_]
 FEWEST = 6
 """Minimum number of expert episodes, and of negative episodes, for the choice of a size."""
 DOUBT = 0.5
-"""A smaller size may be worse by this number of standard errors of the paired differences. With 1, the chosen sizes
-lost 0.007 of AUC on Hopper and 0.003 on HalfCheetah (`benchmarks/front_peers.py`)."""
+"""`nearly_best` allows an AUC this number of standard errors (`Rung.error`) below the best AUC. With 1, the chosen
+sizes lost 0.007 of AUC on Hopper and 0.003 on HalfCheetah (`benchmarks/front_peers.py`)."""
 WORTH = 0.1
-"""A smaller size may also lose this fraction of (1 - best AUC)."""
+"""`nearly_best` allows an AUC loss of this fraction of (1 - best AUC), in addition to `DOUBT` standard errors."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Rung:
 
     Attributes:
         size: number of terms of a sum, number of limits of a predicate, or another number that orders programs by size.
-        auc: mean of `episode_aucs`: the probability that a positive state has a higher reward than another state.
+        auc: mean of `episode_aucs`: the probability that a positive state has a higher reward than a negative state.
         worse: mean of the paired differences: AUC of the best size minus AUC of this size, per episode.
         error: standard error of `worse`.
     """

@@ -73,7 +73,7 @@ class Account:
         columns: metrics in tables of programs.
         progress: metrics of the best program in tables of generations.
         curves: metrics between 0 and 1 in the report's chart. Each line of the chart shows a metric of the best program
-            so far, over the number of programs tried. The label of the line is the title of the column.
+            so far, over the number of programs tried. Its label is the title of the `Column`.
         drawn: label of the chart's vertical axis.
         note: remark on the score for the report, or "".
         made: origin of a reward, for the first line of an exported file.
@@ -135,7 +135,7 @@ class Account:
         return [(self.score, shown(evaluation.score)), *named]
 
     def carried(self, evaluation: Evaluation) -> list[tuple[str, str]]:  # noqa: ARG002 - overriding methods use it
-        """The numbers of `calibrated` as pairs of name and text, for the end of an exported file's docstring."""
+        """The calibration and the threshold as pairs of name and text, for the end of an exported file's docstring."""
         return []
 
     def calibrated(self, evaluation: Evaluation) -> Calibrated | None:  # noqa: ARG002 - overriding methods use it

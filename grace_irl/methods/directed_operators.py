@@ -1,7 +1,8 @@
 """Operators for searches other than GRACE's, in runs without a task. Each operator writes one kind of prompt.
 
-Most of these prompts are GRACE's prompts (`grace_operators`) with a direction, such as "change the structure", and with
-further programs. For runs with a task, `grace_irl.tasks.operators` has operators with the same names.
+Most of these prompts are GRACE's prompts (`grace_operators`) with two additions: a direction, such as "change the
+structure", and the texts of more programs. For runs with a task, `grace_irl.tasks.operators` has operators with the
+same names.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ NEW: Mapping[str, str] = {
     "programs above has, and write a program that tests this condition alone.",
     "different": "Write a program of another kind than those above: it reads other things, in another way.",
 }
-"""Directions of the operators that write new programs."""
+"""Directions in prompts that request a new program, by name of the operator."""
 CHANGED: Mapping[str, str] = {
     "reflect": "Say first what the wrong states show about the program.",
     "structure": "Change the structure of the program: add a condition or a term, drop one, or give one another form. "
@@ -31,7 +32,7 @@ CHANGED: Mapping[str, str] = {
     "path": "The other programs came before this one, the nearest first. Say which of the changes helped, and take the "
     "next step in that direction.",
 }
-"""Directions of the operators that change a program."""
+"""Directions in prompts that request a change of a program, by name of the operator."""
 ALIGN = (
     "Describe in at most three sentences what the program above does: what it reads, and when it pays. Describe the "
     "program, not the design idea. Answer with these sentences alone."
@@ -73,7 +74,7 @@ def _others(briefing: Briefing, programs: tuple[ParentMaterial, ...]) -> list[tu
 
 
 def _described(program: ParentMaterial) -> str:
-    """The model's own description of a program, in one line; "" if there is none."""
+    """The model's answer to the operator "align": a description of a program, in one line; "" if there is none."""
     return " ".join(program.notes.get("align", "").split())
 
 

@@ -1,4 +1,4 @@
-"""Methods with two forms. In a run with a task, trained policies judge programs; otherwise, demonstrations do."""
+"""Methods with two forms. In a run with a task (`--task`), trained policies judge programs; otherwise, demonstrations do."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def two_forms(
     Args:
         name, summary, search, width, course, following: as for `Method`.
         section: name and class of the search's settings.
-        more: function that returns sections of the report about the search.
+        more: function that returns sections about the search, for the report.
     """
     sections: dict[str, type[Section]] = {
         section[0]: section[1],

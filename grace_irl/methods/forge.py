@@ -1,4 +1,7 @@
-"""The method `forge`: a pool of single components that a planner names, and crossover of pairs drawn by score.
+"""The method `forge` (FORGE, docs/methods/forge.md).
+
+A planner names single components of a reward, and each component becomes a program of the pool. Then pairs of programs,
+drawn by score, are crossed.
 
 There are two differences from the paper. One request names and writes one component; in the paper, the planner first
 names all components. An invalid component may be sent back to the model for repair; in the paper, it is dropped.

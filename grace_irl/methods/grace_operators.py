@@ -31,7 +31,7 @@ Expert trajectories are more informative, because they can hold both positive an
 
 
 MAX_REASONING = 240
-"""Maximum number of characters that a prompt quotes from the reasoning about an earlier version."""
+"""Maximum number of characters that a prompt quotes from the model's reasoning about one version of a program."""
 
 
 MAX_TASKS_SCORED = 12
@@ -53,7 +53,7 @@ def initialise(
 
     Args:
         briefing: data of the run, for all prompts.
-        material: input of this prompt. The operator reads its `seed` and `rewards`.
+        material: input of this prompt. Only `material.seed` and `material.rewards` are read.
         asked: a direction for the new program; "" for none.
         others: other programs, each as its source and a text about the program, such as its scores.
     """
@@ -70,7 +70,9 @@ def mutate(
     *,
     may_end: bool = False,
 ) -> Prompt:
-    """Write a prompt that requests a better version of a program. It shows trajectories with misclassified states.
+    """Write a prompt that requests a better version of a program.
+
+    The prompt shows trajectories with states that the program misclassifies.
 
     Args:
         briefing: data of the run, for all prompts.
@@ -229,11 +231,13 @@ def mistaken(items: Sequence[Labelled], material: Material) -> str:
 
 
 def tried(attempts: Sequence[Attempt], evaluation: Evaluation | None, tokens: int) -> str:
-    """List earlier versions of a program, oldest first. If the list is too long, it omits the oldest versions.
+    """List the versions that earlier generations made of a program, oldest first.
+
+    If the list is too long, the oldest versions are left out.
 
     Args:
         attempts: the versions, oldest first.
-        evaluation: evaluation of the program.
+        evaluation: evaluation of the program, with which the versions are compared.
         tokens: maximum length of the list, in estimated tokens.
     """
     lines: list[str] = []
@@ -250,7 +254,7 @@ def tried(attempts: Sequence[Attempt], evaluation: Evaluation | None, tokens: in
 
 
 def _outcome(evaluation: Evaluation, parent: Evaluation | None) -> str:
-    """The result of a version in a few words: whether it runs, and whether it is fitter than its parent."""
+    """The result of a version in a few words: whether the version runs, and whether it is fitter than `parent`."""
     if not evaluation.valid:
         return f"does not run ({evaluation.status})"
     if parent is None or not evaluation.complete:
@@ -296,9 +300,9 @@ def _subset(briefing: Briefing, rng: np.random.Generator) -> list[Labelled]:
 def _of_many_words(items: Sequence[Labelled], count: int) -> list[Labelled]:
     """Choose at most `count` trajectories, so that few trajectories show most words of the instructions.
 
-    Each step adds the trajectory whose new words are the commonest: their total count over all instructions is the
-    largest. In a tie, the step adds the first trajectory. So verbs and connectives appear before rare names. After all
-    words have appeared, all words count as new again.
+    A word is new if no chosen trajectory has it. Each step chooses the trajectory whose new words have the largest total
+    count over all instructions; in a tie, the first such trajectory. So verbs and connectives appear before rare names.
+    After all words have appeared, all words count as new again.
     """
     words = [words_of(item.trajectory.extra_info) for item in items]
     common = Counter(word for each in words for word in each)

@@ -80,7 +80,7 @@ class MapElites:
         return self._same
 
     def tell(self, result: Result) -> list[Fate]:
-        """Add a program to the archive if it is the fittest of its niche. Return the fates that change."""
+        """Add a program to the archive if it is the fittest of its niche. Return the new decisions on programs."""
         program, evaluation = result.program, result.evaluation
         if program is None or evaluation is None:
             return []

@@ -70,7 +70,8 @@ class Course:
         typical, most: phases of a typical run and of the longest run.
         typically, at_most: descriptions of these two runs.
         generations: number of generations of the longest run.
-        opinions: operators of follow-up calls about each valid program. Their answers are texts, such as a description.
+        opinions: operators of follow-up calls about each valid program. Such a call returns a text, for example a
+            description.
     """
 
     typical: tuple[Phase, ...]
@@ -123,7 +124,7 @@ class Method:
             creates the evaluator of the run from a `Workbench` (data, sandbox and cache of rewards).
         account: presentation of evaluations, in text and in JSON.
         operators: function from settings to the operators by name. An operator writes the prompt for a request or for a
-            follow-up call. The synthesiser needs no prompts, and uses only the operators' names.
+            follow-up call. The proposer "synthesis" needs no prompts, and uses only the operators' names.
         following: function from settings to the rule for follow-up calls after a first answer. The default rule
             requests repairs of invalid programs.
         panels: function that returns sections of the report. Its arguments are the best program, or None, and all

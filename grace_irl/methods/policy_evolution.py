@@ -1,6 +1,6 @@
-"""The method `policy-evolution`: GRACE's evolution of programs, judged by policies that are trained on their rewards.
+"""The method `policy-evolution`: GRACE's evolution of programs, but with trained policies as judges.
 
-Use this method to compare GRACE's search with other searches under the same evaluator and proposer.
+The score of a program is the score of policies that are trained on the program's rewards. Use this method to compare GRACE's search with other searches under the same evaluator and proposer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The method `rf-agent`: Monte Carlo tree search over rewards with five actions, thought-align and self-verify."""
+"""The method `rf-agent` (Gao et al. 2026): Monte Carlo tree search over rewards, with five actions.
+
+Follow-up calls ask for a description of each valid program ("align") and for an opinion on it ("verify").
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
 
 ACTIONS = ("structure", "weights", "crossover", "path", "different")
-"""The actions of an expansion, in order."""
+"""The actions that expand a node of the tree, in the order of the setting `tree.actions`."""
 OPINIONS = ("align", "verify")
 """Operators of the follow-up calls about each valid program: one asks for a description, the other for an opinion."""
 

@@ -62,7 +62,7 @@ def tree_panel(best: Scored | None, others: Sequence[Scored]) -> Panel:
 
 
 def _best(programs: Sequence[Scored]) -> list[str]:
-    """Ids of the `SHOWN` best programs, or of all programs if there are no more."""
+    """Ids of the `SHOWN` best programs; ids of all programs if there are fewer."""
     order = sorted(programs, key=lambda each: each.evaluation.score if each.evaluation.valid else -math.inf)
     return [each.program.id for each in order[-SHOWN:]]
 
@@ -77,7 +77,10 @@ def _with_ancestors(names: Sequence[str], parents: Mapping[str, str]) -> set[str
 
 
 def depth_panel(others: Sequence[Scored]) -> Panel:
-    """The scores of programs by depth. A new program has depth 0, others have 1 more than their deepest parent."""
+    """The scores of programs by depth.
+
+    A program without parents has depth 0. The depth of any other program is 1 more than that of its deepest parent.
+    """
     depths: dict[str, int] = {}
     scores: dict[int, list[float]] = {}
     for each in others:

@@ -114,7 +114,7 @@ class SeparationAccount(Account):
         return f"On held-out data, which no proposer saw, {_judged(found.held_out)}."
 
     def figures(self, evaluation: Evaluation) -> list[Figures]:
-        """See `Account`. The order is: the table by episode, the table by state over all tasks, then one per task."""
+        """See `Account`. First a table by episode, then a table by state over all tasks, then one by state per task."""
         found = Separation.of(evaluation)
         if found is None:
             return []
@@ -141,7 +141,11 @@ class SeparationAccount(Account):
         return [accuracy_line(None)] if old else []
 
     def values(self, evaluation: Evaluation) -> dict[str, object]:
-        """See `Account`. Metrics on training and held-out data, overall and per task, monotonicity and calibration."""
+        """See `Account`.
+
+        The values are the metrics on training and held-out data (overall and per task), the monotonicity, the
+        calibration and the threshold.
+        """
         found = Separation.of(evaluation)
         return {
             "fitness": evaluation.score,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from grace_irl.tasks.task import Task
 
 TASK_FILE = "task.json"
-"""Name of the file in the folder of a run that holds the content of the task."""
+"""Name of the file with the content of the task, in the folder of a run."""
 RECORDED = "The scores were taken from a recording, and not trained here."
 
 
@@ -96,7 +96,8 @@ def policy_evaluator(problem: Problem, config: Config) -> Callable[[Workbench], 
     """Return a function that creates the evaluator of a run.
 
     Raises:
-        InputError: the task or its environment cannot be used, or demonstrations have states of another kind.
+        InputError: the task or its environment cannot be used, or the demonstrations have states of another kind than
+            the environment.
     """
     from grace_irl.atomic import write_atomically
     from grace_irl.tasks.policy_evaluator import PolicyEvaluator
@@ -156,7 +157,7 @@ def _form(trajectory: Trajectory) -> str:
 
 
 def resumes(config: Config, folder: Path) -> None:
-    """Check that the task has not changed since the run in a folder began.
+    """Check that the task has not changed since the run in `folder` began.
 
     Raises:
         InputError: the task has changed.
@@ -314,7 +315,7 @@ def policy_method(
     Args:
         name, summary, search, width, course, following: as for `Method`.
         section: name and class of the search's settings, in addition to `PolicyConfig`.
-        more: function that returns further sections of the report.
+        more: function that returns sections of the report about the search. They follow the sections of `panels`.
     """
     return Method(
         name=name,

@@ -1,4 +1,4 @@
-"""Static checks of a reward program's source, which find errors before the program runs.
+"""Static checks that find errors in the source of a reward program before the program runs.
 
 The checks tell the author (a person or a model) which lines cannot work, and why. They give no security, because a
 hostile author can easily avoid them. Security comes from the sandbox (docs/sandbox.md). The checks run in the sandbox's

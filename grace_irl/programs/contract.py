@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 MAX_SOURCE_BYTES = 64 * 1024
-"""Maximum length of a source, UTF-8 bytes."""
+"""Maximum length of a program's source, in UTF-8 bytes."""
 
 FILENAME = "reward.py"
 """The file name that a traceback shows for lines of the program."""

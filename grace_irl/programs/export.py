@@ -1,8 +1,8 @@
 """Export of a reward program as one self-contained Python file: provenance, program, calibration.
 
-The calibration is a scale and an offset. They turn a reward into the logit of D, the probability that a state is an
-expert's. The calibration stands at the end of the file, so that no string or variable of the program can be mistaken
-for it. This module splits programs into tokens, but never runs them.
+The calibration is a scale and an offset. They turn a reward into the logit of D, and D is the probability that a state
+is an expert's. The calibration stands at the end of the file, so that no string or variable of the program can be
+mistaken for the calibration. This module splits programs into tokens, but never runs them.
 """
 
 from __future__ import annotations

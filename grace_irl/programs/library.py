@@ -41,8 +41,8 @@ class Usage:
         known: the function or class.
         programs: number of different programs that contain `known`.
         valid: number of these programs that are valid.
-        calls: number of calls of `known` by name, summed over these programs.
-        best: id of the best valid program among them; "" if there is none.
+        calls: number of calls of `known` by name, summed over all programs that contain `known`.
+        best: id of the best valid program that contains `known`; "" if there is none.
     """
 
     known: Known
@@ -149,7 +149,7 @@ def library_source(
 
     The imports come first. A constant comes before the first function that needs it. Above each function, a comment
     gives its origin and its use in the run. The comment also names definitions that the function needs and the module
-    lacks. It names needed constants, too, if they are too long or the module has another constant of the same name. A
+    lacks. It names a needed constant, too, if that is too long or the module has another constant of the same name. A
     method becomes a function whose first argument is `self`. If several functions have the same name, the later ones
     get a number (`near_2`), also in their own recursive calls.
 

@@ -3,9 +3,9 @@
 Only one thread parses at a time. Up to Python 3.11.7, all threads share one counter for the depth of syntax trees, and
 parsing in two threads may raise a SystemError (python/cpython#106905).
 
-The check refuses invisible characters and characters that reorder a text. With such characters, a source can look
-different from the program that runs (CVE-2021-42574), or control the reader's terminal. The check only scans the text,
-so it is safe outside the sandbox, too.
+The check of characters (`unseen`) refuses invisible characters and characters that reorder a text. With such
+characters, a source can look different from the program that runs (CVE-2021-42574), or control the terminal that shows
+the source. The check only scans the text, so it is safe outside the sandbox, too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from grace_irl.text import FILLERS, SELECTORS, escaped
 
 BOM = "\ufeff"
 _REFUSED = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-"""Unicode categories of the refused characters."""
+"""Unicode categories whose characters `unseen` refuses, except LF and tab."""
 _WORDS = {
     "Cc": "a control character",
     "Cs": "half of a character",
@@ -42,9 +42,9 @@ def canonical(source: str) -> str:
 
 
 def unseen(source: str) -> tuple[SourceProblem, ...]:
-    """The first `_REPORTED` problems with invisible characters in a source, which must be a result of `canonical`.
+    """The first `_REPORTED` problems with invisible characters in a source.
 
-    If a line contains the same character several times, this is one problem.
+    The source must be a result of `canonical`. If a line contains the same character several times, this is one problem.
 
     The check refuses control characters except LF and tab, direction marks, characters of zero width, line and
     paragraph separators, letters and marks without a glyph, and private or unassigned characters. It refuses variation

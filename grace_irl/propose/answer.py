@@ -93,8 +93,8 @@ def _closing(lines: Sequence[str], start: int, mark: str) -> tuple[int, str | No
         mark: the opening fence.
 
     Returns:
-        The index of the line with the closing fence, and the code before the fence on this line, or None. Without a
-        closing fence, the index is the number of lines.
+        The index of the line with the closing fence, and the code before the fence on this line. The code is None if
+        the line has only the fence. Without a closing fence, the index is the number of lines and the code is None.
     """
     first: tuple[int, str | None] | None = None
     quotes = 0
@@ -154,7 +154,7 @@ def _names(code: str) -> set[str]:
 
 
 MAX_CHARS = 1_000_000
-"""Maximum number of characters of an answer. A longer answer is a failure. A program has at most 64 KB."""
+"""Maximum number of characters of an answer. A longer answer is a failure. A program itself has at most 64 KB."""
 
 MAX_UNTOLD = 500  # maximum characters of the reason in a failure of kind "untold"
 MAX_REASONING = 4_000  # maximum characters of `Answer.reasoning`

@@ -51,7 +51,7 @@ TERSE_BELOW = 0.5
 SECTIONS = {
     "legend": (1_500, 1 / 8),  # notation of states, and statistics of the data
     "instructions": (500, 1 / 20),  # list of the distinct instructions
-    "words": (500, 1 / 20),  # words in instructions, each with the cells or nodes that occur most often with it
+    "words": (500, 1 / 20),  # words of instructions, each with the elements of states that occur together with the word
     "context": (3_000, 1 / 8),  # the user's own text
     "source": (6_000, 1 / 4),  # source of a parent program
     "tried": (600, 1 / 20),  # earlier versions of a parent program
@@ -76,8 +76,9 @@ class PromptBudget:
         trajectories: maximum tokens of all trajectories of a prompt together.
         negative: maximum tokens of one negative trajectory under the label rules "last" and "goal". Negative
             trajectories are often random walks, which are long and say little.
-        negative_events: the limit that replaces `negative` if the view knows an actor, the one thing that moves in
-            nearly every step. Negative trajectories then show mainly the steps in which something else changes.
+        negative_events: the limit that replaces `negative` if the view (the object that writes states as text) knows an
+            actor. The actor is the one thing that moves in nearly every step. Negative trajectories then show mainly
+            the steps in which something besides the actor changes.
         negative_heavy: the limit that replaces `negative` for large states, such as screens. One screen takes as many
             tokens as several grids.
         dense: maximum tokens of one trajectory under the label rule "all". Under this rule, statistics of the states

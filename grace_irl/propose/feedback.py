@@ -1,4 +1,4 @@
-"""Feedback on programs for prompts: their rewards, their mistakes, and the output of their debug functions.
+"""Feedback on programs, for use in prompts: rewards, wrong states, and the output of the programs' debug functions.
 
 Most prompts show one or more parents, the programs on which the new program builds.
 """
@@ -19,7 +19,7 @@ from grace_irl.propose.views.trajectory import Shown, foremost
 from grace_irl.sandbox.protocol import DebugRequest
 from grace_irl.search.protocol import Request
 
-SET_STATES = 400  # maximum number of states in each argument of debug(expert_states, negative_states)
+SET_STATES = 400  # maximum number of states in each argument of a program's debug(expert_states, negative_states)
 
 
 def material(
@@ -66,7 +66,7 @@ def material(
 def _known(bench: Workbench, briefing: Briefing, parent: Parent, seed: int | None) -> ParentMaterial:
     """Collect facts about a program.
 
-    The seed is for the random choice of states for debug(expert_states, negative_states). Without a seed, this function
+    The seed is for the random choice of states for debug(expert_states, negative_states). Without a seed, `debug`
     is not called. Ancestors get no seed, because prompts do not show their debug output.
     """
     source = parent.program.source
@@ -78,7 +78,7 @@ def _known(bench: Workbench, briefing: Briefing, parent: Parent, seed: int | Non
 
 
 def _debug(bench: Workbench, source: str, shown: Sequence[Shown]) -> dict[tuple[str, int], str]:
-    """Run debug_fn at the most important steps (`foremost`). Return the outputs by trajectory digest and step."""
+    """Run a program's debug_fn at the most important steps (`foremost`). Return the outputs by digest and step."""
     trajectories = [each.item.trajectory for each in shown]
     requests = [DebugRequest(place, step) for place, each in enumerate(shown) for step in sorted(foremost(each))]
     handle = bench.sandbox.put(trajectories)

@@ -99,7 +99,10 @@ def parse_goals(text: str, lengths: Sequence[int], finish: Finish = "stop") -> G
 
 
 def _of_json(text: str, count: int) -> dict[int, list[int]]:
-    """Numbers of goal states by number of trajectory, from 1; {} if the text has no JSON object with goal states."""
+    """Map from the number of a trajectory to the numbers of its goal states. Both kinds of numbers begin at 1.
+
+    The result is {} if the text has no JSON object with goal states.
+    """
     for value in objects(text):
         entries = value.get("trajectories")
         if isinstance(entries, list):
@@ -124,7 +127,7 @@ def _states(entry: Mapping[str, object]) -> list[int] | None:
 
 
 def _of_lines(text: str, count: int) -> dict[int, list[int]]:
-    """Numbers of goal states by number of trajectory, from 1, as read from lines such as `trajectory 1: 4, 7`.
+    """Read lines such as `trajectory 1: 4, 7`. Return the same map as `_of_json`.
 
     Of several lines about one trajectory, the last readable line is used.
     """

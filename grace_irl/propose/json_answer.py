@@ -38,7 +38,8 @@ def read_object(text: str) -> JsonAnswer | None:
     """Find the JSON object with code in an answer, even inside fences or other text; None if there is none."""
     whole = _carrying(objects(text, strict=True))
     # Some answers have raw line breaks in the code, which is invalid JSON. In such code an escaped `\n` belongs to a
-    # string of the program and must stay. `_broken` keeps it. The lenient `objects` does not, so it is tried last.
+    # string of the program and must stay. `_broken` keeps the escape. `objects` without `strict` replaces the escape by
+    # a line break, so this attempt comes last.
     return whole or _broken(text) or _carrying(objects(text))
 
 

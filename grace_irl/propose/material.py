@@ -121,8 +121,8 @@ class Material:
         parents: all parents.
         ancestors: further programs that the request names, such as the parents of a parent.
         debug: output of the first parent's debug_fn, by pairs of trajectory digest and step (from 0).
-        include_expert: whether the prompt shows one more expert trajectory for comparison. The search sets this
-            attribute and the next two at random (GRACE, table 6).
+        include_expert: whether the prompt shows one more expert trajectory for comparison. The search sets
+            `include_expert`, `incorrect_only` and `expert_only` at random (GRACE, table 6).
         incorrect_only: whether the prompt shows only wrong states, each with the state before it.
         expert_only: whether the prompt shows only wrong states that are positive, if there are any.
         trajectories: trajectories of a prompt that asks for their goal states; () in other prompts.

@@ -23,7 +23,7 @@ class Proposal:
         prompt: the prompt as sent; "" for proposers without prompts.
         raw: the answer as it came.
         sketch: the synthesiser's internal form of the program; "" from other proposers. The synthesiser is a proposer
-            without a language model. If the program becomes a parent, the synthesiser gets its sketch back.
+            without a language model. If the program becomes a parent, the synthesiser gets the sketch back.
         tokens_in, tokens_out: number of tokens as counted by the server; 0 without a server.
         seconds: wall time of the call.
         prior: log-prior of the program in nats, relative to the proposer's most probable program, so at most 0; 0 if
@@ -94,7 +94,7 @@ class SizeFigures:
     Attributes:
         words: the size in words, such as "3 terms"; "" on validation episodes.
         program: id of the best program of this size, from the search on all training episodes.
-        auc: area under the ROC curve, averaged over episodes. Each episode is scored by a program that was searched
+        auc: area under the ROC curve, averaged over episodes. The program that scores an episode comes from a search
             on other episodes.
         worse: AUC of the best size minus AUC of this size, averaged over episodes.
         error: standard error of `worse`.
@@ -128,8 +128,9 @@ class Step:
 
     Attributes:
         operator: name of an operator of the search method, such as "repair".
-        writes: whether the answer is a new version of the program. If True, this version replaces the old one if it can
-            be parsed. If False, the answer is a text for the search and later prompts (`Parent.notes`).
+        writes: whether the answer is a new version of the program. If True, the new version replaces the old
+            one, unless the new version cannot be parsed. If False, the answer is a text for the search and later
+            prompts (`Parent.notes`).
     """
 
     operator: str

@@ -32,7 +32,7 @@ class Part:
         side: name of the split, as in `SIDES`.
         experts, negatives: number of expert and of negative trajectories.
         states, positives: number of all states, and of positive states.
-        digest: digest of all trajectories.
+        digest: one digest for all trajectories of this part.
     """
 
     side: str
@@ -62,7 +62,7 @@ class RunAccount:
     notes: tuple[tuple[str, str], ...]
 
 
-NOTES = 20  # maximum number of messages; earlier messages are omitted
+NOTES = 20  # maximum number of messages in `RunAccount.notes`; earlier messages are omitted
 
 
 def account(store: Store, config: Config, environment: str) -> RunAccount:
@@ -132,7 +132,7 @@ def _facts(
 
 
 def _tasks(rows: Sequence[TrajectoryRow], *, prompted: bool) -> str:
-    """The names of the tasks, as text. If prompts use neutral names, they are added: `GoToObj (task A in prompts)`."""
+    """The names of the tasks, as text. If prompts use neutral names, these are added: `GoToObj (task A in prompts)`."""
     names = neutral_names(row.task for row in sorted(rows, key=lambda row: row.split != "train"))
     if [*names] == ["default"]:
         return ""

@@ -1,7 +1,7 @@
 """Data of the report: states of the demonstrations, stored rewards, and learning curves of an expansion.
 
-Each round of an expansion trains a policy on the reward, adds the policy's rollouts to the negatives and, if necessary,
-searches again.
+An expansion consists of rounds. Round 0 is a search. Each later round trains a policy on the reward, adds the policy's
+rollouts to the negatives and, if necessary, searches again.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def trainings(expansion: Path, rounds: Sequence[Round]) -> list[TrainingCurve]:
 
 
 def _reward(path: str) -> str:
-    """A short description of a training's reward, from the path of its file, such as `rounds/1/shaping/reward.py`."""
+    """A short description of the reward of a training, from a path such as `rounds/1/shaping/reward.py`."""
     parts = Path(path).parts
     if len(parts) < 4:
         return ""

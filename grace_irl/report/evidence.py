@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 MOST = 4
 """Maximum number of states in each of two lists: positive states with the lowest rewards, and negative states with the
 highest rewards. Also the maximum number of trajectories with charts: one half for experts, one half for negatives."""
-OF_ONE = 2  # maximum number of states from the same trajectory in one of these lists
+OF_ONE = 2  # maximum number of states from the same trajectory, in `EvidencePanel.low` or `EvidencePanel.high`
 
 SIDES = {"train": "training", "validation": "validation", "held_out": "held out"}
 """The splits, with their names in the report."""

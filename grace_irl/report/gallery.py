@@ -30,7 +30,7 @@ from grace_irl.states.vector import VECTOR
 from grace_irl.svg import text
 
 FIELDS = 24
-"""Maximum number of fields in a table. Tables of wider vectors show the fields with the largest absolute `effect`."""
+"""Maximum number of fields in a table. A table of wider vectors has the fields with the largest |`Field.effect`|."""
 
 
 @dataclass(frozen=True)

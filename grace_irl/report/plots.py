@@ -71,7 +71,7 @@ class Verdict:
 
 
 def steps(store: Store) -> list[ScoreStep]:
-    """One step for each change of the best program, and one for the end of the search.
+    """One `ScoreStep` for each change of the best program, and one for the end of the search.
 
     Programs from reshaping are omitted, because reshaping aims at rewards that rise steadily towards the goal, and not
     at better scores.

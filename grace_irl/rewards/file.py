@@ -32,8 +32,7 @@ class RewardFile:
 
     `rewards(trajectories)` runs the program in the sandbox, so the file need not be trusted.
 
-    The call `reward(extra_info)` of this object returns the program's own `Reward` object for one trajectory. The
-    program then runs in the user's process, with all permissions of that process. So read the file before you load it
+    A call of this object with the instruction returns the program's own `Reward` object for one trajectory. The program then runs in the user's process, with all permissions of that process. So read the file before you load it
     by `load_reward(path, trust=True)`.
 
     `wrap`, `wrap_vec` and `imitation_reward` are for training. They run a trusted program in this process, and any
@@ -83,7 +82,7 @@ class RewardFile:
     ) -> Any:
         """Logit of the discriminator D = sigmoid(scale * reward + offset - log pi), for arrays of any shape.
 
-        pi is the probability of the action under the policy. The default `log_pi` of 0 omits the term.
+        pi is the probability of the action under the policy. With the default `log_pi` of 0, log pi has no effect.
         """
         return self.scale * reward + self.offset - log_pi
 
@@ -188,7 +187,7 @@ class RewardFile:
         """Refuse vectors whose length differs from the number of named components of this reward's states.
 
         Args:
-            space: the space of one observation, which is the state or a dict with the state under "state".
+            space: the space of one observation. An observation is the state, or a dict with the state under "state".
         """
         parts = getattr(space, "spaces", None)
         states = parts[STATE] if isinstance(parts, Mapping) and STATE in parts else space

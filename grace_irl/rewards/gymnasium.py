@@ -25,7 +25,7 @@ MASK, FINAL = "reset_mask", "final_obs"
 
 
 class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """An environment that returns the reward of a program instead of its own reward.
+    """A wrapper of an environment that returns the reward of a program instead of the environment's reward.
 
     The reward of a step is `reward_fn(next_state)`, or `reward_fn(state, action, next_state)` for programs that reward
     transitions. Programs that reward states also receive the first state, at `reset`, so they see every state in order.
@@ -90,13 +90,13 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class RewardVectorEnv(VectorWrapper):
-    """A vector environment that returns the rewards of a program instead of its own rewards.
+    """A wrapper of a vector environment that returns the rewards of a program instead of the environment's rewards.
 
     Every sub-environment behaves as in `RewardEnv`. In each step, the program receives all new states in one message.
     All modes of automatic reset are supported (`metadata["autoreset_mode"]`):
 
-    - `NEXT_STEP`: after the end of an episode, the next call of `step` ignores the action for this environment. For
-      this environment, it returns the first observation of the next episode and the reward 0.
+    - `NEXT_STEP`: if an episode of a sub-environment has ended, the next call of `step` ignores the action for this
+      sub-environment. The call returns the first observation of its next episode and the reward 0.
     - `SAME_STEP`: the `Reward` object of the old episode rewards the last state of that episode (`infos["final_obs"]`).
       A new `Reward` object starts from the returned observation.
     - `DISABLED`: the caller resets environments by `options={"reset_mask": ...}`.
@@ -106,8 +106,8 @@ class RewardVectorEnv(VectorWrapper):
 
     Args:
         venv: the vector environment to wrap. Its observations are states, or dicts with the states under "state".
-            The instruction of an episode is `infos["instruction"]` at its beginning, or else the environment's
-            attribute `mission`.
+            The instruction of an episode is `infos["instruction"]` at the beginning of the episode, or else the
+            attribute `mission` of the sub-environment.
         runner: the runner of the program. No other object may use this runner, and `close` closes the runner, too.
         scale: conversion of the program's reward to the returned reward.
 

@@ -54,7 +54,7 @@ class ImitationReward:
                 for a `Dict` space.
             action: actions `(batch, ...)`.
             next_state: next states, in the form of `state`. At the end of an episode, this is the final observation.
-            done: ends of episodes, `(batch,)`.
+            done: whether each step ends its episode, `(batch,)`.
             update_stats: ignored, because this function keeps no statistics. The protocol requires the argument.
 
         Returns:

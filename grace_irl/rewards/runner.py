@@ -27,8 +27,8 @@ from grace_irl.states.layout import StateLayout
 Floats = NDArray[np.float64]
 
 _OFFLINE = -1
-"""Slot of a recorded trajectory. One slot is enough, because recorded trajectories run one after the other. Slots of
-running episodes start at 0."""
+"""Slot (`RewardRunner`) for recorded trajectories in `InProcessRunner`. One slot is enough, because recorded
+trajectories run one after the other. Slots of running episodes start at 0."""
 
 
 class RewardRunner(Protocol):
@@ -213,9 +213,9 @@ class SandboxedRunner(_Closing):
         source: the program.
         name: the program's name in messages.
         terms: whether to return the components of each reward as well, from the program's `terms_fn`.
-        workers: number of child processes for trajectories; None for one per core.
+        workers: number of child processes for recorded trajectories; None for one per core.
         allow_weak: whether to accept tier E, a sandbox that does not protect the user's files (docs/sandbox.md).
-        sandbox: an open sandbox for trajectories. If None, each call of `rewards` opens and closes a sandbox.
+        sandbox: an open sandbox for recorded trajectories. If None, each call of `rewards` opens and closes a sandbox.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ class Settled(NamedTuple):
 
 
 class RewardVecEnv(VecEnvWrapper):
-    """A vector environment that returns the rewards of a program instead of its own rewards.
+    """A wrapper of a vector environment that returns the rewards of a program instead of the environment's rewards.
 
     Every sub-environment behaves as in `grace_irl.rewards.gymnasium.RewardEnv`. In each step, the program receives all
     new states in one message.
@@ -42,7 +42,8 @@ class RewardVecEnv(VecEnvWrapper):
     while the environments go on. This saves time if the program runs in the sandbox.
 
     The observations of this package's environments are for the policy, and are not states. These environments put the
-    state into `info`, under the key `rewards.view.SHOWN`. In these environments, a step without this key has reward 0.
+    state into `info`, under the key `rewards.view.SHOWN`. In these environments, a step whose `info` lacks this key has
+    reward 0.
 
     Args:
         venv: the vector environment to wrap. Its observations are states, or dicts with the states under "state".
@@ -82,7 +83,7 @@ class RewardVecEnv(VecEnvWrapper):
         self._deferred = True
 
     def settle(self) -> Settled:
-        """The rewards of all steps since the last call or the last reset, in order.
+        """The rewards of all deferred steps since the last call of `settle` or `reset`, in order.
 
         Raises:
             GraceError: the program fails or returns a value that is not a finite number.

@@ -17,7 +17,7 @@ from grace_irl.sandbox.session import Begin, TurnRewards
 Form = Literal["raw", "logit", "probability", "soft", "progress"]
 
 SOFTNESS = 3.0
-"""Divisor of the logit in the form "soft"."""
+"""Divisor of the logit in the form "soft" of `Scale`."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Scale:
     Attributes:
         form: the name of the form.
         scale, offset: the calibration of the reward file.
-        gamma: the learner's discount, for `progress`.
+        gamma: the learner's discount factor, for `progress`.
     """
 
     form: Form = "raw"
@@ -86,7 +86,7 @@ class Payment:
         states: Sequence[NDArray[Any]] | NDArray[Any],
         begins: Sequence[Begin] = (),
     ) -> TurnRewards:
-        """Call `RewardRunner.turn` and convert its rewards, but not their components."""
+        """Call `RewardRunner.turn` and convert the rewards. The components of the rewards stay unchanged."""
         return self._converted(slots, begins, self._runner.turn(slots, actions, states, begins))
 
     def post(

@@ -45,7 +45,12 @@ class StateView(Protocol):
         ...
 
     def success(self, terminated: bool, reward: float) -> bool:
-        """Whether an episode with this end reached its goal; False if the environment has no goal."""
+        """Whether an episode reached its goal; False if the environment has no goal.
+
+        Args:
+            terminated: whether the last step terminated the episode.
+            reward: the environment's reward for the last step.
+        """
         ...
 
 

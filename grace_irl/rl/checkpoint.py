@@ -100,7 +100,8 @@ def require_layers(weights: Mapping[str, torch.Tensor], described: object, input
 
 
 COPIES = 4
-"""Number of copies of each weight in memory: in the file, the tensor, the network, and the network's initial values."""
+"""Number of copies of each weight in memory while a network is loaded: in the file, the tensor, the network, and the
+network's initial values."""
 
 
 PICTURE, PART = 512, 256

@@ -70,8 +70,8 @@ def evaluated_at(steps: int, evaluations: int, rollout: int) -> tuple[int, ...]:
 class Watching:
     """A callback that calls a `Watch` at `problem.watches` evenly spaced numbers of steps.
 
-    It also keeps a copy of the policy at each number of steps in `problem.keeps`. In
-    Stable-Baselines3, call `model.learn(steps, callback=Watching(problem, watch))`.
+    The callback also keeps a copy of the policy at each number of steps in `problem.keeps`. In Stable-Baselines3, call
+    `model.learn(steps, callback=Watching(problem, watch))`.
     """
 
     def __init__(self, problem: PolicyProblem, watch: Watch) -> None:
@@ -82,7 +82,9 @@ class Watching:
         self._shown = -1
 
     def at(self, steps: int, policy: Policy) -> None:
-        """Call the `Watch`, or keep a copy of the policy, if a planned number of steps was reached since the last call.
+        """Call the `Watch` if training has reached the next number of steps that is planned for such a call.
+
+        Keep a copy of the policy if training has reached the next number of steps in `problem.keeps`.
 
         Args:
             steps: environment steps of training so far.

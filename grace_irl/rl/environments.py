@@ -168,7 +168,7 @@ def _view(name: str, environment: Any, asked: str) -> StateView:
 def _kind(environment: Any, asked: str) -> StateKind | None:
     """The kind of an environment's observations; None if no kind fits.
 
-    If several kinds fit the observation space, `asked` selects one of them. If `asked` names another kind or none, the
+    If several kinds fit the observation space, `asked` selects one of them. If `asked` is the name of none of them, the
     values of a first observation decide.
     """
     kinds = kinds_of_space(environment.observation_space)

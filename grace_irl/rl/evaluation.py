@@ -87,7 +87,9 @@ def numbers_of(info: Mapping[str, Any]) -> dict[str, float]:
 
 
 class Recorder:
-    """A recorder of one episode: its states, actions and sums. Create it directly after a reset of the environment.
+    """A recorder of one episode, with states, actions and sums.
+
+    Create the recorder directly after a reset of the environment.
 
     Args:
         environment: the environment of the episode.
@@ -113,7 +115,7 @@ class Recorder:
         self._final = info
 
     def rollout(self, *, terminated: bool, truncated: bool) -> Rollout:
-        """Return the recorded episode, after its last step."""
+        """Return the recorded episode. Call this method after the last step of the episode."""
         kind = self._environment.view.metadata.state_kind
         trajectory = Trajectory(
             kind.online(self._states),

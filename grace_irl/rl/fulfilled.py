@@ -31,7 +31,7 @@ def fulfilments(trajectory: Trajectory, instructions: Sequence[str]) -> list[Ful
     """Decide for each instruction when the episode fulfils it. The episode is replayed once for all instructions.
 
     MiniGrid decodes the world from the first state, and a bare environment replays the actions. The trajectory's own
-    instruction, rewards and source are not used, and its named environment is not created.
+    instruction, rewards and source are not used. The environment in which the trajectory was recorded is not created.
 
     BabyAI's verifiers decide, as in the environment (`Instr.verify`). "open" and "pick up" need an action of the agent
     in this episode. "go to" is fulfilled as soon as the agent faces the object, possibly in the first state. An
@@ -44,8 +44,8 @@ def fulfilments(trajectory: Trajectory, instructions: Sequence[str]) -> list[Ful
     Returns:
         One result for each instruction, in order. None means doubtful: the text is not in the grammar, or it has no
         clear meaning in this world (`grace_irl.rl.instructions.parse`). All results are None if MiniGrid is not
-        installed, if actions are missing, if the states have another kind, view or code, or if the replayed states
-        differ from the stored states.
+        installed, if actions are missing, if the states are not whole grids of BabyAI with MiniGrid's codes, or if
+        the replayed states differ from the stored states.
     """
     doubtful: list[Fulfilment | None] = [None] * len(instructions)
     if not GRID.recognises(trajectory.states):
@@ -76,7 +76,7 @@ def fulfilled(trajectory: Trajectory, instruction: str, until: int) -> bool | No
 
 
 def does_alike(trajectory: Trajectory, instructions: Sequence[str]) -> bool:
-    """Decide whether an episode fulfils a variant of one of the instructions, in which one thing is replaced.
+    """Decide whether an episode fulfils a variant of one of the instructions. A variant replaces one thing by another.
 
     For "go to the red ball", it is enough that the agent goes to any ball, box, key or door (`about_other_things`). The
     answer is False if `fulfilments` finds all results doubtful.

@@ -26,11 +26,11 @@ ABSORBED = "absorbed"
 class FixedHorizon(gymnasium.Wrapper[Any, Any, Any, Any]):
     """A wrapper that makes all episodes exactly `horizon` steps long.
 
-    No episode terminates; each is truncated at the horizon. Vectors get one more component, a flag that is 1 in the
-    absorbing state and 0 elsewhere. The other components are 0 in the absorbing state.
+    No episode terminates; each is truncated at the horizon. Observation vectors get one more component, a flag that is
+    1 in the absorbing state and 0 elsewhere. The other components are 0 in the absorbing state.
 
-    Arrays of more dimensions keep their shape, and all their values are 0 in the absorbing state. A policy can still
-    recognise this state, because no other MiniGrid grid is all zeros.
+    Observations of more dimensions, such as images, keep their shape, and all their values are 0 in the absorbing state.
+    A policy can recognise the absorbing state if no other observation is all zeros.
 
     Args:
         environment: the environment to wrap, with a `Box` as observation space.
@@ -119,7 +119,7 @@ def absorbed(
         terminal: whether the last state is terminal.
         action_space: action space of the environment. Actions in the absorbing state are uniform random draws, because
             they have no effect and must not inform a discriminator.
-        generator: random generator of these actions.
+        generator: random generator that draws the actions in the absorbing state.
     """
     if observations.ndim == 2:
         observations = np.hstack([observations, np.zeros((len(observations), 1), observations.dtype)])

@@ -69,7 +69,7 @@ def parse(text: str, level: Any) -> Instr | None:
     is strict, except in "open the door matching the key".
 
     The meaning is not clear if the level would not give the instruction. For example, a door to open is already open,
-    an object already lies at its goal, or several objects match a description that is unique in our own levels.
+    an object already lies at its goal, or several red balls match "the red ball" in an instruction of our own levels.
 
     Args:
         text: the instruction.

@@ -19,12 +19,12 @@ from grace_irl.rl.levels import (
 )
 
 Script = Callable[[Any, np.random.Generator], Iterator[Any]]
-"""A function from a level (unwrapped, just reset) and a random generator to the actions of one episode. It raises
-`NoWayError` if the world does not allow the deviation."""
+"""A function from a level (unwrapped, just reset) and a random generator to the actions of one episode. The
+script raises `NoWayError` if the world does not allow the deviation."""
 
 
 def dropped_beside(level: Any, rng: np.random.Generator) -> Iterator[Any]:
-    """Drop the object next to one of the two others instead of between them (`PlaceBetween`)."""
+    """In `PlaceBetween`, carry the right object, but drop it next to one of the two other objects, not between them."""
     instruction = level.instrs
     start, ends = cell_of(instruction.moved.cur_pos), [cell_of(end.cur_pos) for end in instruction.ends]
     yield from _acted(level, start, level.actions.pickup)
@@ -34,7 +34,10 @@ def dropped_beside(level: Any, rng: np.random.Generator) -> Iterator[Any]:
 
 
 def anchor_moved(level: Any, rng: np.random.Generator) -> Iterator[Any]:
-    """Move one of the two others, so that the unmoved object lies between them (`PlaceBetween`)."""
+    """In `PlaceBetween`, move one of the two other objects instead of the right object.
+
+    The right object then lies between the two other objects, but the agent has not moved it.
+    """
     instruction = level.instrs
     moved, stays = (instruction.ends[i] for i in rng.permutation(2))
     start, there, other = (cell_of(thing.cur_pos) for thing in (moved, instruction.moved, stays))

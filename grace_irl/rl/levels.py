@@ -143,7 +143,10 @@ class PlaceBetweenInstr(ActionInstr):
         return "success" if dropped and cell_of(self.moved.cur_pos) in self.cells() else "continue"
 
     def cells(self) -> list[Cell]:
-        """Cells between the two others; [] if the agent carries one of them, or has opened one that was a box."""
+        """Cells between the two objects `ends`.
+
+        The result is [] if the agent carries one of these objects, or has opened one that was a box.
+        """
         one, other = self.ends
         return between(cell_of(one.cur_pos), cell_of(other.cur_pos)) if all(map(self._lies, self.ends)) else []
 
@@ -153,7 +156,7 @@ class PlaceBetweenInstr(ActionInstr):
 
 
 class PlaceBetween(PlannedLevel):
-    """One room with three different objects. Two of them share a row or column, and a cell between them is empty."""
+    """One room with three different objects. Two objects share a row or column, with an empty cell between these two."""
 
     def __init__(self, room_size: int = 8, **options: Any) -> None:
         super().__init__(room_size=room_size, num_rows=1, num_cols=1, **options)
@@ -215,7 +218,7 @@ class OpenMatchingInstr(OpenInstr):
 class OpenMatchingDoor(PlannedLevel):
     """Nine rooms, with four doors and a key in the central room.
 
-    The doors have different colours, one in each wall. The key has the colour of one door.
+    Each wall of the central room has one door. The doors have different colours, and the key has the colour of one door.
     """
 
     def __init__(self, room_size: int = 7, **options: Any) -> None:

@@ -196,7 +196,10 @@ def require_alike(
 
 
 def told(demonstrations: Demonstrations, name: str = "") -> str:
-    """A line for the user if training uses another version or other options than the recorded environment; else ""."""
+    """A line for the user if training uses another version or other options than the chosen environment; else "".
+
+    The chosen environment is `name`, or the environment in the demonstrations' metadata if `name` is "".
+    """
     chosen = name or demonstrations.metadata.environment
     fits = demonstrations.metadata.state_kind.named_fields and demonstrations.items
     if split_id(chosen)[0] not in BODIES or not fits:

@@ -18,13 +18,14 @@ RIGHT_TASK_DONE = "the right task done on the way"
 OUT_OF_TIME = "time limit before the other task was done"
 GIVEN_UP = "the bot gave the other task up"
 FAILED = 0.25
-"""Weight of a failed episode in the count of near misses, so that a deviation that always fails loses its turn."""
+"""Amount that a failed episode adds to the count of near misses in `NearMissPolicy`; a near miss adds 1. Each kind of
+near miss (deviation) has its own count. So a deviation that always fails does not come first in every episode."""
 
 
 class NearMissPolicy:
     """A policy that does another task than the instruction says, in the same world.
 
-    The way in which the tasks differ is called a deviation. For each episode, the policy draws a deviation by the seed.
+    The way in which the two tasks differ is called a deviation. For each episode, the policy draws a deviation by the seed.
     Deviations with the fewest near misses so far come first, so that a few episodes show all deviations that the worlds
     allow. In BabyAI's levels, the policy then draws another task, and BabyAI's bot does this task
     (`grace_irl.rl.other_task`). In our own levels, a script acts (`grace_irl.rl.level_deviations`).

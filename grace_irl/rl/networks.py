@@ -27,7 +27,8 @@ CODES = 32
 colour. Codes above 31 are clipped to 31."""
 
 GRIDS = 16
-"""Number of grids in a chunk for pooling. A chunk of this size fits into the processor's cache."""
+"""Number of grids that `GridFeatures` pools at once. The features of this number of grids fit into the processor's
+cache."""
 
 
 class GridFeatures(BaseFeaturesExtractor):
@@ -76,8 +77,8 @@ class GridFeatures(BaseFeaturesExtractor):
     def forward(self, observations: Tensor) -> Tensor:
         """Features `(batch, 2 width)`.
 
-        Before the instruction scales and shifts it, the vector of a cell depends only on the cell's codes and place.
-        Many cells of a batch have equal codes and places, so each distinct combination is computed once.
+        The vector of a cell depends only on the cell's codes and place, until the instruction scales and shifts this
+        vector. Many cells of a batch have equal codes and places, so each distinct combination is computed once.
         """
         numbers = observations.long()
         cells = self._columns * self._rows

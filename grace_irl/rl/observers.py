@@ -125,7 +125,7 @@ class GridObserver:
 
     Attributes:
         shape: shape of a state, (w, h, 3).
-        agent: code of the agent in channel 0; -1 if it is unknown. Channel 2 of the agent's cell is its direction.
+        agent: code of the agent in channel 0; -1 if it is unknown. Channel 2 of the agent's cell is the agent's direction.
     """
 
     kind: ClassVar[str] = GRID.name

@@ -35,11 +35,11 @@ def other_tasks(level: Any) -> dict[str, list[Instr]]:
 
     The deviations depend on the form of the instruction:
 
-    - "go to", "open" and "pick up": another description replaces the right description. It has values for the same
-      parts (type, colour, location), but matches none of the right objects. In "similar object", the descriptions share
-      a value. In "other object", they share no value.
-    - "put next to": in "exchanged", the two objects swap roles. In "other moved" and "other fixed", another description
-      replaces that of the moved or the fixed object.
+    - "go to", "open" and "pick up": another description replaces the right description. The new description has
+      values for the same parts (type, colour, location), but matches no object that the right description matches. In
+      "similar object", the two descriptions share a value. In "other object", they share no value.
+    - "put next to": in "exchanged", the two objects swap roles. In "other moved", another description replaces that
+      of the moved object. In "other fixed", another description replaces that of the fixed object.
     - sequences: in "other order", the two parts of "then" or "after" swap places. In "other part", another task of the
       same form replaces one part.
 

@@ -161,7 +161,8 @@ class PaidReturns(BaseCallback):
     It also collects the mean of each component of the reward over all steps, if the reward has components.
 
     Args:
-        settling: the callback that settles the rewards of each rollout; None if every step returns its reward.
+        settling: the callback that delivers the rewards at the end of each rollout; None if every step returns its
+            reward.
     """
 
     def __init__(self, settling: Settling | None = None) -> None:
@@ -226,7 +227,7 @@ def _learn(
 
 
 def _log_folder(folder: Path | None) -> str | None:
-    """The folder of TensorBoard's logs; None without a folder, or if TensorBoard is not installed."""
+    """The folder of TensorBoard's logs; None if the training has no folder, or if TensorBoard is not installed."""
     if folder is None or find_spec("tensorboard") is None:
         return None
     return str(folder / TENSORBOARD)

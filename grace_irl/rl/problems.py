@@ -82,7 +82,7 @@ def make_problem(
 
 
 PROBES = 5
-"""Number of episodes with random actions that test whether episodes can end early."""
+"""Number of episodes with random actions by which `ends_early` tests whether episodes can end early."""
 
 
 def ends_early(problem: PolicyProblem) -> str:
@@ -105,7 +105,10 @@ def ends_early(problem: PolicyProblem) -> str:
 
 
 def length_warnings(problem: PolicyProblem, methods: tuple[PolicyMethod, ...]) -> tuple[str, ...]:
-    """One warning line for each method whose reward depends on the length of episodes (docs/baselines.md)."""
+    """One warning line for each method whose reward depends on the length of episodes (docs/baselines.md).
+
+    The result is () if `ends_early` finds no evidence that episodes can end early.
+    """
     concerned = [method for method in methods if method.reads_length]
     why = ends_early(problem) if concerned else ""
     return tuple(

@@ -66,7 +66,7 @@ def run_recipe(path: str | Path, *, force: bool = False) -> Iterator[tuple[Path,
     """Collect and write each file of a recipe. Yield the file's path and the tally of its episodes.
 
     Raises:
-        InputError: the recipe is invalid, or a file exists already and `force` is false.
+        InputError: the recipe is invalid, or a file to write exists already and `force` is false.
     """
     recipes, folder = read_recipe(path), Path(path).parent
     for each in recipes:

@@ -91,7 +91,12 @@ def room_side(types: NDArray[Any]) -> int | None:
 
 
 def _segments(walls: NDArray[np.bool_], step: int) -> list[NDArray[np.bool_]]:
-    """For each pair of neighbouring corners, whether the cells between them are walls, `(side - 2,)`."""
+    """For each pair of neighbouring corners, whether the cells between the two corners are walls, `(step - 1,)`.
+
+    Args:
+        walls: whether each cell is a wall, `(width, height)`.
+        step: distance of neighbouring corners, in cells.
+    """
     lines = [line for each in (walls[:, ::step].T, walls[::step, :]) for line in each]
     return [line[start + 1 : start + step] for line in lines for start in range(0, len(line) - 1, step)]
 

@@ -15,7 +15,7 @@ from grace_irl.rl.observed import EnvironmentFactory, Observed, observed
 from grace_irl.rl.trained import TrainedPolicy
 
 LANES = 16
-"""Number of episodes in parallel."""
+"""Maximum number of episodes that `play` plays in parallel."""
 
 
 class Lane:

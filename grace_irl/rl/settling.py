@@ -19,7 +19,8 @@ from grace_irl.rewards.sb3 import RewardVecEnv, Settled
 class Settling(BaseCallback):
     """A callback that adds the rewards of a rollout to the learner's buffer, and computes the advantages again.
 
-    The buffer then holds the same numbers as if every step had returned its reward. This must be the first callback.
+    The buffer then holds the same numbers as if every step had returned its reward. In the learner's list of callbacks,
+    `Settling` must come first.
 
     Args:
         venv: the environments with the program's reward. The callback makes them defer their rewards.

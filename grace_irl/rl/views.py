@@ -41,7 +41,7 @@ VECTOR_FIELDS: dict[str, tuple[str, ...]] = {
 
 
 def vector_fields(environment_id: str) -> tuple[str, ...]:
-    """Names of the observation's components, the same for all versions; () if unknown."""
+    """Names of the components of an environment's observation; () if unknown. The version in the id has no effect."""
     return VECTOR_FIELDS.get(environment_id.split("/")[-1].rsplit("-v", 1)[0], ())
 
 
@@ -93,7 +93,7 @@ class MiniGridView:
     """The view of the whole grid of a MiniGrid or BabyAI environment, with the mission as instruction.
 
     A state is `(width, height, 3)`, uint8. It equals the array of MiniGrid's `FullyObsWrapper`, but is encoded directly
-    from the grid. The wrapper would also compute the agent's partial view, which is not used here.
+    from the grid. The wrapper would also compute the part of the grid that the agent sees. No state needs that part.
     """
 
     has_goal = True
@@ -102,7 +102,7 @@ class MiniGridView:
         self.metadata = Metadata(GRID.name, (), environment_id, MINIGRID, "last")
 
     def prepare(self, environment: Any) -> None:
-        """Switch off the computation of the partial view in `step`, because it is not used."""
+        """Replace the environment's `gen_obs`, so that `step` does not compute the part of the grid that the agent sees."""
         base = environment.unwrapped
         base.gen_obs = lambda: {"image": None, "direction": base.agent_dir, "mission": base.mission}
 

@@ -42,12 +42,12 @@ NAMED = (
 """Acting settings that affect the result of a run. To resume somebody else's run, the user must give them again."""
 
 DROPPED = ("data.goals", "expand.trust", "sandbox.allow_weak", "sandbox.workers")
-"""Acting settings that do not affect the result. In somebody else's run they get their defaults, unless the user sets
-them."""
+"""Acting settings that do not affect the result of a run. If the user resumes somebody else's run without giving these
+settings again, they get their defaults."""
 
 SERVER = "OPENAI_BASE_URL"
-"""Environment variable of other tools that names a server. It counts as a setting of the user only with `--proposer
-llm`, because it may be set for these tools alone."""
+"""Environment variable of other tools that names a server. The variable counts as a setting of the user only with
+`--proposer llm`, because the user may have set it for the other tools alone."""
 
 WORDS_ONLY = (
     *("model.url", "model.context", "policy.task", "policy.recorded_scores"),
@@ -70,7 +70,8 @@ _ACTS: Mapping[str, Callable[[object], bool]] = {
     "sandbox.cpu_s": lambda value: float(str(value)) > _LIMITS.cpu_s,
     "sandbox.memory_mb": lambda value: float(str(value)) > _LIMITS.memory_mb,
 }
-"""Functions that return whether a value is acting, by key. For other keys, any non-empty value is acting."""
+"""Functions by key of a setting. Each function returns whether a value makes the setting acting. For the settings of
+`NAMED` and `DROPPED` without a function, any non-empty value does."""
 
 
 def acting(config: Config) -> dict[str, object]:
@@ -230,7 +231,7 @@ def keep(token: str, anchor: Path, acting: Mapping[str, object]) -> None:
 
     Args:
         token: the token in the folder.
-        anchor: the file that contains the token. Its inode distinguishes the folder from a copy of it.
+        anchor: the file that contains the token. The file's inode distinguishes the folder from its copies.
         acting: the acting settings that the user gave, as JSON values.
     """
     place = _place()

@@ -21,7 +21,7 @@ MAX_MESSAGE = 2_000  # maximum length of the stored message about an invalid pro
 
 
 class Answering:
-    """Concurrent processing of requests. If the store has the result of a request, no work is done.
+    """Concurrent processing of requests. If the store has the result of a request, this result is used again.
 
     Args:
         proposer: source of the answers.
@@ -98,7 +98,7 @@ class Answering:
         """Take the follow-up steps after a first result, and return the last result.
 
         The rule `following` chooses each step. The steps end when the rule returns None, when a step brings no answer,
-        or when a step that writes a program brings none.
+        or when a step that should write a program brings an answer without one.
         """
         # A known program has had its follow-up steps after an earlier request.
         known = result.program is not None and result.program.id in self._records
@@ -150,7 +150,10 @@ class Answering:
         self._fresh.clear()
 
     async def verified(self, program: Program) -> str:
-        """Compute the rewards of all data twice, in different orders (strict mode). Return the problem, or ""."""
+        """Compute the program's rewards on all data twice, in different orders (strict mode).
+
+        Return the problem, for example rewards that differ; "" if there is none.
+        """
         said: str = await self._done("verify", program=program)
         return said
 

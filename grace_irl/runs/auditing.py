@@ -32,7 +32,7 @@ def audited(bench: Workbench, best: Record, judge: Judge | None = None) -> Audit
     """Audit the best program of a run.
 
     The result is None if the method does not separate expert from negative states, so that the evaluation contains no
-    `Separation`. The result is also None for a `Separation` of an older version without a threshold.
+    `Separation`. The result is also None if the `Separation` has no threshold, as in runs of older versions.
 
     Args:
         bench: data and sandbox of the run.
@@ -40,7 +40,7 @@ def audited(bench: Workbench, best: Record, judge: Judge | None = None) -> Audit
         judge: function that decides whether an episode fulfils an instruction. By default, BabyAI's simulator decides.
 
     Raises:
-        ProgramFailedError: the program fails on an unchanged trajectory.
+        ProgramFailedError: the program fails on a trajectory of the run, before the audit changes any trajectory.
     """
     separation = Separation.of(best.evaluation)
     if separation is None or separation.threshold is None:

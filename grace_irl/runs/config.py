@@ -98,9 +98,9 @@ def other_method(name: str, method: str) -> str:
 
 
 def _foreign(tree: Mapping[str, Any], method: str) -> set[str]:
-    """Keys of settings that the method lacks, if their values are the defaults of another method.
+    """Keys of settings in `tree` that `method` lacks, if their values are the defaults of another method.
 
-    A run with the method can ignore such settings.
+    A run with `method` can ignore such settings.
     """
     from grace_irl.methods.registry import names
 

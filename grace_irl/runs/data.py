@@ -12,7 +12,7 @@ from grace_irl.demos.opened import OpenSet
 from grace_irl.demos.trajectory import Demonstrations
 
 LARGE = 1 << 30
-"""Size in bytes of demonstrations from which the user gets a line about slow reading. A GiB takes about 3 seconds."""
+"""Minimum size of the demonstrations in bytes for the line of `large_files`. Reading a GiB takes about 3 seconds."""
 
 
 def load_data(data: DataConfig, *, new: bool = False) -> Demonstrations:
@@ -20,8 +20,9 @@ def load_data(data: DataConfig, *, new: bool = False) -> Demonstrations:
 
     Args:
         data: the settings.
-        new: whether to draw a sample also if the settings give no size and the set exceeds the memory limit. Then
-            `with_sample` adds the size to the settings, so that a resumed run draws the same sample.
+        new: whether the run is new. If a new run has settings without a sample size, and the set exceeds the memory
+            limit, a sample is drawn. `with_sample` adds the size of this sample to the settings, so that a resumed run
+            draws the same sample.
 
     Raises:
         InputError: data that cannot be used; see `grace_irl.demos.files.load`.
@@ -57,6 +58,6 @@ def with_sample(config: Config, demonstrations: Demonstrations) -> Config:
 
 
 def columns_of(data: DataConfig) -> Columns:
-    """The user's choice of columns."""
+    """The user's choice of columns in tables of demonstrations."""
     named = (name.strip() for each in data.state_columns for name in each.split(","))
     return Columns(tuple(filter(None, named)), data.episode_column)

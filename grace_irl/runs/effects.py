@@ -102,9 +102,15 @@ def words(config: Config, file: Path | None, sets: Iterable[str], flags: Mapping
 
 
 def changed(began: Config, config: Config, sets: Iterable[str], flags: Mapping[str, object] | None) -> dict[str, str]:
-    """The settings that the user gives, as `words` returns them, if their values differ from the start of the run.
+    """The result of `words`, but only for settings whose values differ from the start of the run.
 
     So the user may repeat a value from the start of the run, even if the setting has no effect.
+
+    Args:
+        began: the configuration that the run began with.
+        config: the configuration now.
+        sets: texts of the form `section.key=value` (`--set`).
+        flags: values by `section.key`; None for a flag that is not given.
     """
     before, now = flat(began), flat(config)
     return {key: how for key, how in words(config, None, sets, flags).items() if now.get(key) != before.get(key)}

@@ -138,7 +138,7 @@ class Engine:
         self._answering = Answering(
             proposer, evaluator, sandbox, store, self._records, self._answered, following, evaluations
         )
-        # `spent`: input and output tokens of the calls before the search, which label goal states.
+        # `spent`: input and output tokens of the calls that labelled goal states, before the search.
         tokens, cost = sum(spent), prices.cost(*spent)
         self._live = Live(tokens=tokens, cost=cost)
         self._progress = Progress(tokens=tokens, cost=cost)
@@ -149,7 +149,7 @@ class Engine:
         self._verified: dict[str, str] = {}  # result of strict mode by program id: the problem, or ""
         self._written: Record | None = None
         self._told = 0
-        self._best: Record | None = None  # best member of the population at the last end of a generation
+        self._best: Record | None = None  # best member of the population when the last generation ended
         self._shown: Record | None = None  # best program of all results so far
 
     @property
@@ -222,7 +222,10 @@ class Engine:
         return best
 
     def interrupt(self) -> Record | None:
-        """Return the best program so far that passes strict mode. Fates stay open until a resumed run decides them."""
+        """Return the best program so far that passes strict mode (see `finish`).
+
+        Open fates of programs are not decided before the run is resumed.
+        """
         undecided = self._search.undecided if isinstance(self._search, Deciding) else ()
         left = [self._records[name] for name in dict.fromkeys((*self._search.best, *undecided))]
         while (best := _best_of(left) if undecided else next(iter(left), None)) is not None and self._verify(best):
@@ -238,7 +241,10 @@ class Engine:
         return next((record for record in found if record.evaluation.valid), None)
 
     def _preferred(self) -> Record | None:
-        """The version that reshaping kept, or the program that `prefer` chooses; None without a valid program."""
+        """The best program: the reshaped version that the search kept, if any, else the program that `prefer` chooses.
+
+        The result is None without a valid program.
+        """
         left = [record for record in (self._records[name] for name in self._search.best) if record.evaluation.valid]
         if not left or left[0].program.operator == "reshape":
             return left[0] if left else None

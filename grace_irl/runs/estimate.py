@@ -42,7 +42,7 @@ REPAIRS = 0.25  # share of programs that need one repair, in a typical run
 DRAWN = 5  # number of prompts per operator that are built to measure their sizes
 PATIENCE, TIMEOUT = 0.0, 10.0  # seconds to wait for a lost server, and for the server's answer about its model
 FIRST = "initialise"  # the operator whose prompts have no parent program
-# Error message in the repair prompt that is built to measure its size.
+# Made-up error message in the repair prompt. An estimate builds this prompt to measure the prompt's size.
 FAULT = "runtime: IndexError: index 7 is out of bounds for axis 0 with size 7"
 
 
@@ -52,7 +52,8 @@ class PromptSize:
 
     Attributes:
         typical: mean over a few built prompts.
-        most: maximum that the prompt budget and the model's context allow, or the longest built prompt if longer.
+        most: maximum that the prompt budget and the model's context allow; if a built prompt is longer, the prompt's
+            size.
         guess: whether the prompts were built around a made-up program with made-up mistakes.
     """
 
@@ -284,7 +285,8 @@ def _total(
         config: the configuration of the run.
         prompts: sizes of prompts, by operator.
         phases: forecast of the run's requests, for example 20 with "initialise", then 300 with "mutate".
-        opinions: operators of follow-up calls that return a text instead of a program. Each program gets all calls.
+        opinions: operators of follow-up calls that return a text instead of a program. For each program, there is one
+            call per operator.
         answer: number of tokens in one answer.
         most: whether to assume the longest prompts, a repair of every program, and no synthesised programs.
     """

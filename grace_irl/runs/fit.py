@@ -117,7 +117,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
 
     Raises:
         InputError: settings, data or a folder that cannot be used. Nothing is written, except in one case: a model or a
-            person has named the goal states, and they leave no positive or no negative states.
+            person has named the goal states, and these answers leave no positive or no negative states.
         GraceError: no valid program was found, or the model's server is lost. The run is saved.
         Interrupted: Ctrl-C. The run is saved.
     """

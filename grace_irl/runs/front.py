@@ -15,7 +15,7 @@ from grace_irl.runs.store import Store
 from grace_irl.toml import from_json
 
 KEY = "sizes"
-"""Key of the figures of all sizes in the table `meta`."""
+"""Key of the figures of all sizes (`keep_sizes`) in the table `meta` of run.db."""
 MOST_ROWS = 12
 TOO_FEW = (
     "fewer than six training episodes of a side: too few to choose a size by folds; the smallest program that "
@@ -31,13 +31,16 @@ UNJUDGED = (
 class FrontRow:
     """A program on the front.
 
+    The figures `auc`, `worse` and `error` come from nested folds (cross-validation on the training episodes) or from
+    validation episodes.
+
     Attributes:
         program: id of the program.
         size: description length in bits (`Program.size`).
-        words: the size in words, such as "3 terms"; "" without folds.
+        words: the size in words, such as "3 terms"; "" without nested folds.
         score: score on training data.
-        auc: mean AUC of programs of this size in nested folds, or of the program on validation episodes; None without
-            folds and validation episodes.
+        auc: mean AUC of programs of this size in nested folds, or of the program on validation episodes; None if the
+            program has no such figures.
         worse, error: AUC of the best size minus `auc`, and the standard error of this difference; None without `auc`.
         best: whether this is the best program of the run.
     """
@@ -134,9 +137,9 @@ def _row(record: Record, figures: SizeFigures | None, best: str) -> FrontRow:
 
 
 def pareto(records: Sequence[Record], best: str = "") -> list[Record]:
-    """Records that score higher than all smaller programs, and the record of `best`.
+    """Records of programs that score higher than all smaller programs, and the record of the program with id `best`.
 
-    If there are more than `MOST_ROWS`, evenly spaced records are taken, with the record of `best`.
+    Of more than `MOST_ROWS` records, evenly spaced ones are returned, and the record of the program with id `best`.
     """
     found: list[Record] = []
     for record in sorted(records, key=lambda each: (each.program.size, -each.evaluation.score, each.index)):

@@ -14,10 +14,10 @@ from grace_irl.demos.memory import EPISODE_BYTES
 from grace_irl.demos.trajectory import Trajectory
 
 PART = 8 << 20
-"""Size in bytes of the trajectories that a worker of the sandbox gets at once."""
+"""Approximate size in bytes of a part: the trajectories that a worker of the sandbox gets at once."""
 
 EVERY = 30.0
-"""Seconds between two lines about progress."""
+"""Minimum number of seconds between two lines to the user about progress, for callers of `rewarded`."""
 
 Floats = NDArray[np.float64]
 
@@ -36,8 +36,9 @@ def rewarded(
 ) -> Iterator[tuple[list[Item], dict[str, Floats]]]:
     """Yield the items in parts of about `PART` bytes, each with its rewards by digest, in order.
 
-    Each worker of the sandbox gets one part at a time. The next part is read meanwhile, unless the parts in memory are
-    too large: a single trajectory may be as large as the memory limit.
+    Each worker of the sandbox gets one part at a time, and the next part is read meanwhile. While the parts in memory
+    have more than 2 * `PART` * `workers` bytes together, no further part is read. This limit is for large trajectories:
+    a single one may be as large as the memory limit of the demonstrations.
 
     Args:
         items: demonstrations, read one at a time.

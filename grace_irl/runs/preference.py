@@ -1,9 +1,10 @@
 """The choice of a run's best program: by validation episodes, by contrast, and then by size.
 
-If episodes are set aside for validation, they judge the programs of the front, and the nearly best programs compete.
-Otherwise, the programs that the training data cannot tell apart compete. The smallest competitor with about the highest
-contrast wins. Contrast is the share of other instructions under which a program no longer rewards an expert's goal
-(`audit.contrast`). Contrast comes before size, because a small program may ignore the instruction.
+The front contains the programs that score higher than all smaller programs. If episodes are set aside for validation,
+they judge the programs of the front, and the nearly best programs compete. Otherwise, the winner of the search competes
+with the programs that the training data cannot tell apart from the winner. The smallest competitor with about the
+highest contrast wins. Contrast is the share of other instructions under which a program no longer rewards an expert's
+goal (`audit.contrast`). Contrast comes before size, because a small program may ignore the instruction.
 """
 
 from __future__ import annotations
@@ -100,7 +101,8 @@ class Preference:
     def _by_contrast(self, records: Sequence[Record]) -> Record:
         """The first program with about the highest contrast on training experts.
 
-        Its contrast is lower by at most one standard error of the paired differences per expert.
+        Its contrast is below the highest contrast by at most one standard error of the difference. The difference is
+        the mean of paired differences, one per expert.
         """
         if len(records) == 1 or not self._spoken:
             return records[0]

@@ -1,4 +1,4 @@
-"""Construction of a run's proposer and of its given programs from the configuration.
+"""Construction of a run's proposer, and of the programs that the user gives to the run, from the configuration.
 
 A proposer is a source of programs, for example the synthesiser or a served language model.
 """
@@ -74,7 +74,7 @@ def _best_of(folder: Path, most: int) -> list[GivenProgram]:
 VALIDATION = 0.25  # default share of training trajectories for validation, if the proposer reads prompts
 SERVED_SAMPLES = 4  # default number of programs that one call of a served model requests
 # LAG is the default number of requests in flight, for example for the synthesiser and for replays. For a served model,
-# the default is CALLS_AHEAD times its number of parallel programs, so that the server is never idle.
+# the default is CALLS_AHEAD * (parallel calls) * (programs per call), so that the server is never idle.
 LAG, CALLS_AHEAD = 8, 4
 
 

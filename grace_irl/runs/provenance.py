@@ -1,4 +1,4 @@
-"""Exported files of a run: a reward with its provenance, and a library of functions that its programs share."""
+"""Exported files of a run: a reward with its provenance, and a library of functions that the run's programs share."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def facts(
         trajectories: the demonstrations of the run.
         config: the configuration of the run.
         label: the rule for positive expert states.
-        fields: names of the components of a vector by their places, such as "x0 z_torso, x1 angle_torso"; "" without
-            names.
+        fields: names of the components of a state vector by their places, such as "x0 z_torso, x1 angle_torso"; ""
+            without names.
     """
     account = method_of(config).account
     lines = [
@@ -119,8 +119,8 @@ class Reuse:
 
     Attributes:
         functions: usage of each different function and class, sorted by the best program that contains it.
-        shared: usage of functions and classes in at least two valid programs. Methods of a shared class and functions
-            within functions are omitted.
+        shared: usage of functions and classes in at least two valid programs. Two kinds are omitted: methods of a
+            shared class, and functions within functions.
     """
 
     functions: tuple[Usage, ...]

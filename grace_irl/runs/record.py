@@ -36,7 +36,7 @@ def from_text(text: str, version: int = FORMAT) -> Evaluation:
 
 @dataclass(frozen=True)
 class _Format2:
-    """An evaluation in format 1 or 2 of the database, which has fields of the discriminator, such as `scale`."""
+    """An evaluation as database formats 1 and 2 store it, with fields of the discriminator, such as `scale`."""
 
     status: str
     message: str

@@ -39,7 +39,7 @@ WITH_TRAININGS = "grace-irl recording 4"
 """Format 4 has lines about trainings. A recording without trainings is written in format 3."""
 OLDER = ("grace-irl recording 2", "grace-irl recording 1")  # format 1 lists no trajectories
 _MOST = 2**53
-"""Largest valid token count, index or attempt."""
+"""Largest valid token count, index or attempt in a recording."""
 _NEEDED = {"source", "failure"}  # fields of an answer that are written even if they have default values
 
 
@@ -169,7 +169,8 @@ def recorded_config(path: Path) -> Config:
     """The configuration for a replay of a recorded run. The replay stops after as many results as the run had.
 
     A recording may come from somebody else. So it provides no settings that run code, read files or contact a server
-    (`shareable`). The folder of a run also provides its demonstrations, if this user made the run on this machine.
+    (`shareable`). The folder of a run also provides the names of the demonstrations, if this user made the run on this
+    machine.
 
     Args:
         path: the folder of a run, or a recording.
@@ -198,7 +199,9 @@ def recorded_config(path: Path) -> Config:
 
 
 def require_recorded_data(proposer: ProposerConfig, rows: Sequence[TrajectoryRow]) -> None:
-    """Check that a replay has the demonstrations of the recorded run. A recording of format 1 does not list them.
+    """Check that a replay has the demonstrations of the recorded run.
+
+    A recording of format 1 is not checked, because it does not list the demonstrations.
 
     Args:
         proposer: settings of the proposer. Without a replay, there is nothing to check.

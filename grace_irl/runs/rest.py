@@ -1,4 +1,4 @@
-"""The test of a run's best program on the demonstrations that its sample left out (docs/demonstrations.md)."""
+"""The test of a run's best program on the demonstrations that the run's sample left out (docs/demonstrations.md)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from grace_irl.runs.store import Store
 from grace_irl.toml import from_json
 
 KEY = "rest"
-"""Key of the metrics in the table `meta` of run.db."""
+"""Key of the metrics outside the sample (`Rest`) in the table `meta` of run.db."""
 
 Floats = NDArray[np.float64]
 
@@ -45,10 +45,10 @@ def with_rest(
     note: Callable[[str], None],
     show: Callable[[str], None],
 ) -> Run:
-    """Test the best program of a run on the demonstrations outside the run's sample, which are read again.
+    """Test the best program of a run on the demonstrations outside the run's sample.
 
-    The metrics and their warnings are stored, and a complete test is not repeated. Nothing happens if the run has no
-    sample, or if the evaluation of the program has no threshold.
+    The files of all demonstrations are read again. The metrics and their warnings are stored, and a complete test is
+    not repeated. Nothing happens if the run has no sample, or if the evaluation of the program has no threshold.
 
     Args:
         run: the run, whose search has ended.
@@ -123,9 +123,10 @@ def _others(every: Iterable[Demonstration], known: set[str], rule: LabelRule, to
 
 
 def stored_rest(store: Store) -> Rest | None:
-    """The stored metrics of the best program; None if the run has no sample, or has not tested this program.
+    """The stored metrics of the best program outside the sample.
 
-    For example, a resumed run may find a better program and be interrupted before the test.
+    The result is None if the run has no sample, or if its best program is not tested yet. For example, a resumed run
+    may find a better program and be interrupted before the test.
 
     Raises:
         InputError: damaged metrics.

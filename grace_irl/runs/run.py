@@ -108,9 +108,10 @@ class Run:
         task: the task whose trained policies judge programs; "" without one.
         tokens: number of input and output tokens of all answers.
         cost: cost of these tokens, by the configured prices.
-        rounds: the rounds of an expansion, if this is its last run; otherwise (). An expansion alternates between
-            fitting a reward and training a policy.
-        favourite: the round of the expansion with the best policy, judged without the environment's own reward.
+        rounds: the rounds of an expansion, if this run is the last one of an expansion; otherwise (). An expansion
+            alternates between fitting a reward and training a policy.
+        favourite: the round of the expansion with the best policy, judged without the environment's own reward; None
+            without trained policies.
         label: the label rule, which selects the positive expert states, and the reason for its choice.
         notes: messages shown to the user during the run.
         audit: the audit of the best program; None if the method does not separate expert from negative states.

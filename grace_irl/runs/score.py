@@ -34,8 +34,9 @@ from grace_irl.sandbox.protocol import Sandbox
 Floats = NDArray[np.float64]
 
 BESIDE = 48
-"""Bytes of memory per state of a set that is read a few trajectories at a time: the state's reward, labels and true
-reward, and copies of these values, which the metrics sort."""
+"""Bytes of memory that a score needs per state, if the set is read a few trajectories at a time (`_outlines`).
+
+The bytes hold the state's reward, labels and true reward, and copies of these values for sorting."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def score(
         choice: source of log pi, the log-probability of actions in the discriminator: "constant", "uniform", "recorded"
             or "cloned" (`grace_irl.evaluate.log_pi`).
         calibration: source of scale and offset: the reward "file", "fitted" to these demonstrations, or "none" for
-            scale 1 and offset 0. With "file", scale and offset are fitted if the file has none.
+            scale 1 and offset 0. With "file", scale and offset are fitted if the file does not contain them.
         sandbox: an open sandbox; None to open a new one.
         workers: number of processes of a new sandbox.
         allow_weak: whether a new sandbox may have tier E, in which nothing protects the user's files.

@@ -161,7 +161,7 @@ class Store:
         self._write([("INSERT OR REPLACE INTO meta VALUES (?, ?)", [(key, value)])])
 
     def set_problem(self, problem: Problem) -> None:
-        """Store the trajectories of a run, in place of the trajectories from an earlier call, which may lack labels."""
+        """Store the trajectories of a run. They replace those of an earlier call, which may lack labels."""
         rows = [(place, *astuple(row)) for place, row in enumerate(trajectory_rows(problem))]
         self._states = None
         self._write([("INSERT OR REPLACE INTO trajectories VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)])
@@ -359,7 +359,7 @@ class Store:
 
     @contextmanager
     def _troubles(self) -> Iterator[None]:
-        """Turn database errors into errors for the user, unless they are defects of this code.
+        """Turn database errors into errors for the user. An error from a defect of this code stays unchanged.
 
         The result is a GraceError if the machine is the cause (a full disk, a file locked by another process), and an
         InputError if the file is damaged.

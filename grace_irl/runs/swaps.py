@@ -17,13 +17,14 @@ from grace_irl.errors import InputError
 from grace_irl.rl.fulfilled import fulfilments
 
 MOST = 4
-"""Maximum number of swaps per expert. A single swap tests few words."""
+"""Maximum number of swaps per expert. More than one is useful, because a single swap tests few words."""
 
 
 def with_swaps(demonstrations: Demonstrations, rule: LabelRule) -> Demonstrations:
     """Add the swaps of each expert, with the expert's task and side of the split.
 
-    The other instruction comes from an expert of the same task and side, so held-out instructions stay held out.
+    The instruction of a swap comes from another expert of the same task and side, so held-out instructions stay held
+    out.
 
     Args:
         demonstrations: the set, with a side of the split for each trajectory.
@@ -81,7 +82,8 @@ def _swaps(experts: Sequence[Demonstration]) -> list[Demonstration]:
     made = []
     for item in experts:
         own = texts.index(item.trajectory.extra_info)
-        # Equally similar texts keep this order. It starts after the own text, so that experts get different swaps.
+        # Equally similar texts keep the order of `others`. This order starts after the expert's own text, so that
+        # experts get different swaps.
         others = texts[own + 1 :] + texts[:own]
         judged = fulfilments(item.trajectory, others)
         counting = [text for text, one in zip(others, judged, strict=True) if one is not None and one.at is None]

@@ -1,4 +1,4 @@
-"""Reading of the trainings in a run's folder, to record or replay the run."""
+"""Reading of the trainings of policies in a run's folder, to record or replay the run."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def trainings_of(store: Store, config: Config) -> RecordedTrainings:
 
 
 def _task(path: Path) -> dict[str, Any]:
-    """The content of a run's task file, with the number of steps of its trainings."""
+    """The content of a run's task file, which includes the numbers of steps of the run's trainings."""
     try:
         with path.open("rb") as file:
             found = json.loads(file.read(MAX_BYTES))

@@ -64,8 +64,8 @@ def run_debug(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], b
 def run_inspection(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
     """Parse and check a job's source, without executing it. This is the body of a forked child and never returns.
 
-    The child writes its findings as JSON in place of the message. The arguments are those of `run_batch`, but there is
-    no parcel.
+    The child writes its findings as JSON to the job's memory, where other jobs write a message for the user. The
+    arguments are those of `run_batch`, but there is no parcel.
     """
     answer = AnswerMap(fds[0])
     lockdown.apply(
@@ -110,8 +110,8 @@ def prepare(source: str, *, checks: bool) -> Candidate | ProgramFailure:
 
     Args:
         source: text of the program.
-        checks: whether the static checks may refuse forbidden code, such as `open`. Tests set it to False to try the
-            other protections alone. Errors of syntax and of the contract are always failures.
+        checks: whether the static checks may refuse forbidden code, such as `open`. Test attacks set this argument to
+            False, to try the other protections alone. Errors of syntax and of the contract are always failures.
     """
     try:
         source = canonical(source)

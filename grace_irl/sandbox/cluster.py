@@ -1,4 +1,4 @@
-"""The sandbox of a Ray cluster: programs run on its nodes, in the sandbox of each node."""
+"""The sandbox of a Ray cluster. Programs run on the nodes of the cluster, in local sandboxes of each node."""
 
 from __future__ import annotations
 

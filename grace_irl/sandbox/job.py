@@ -1,8 +1,9 @@
 """The shared memory of a job, through which the host and a sandbox child exchange data.
 
-A job is the work of one child process: a run of a program, a portion of a long run, or an inspection, which analyses a
-source without running it. The host, the process that uses the sandbox, writes the input before the child starts, and
-reads the output after the child has ended. The host checks the output, because the program may have forged it.
+A job is the work of one child process, such as a run of a program, a portion of a long run, or an inspection, which
+analyses a source without running it. The host, the process that uses the sandbox, writes the input before the child
+starts, and reads the output after the child has ended. The host checks the output, because the program may have forged
+it.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ class JobMemory:
         debug: requests for debug texts of the program, each for one step of one trajectory.
         debug_chars: maximum length of a debug text in characters.
         message: maximum length of the child's message in bytes.
-        first: index of the job's first trajectory in the run, for messages. It is 0 except in later portions.
+        first: index of the job's first trajectory in the run, for messages. It is 0 except in later portions of
+            a run.
 
     Attributes:
         fd: file descriptor of the memory.
@@ -283,7 +285,7 @@ class RunTally:
         return self._sum.status == "ok" and min(self.left.wall_s, self.left.cpu_s) > 0
 
     def requests(self, part: slice) -> list[DebugRequest]:
-        """The debug requests of the portion `part`, with positions relative to its start."""
+        """The debug requests of the portion `part`, with positions relative to the start of the portion."""
         return [replace(r, position=r.position - part.start) for r in self._debug if _within(r, part)]
 
     def add(self, part: slice, outcome: Outcome) -> None:

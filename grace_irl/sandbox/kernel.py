@@ -48,7 +48,7 @@ _CALLS = {
     "exit_group": (231, 94),
     "getrandom": (318, 278),
 }
-"""Numbers of the allowed calls, on x86-64 and on aarch64."""
+"""Map from each allowed system call to its numbers on x86-64 and on aarch64."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +88,8 @@ class Rule:
 
     A value passes if it meets at least one of the tests `values`, `below` and `without`.
 
-    A rule checks only the lower 32 bits. The kernel ignores the upper bits of most of these arguments. The argument
-    `prot` of mmap and mprotect has 64 bits, but its rule needs only bit 2 (PROT_EXEC).
+    A rule checks only the lower 32 bits of the argument. Of most arguments that have a rule, the kernel ignores the
+    upper bits. The argument `prot` of mmap and mprotect has 64 bits, but its rule needs only bit 2 (PROT_EXEC).
 
     Attributes:
         argument: index of the argument, from 0.
@@ -106,7 +106,8 @@ class Rule:
     def instructions(self, gap: int) -> list[bytes]:
         """The rule as BPF instructions.
 
-        After the rule, the filter skips `gap` instructions if the argument passes, and `gap` + 1 if it fails.
+        After the rule, the filter skips `gap` instructions if the argument passes, and `gap` + 1 if the argument
+        fails.
         """
         tests = [(_EQUAL, value, True) for value in self.values]
         tests += [(_AT_LEAST, self.below, False)] if self.below else []

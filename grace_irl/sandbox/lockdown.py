@@ -20,7 +20,7 @@ LAYERS = (SECCOMP, LANDLOCK)
 """Protections by the kernel. A child applies the protections that its request names."""
 
 LAYER_REFUSED = 96
-"""Exit status of a child that could not apply a requested layer, and therefore did not run the program."""
+"""Exit status of a child that could not apply a requested protection (`LAYERS`), and so did not run the program."""
 
 CHILD_FAILED = 99
 """Exit status of a child in which the sandbox's code, not the program's, raised an exception."""

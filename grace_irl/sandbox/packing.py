@@ -219,7 +219,10 @@ def common_dtype(arrays: Sequence[NDArray[Any]]) -> np.dtype[Any]:
 
 
 def convert(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Convert an array to a type; no copy if it has this type. Numbers beyond a float type's range are clipped."""
+    """Convert an array to a type. Numbers beyond a float type's range are clipped.
+
+    An array that already has the type is returned without a copy.
+    """
     if array.dtype == dtype:
         return array
     if dtype.kind == "f" and not np.can_cast(array.dtype, dtype, "safe"):

@@ -25,7 +25,7 @@ from grace_irl.states.kind import PartLayout, StateKind
 from grace_irl.states.layout import LENGTH, StateLayout
 
 _SIZE = struct.Struct("<q")
-"""Format of the length of the header in bytes, at the start of the memory."""
+"""Format of the start of a parcel: the length of the parcel's header in bytes."""
 
 CODE = np.dtype("<i4")
 """Data type of codes. A code is the index of a text among the texts of the parcel."""
@@ -116,7 +116,7 @@ class TrajectoryView:
     """One trajectory of a parcel, without a copy of its arrays.
 
     Attributes:
-        layout: byte layout of a state, by which another process decodes the bytes of `wire`.
+        layout: byte layout of a state, by which another process decodes the bytes that the method `wire` returns.
         arrays: array of each part of the states: numbers `(T+1, …)`, or codes of texts `(T+1,)`. Equal texts have equal
             codes.
         actions: actions `(T, …)`, or None.

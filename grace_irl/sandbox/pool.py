@@ -130,8 +130,8 @@ class ZygotePool:
         """See `Sandbox`. Strict mode scores all trajectories twice. The limits hold for each of the two passes.
 
         Args:
-            checks: whether the static checks may refuse the source. Test attacks (canaries) set it to False, so that
-                only the layers of protection can stop them.
+            checks: whether the static checks may refuse the source. Test attacks (canaries) set this argument to False,
+                so that only the layers of protection can stop the attacks.
             layers: layers of protection that the child applies; None for the layers of the pool.
         """
         package = self._package(handle)
@@ -180,7 +180,7 @@ class ZygotePool:
         part: slice,
         request: dict[str, Any],
     ) -> Outcome:
-        """Score one portion of a run in one child.
+        """Score one portion (a slice of the trajectories of a run) in one child.
 
         Args:
             source: the program in UTF-8.

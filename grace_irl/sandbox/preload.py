@@ -174,7 +174,7 @@ def _first_calls() -> None:
     "é".encode("ascii", "ignore").decode("latin-1")
     datetime(2000, 1, 1).strftime("%Y")
     _read_xml()
-    # Define a dataclass, as programs do, to warm up the interpreter's code for it.
+    # Define a dataclass, as programs do, to warm up the interpreter's code for dataclasses.
     module = sys.modules[MODULE] = types.ModuleType(MODULE)
     exec(
         "from dataclasses import dataclass\n@dataclass\nclass Reward:\n    a: int = 0\nReward()",

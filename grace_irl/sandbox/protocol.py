@@ -1,4 +1,4 @@
-"""The protocol `Sandbox`, whose implementations run untrusted reward programs, and its types."""
+"""The protocol `Sandbox`, and the types of its arguments and results. A sandbox runs untrusted reward programs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Status = Literal[
     "nonfinite",  # NaN, infinity, or a value beyond Limits.max_abs
     "timeout",  # killed because wall or CPU time was used up
     "memory",  # memory used up
-    "killed",  # died by a signal, left with an exit code, or answered outside the protocol
+    "killed",  # died by a signal, left with an exit code, or sent an invalid answer
     "mismatch",  # strict mode: another order of trajectories changed rewards
 ]
 

@@ -40,7 +40,8 @@ the limit of one turn (`SessionLimits.turn_s`) ends a program that takes too lon
 _START_S, _END_S = 60.0, 10.0
 FORGED = "answered outside the protocol"
 _MOST_BYTES = 16 << 20
-"""Maximum size of an answer in bytes. It is large because an answer may hold the components of many rewards."""
+"""Maximum size in bytes of one answer of the program's process. The limit is large, because an answer may hold the
+components of many rewards."""
 
 _POSTED_BYTES = 16 << 10
 """Number of bytes of posted turns to collect before they are sent. A larger number costs less time for messages, but
@@ -186,6 +187,7 @@ class RewardSession:
 
         Raises:
             GraceError: the program failed, or returned something that is not a finite number. The session is closed.
+            InputError: the error of `post`.
             ValueError: posted turns are not settled.
         """
         self._require_open()
@@ -205,10 +207,12 @@ class RewardSession:
     ) -> None:
         """Send a turn without waiting for its rewards, which `settle` returns. The arguments are those of `turn`.
 
-        The program's process may hold the states of several posted turns at a time, as it does in batch mode.
+        The program's process may hold the states of several posted turns at a time, as in batch mode.
 
         Raises:
             GraceError: the program failed in an earlier turn. The session is closed.
+            InputError: the program takes actions, and `actions` is not a number or a vector for each step. The session
+                stays open.
         """
         self._require_open()
         shape, acted = NO_ACTION, b""
@@ -272,7 +276,7 @@ class RewardSession:
             raise self._over("killed", FORGED) from None
 
     def _rewards(self, data: bytes) -> TurnRewards:
-        """The rewards in an answer. The answer belongs to the oldest turn without an answer."""
+        """The rewards in the bytes of an answer. Answers have the order of their turns."""
         steps = self._asked.popleft()
         size = steps * REWARD.itemsize
         if len(data) < size or (len(data) > size and not self._terms):
@@ -308,7 +312,7 @@ class RewardSession:
     def _send(self, data: bytes, within_s: float) -> None:
         """Write to the program's process, and read the answers that come meanwhile.
 
-        Otherwise, the two processes could wait for each other, because a pipe holds little data.
+        If the host only wrote, the two processes could wait for each other, because a pipe holds little data.
 
         Args:
             data: bytes to write.
@@ -390,7 +394,7 @@ class RewardSession:
             raise self._over("timeout", f"no answer within {self._limits.turn_s:g} s: the time limit of one turn")
 
     def _ended(self) -> GraceError:
-        """The error for a dead process of the program. The kernel's report states why the process ended."""
+        """The error to raise after the program's process has ended. The kernel's report states why it ended."""
         status, message = "killed", "ended before the session was over"
         with contextlib.suppress(wire.ClosedError):
             status, message = Ended(*self._zygote.reply(_END_S)["ended"]).verdict(_ENDLESS_S) or (status, message)

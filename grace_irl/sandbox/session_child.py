@@ -49,7 +49,10 @@ _OK = CODES["ok"]
 
 
 def run_session(lockdown: Lockdown, request: dict[str, Any], fds: Sequence[int], base_bytes: int) -> NoReturn:
-    """Answer turns until the host closes the pipe. This is the body of a forked child and never returns.
+    """Answer one turn after the other until the host closes the pipe.
+
+    In a turn, the host sends the steps of several episodes, and this process answers with the rewards. The function is
+    the body of a forked child and never returns.
 
     Args:
         lockdown: protections that this process applies to itself.

@@ -1,7 +1,7 @@
 """Rewards of one program for several concurrent episodes.
 
 Each running episode has its own `Reward` object and its own random numbers. Episodes share nothing. The child of a
-sandbox session uses this module, and so do runners of trusted programs.
+sandbox session uses this module. For trusted programs, `rewards/runner.py` uses this module without a sandbox.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Strict mode, in which a reward program runs twice, in two processes that get one state at a time and no other data.
 
-A trusted process, the runner, forks these two children before it reads any state. The runner sends the states to the
-first child in the given order of trajectories, and to the second child in another order. If a reward depends on
-anything but its own trajectory, such as a counter over several trajectories or a memory address, the two children give
-different rewards. The run then has the status "mismatch".
+A trusted process, the runner, forks the two processes as its children before it reads any state. The runner sends the
+states to the first child in the given order of trajectories, and to the second child in another order. If a reward
+depends on anything but its own trajectory, such as a counter over several trajectories or a memory address, the two
+children give different rewards. The run then has the status "mismatch".
 """
 
 from __future__ import annotations

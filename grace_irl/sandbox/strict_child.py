@@ -1,7 +1,7 @@
-"""Code of a child process of strict mode, which runs a program and has no data in memory except the current states.
+"""Code of a child process of strict mode. The child runs a program, and holds no data except the current states.
 
-The runner (`strict.py`) sends one question at a time over a pipe: start a trajectory, reward a state, or return a debug
-text.
+The runner, the trusted parent process (`strict.py`), sends one question at a time over a pipe: start a trajectory,
+reward a state, or return a debug text.
 """
 
 from __future__ import annotations

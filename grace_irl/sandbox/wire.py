@@ -18,15 +18,15 @@ from grace_irl.sandbox.protocol import Status
 MESSAGE_BYTES = 4096
 TRACEBACK_BYTES = 16384
 INSPECTION_BYTES = 4 << 20
-"""Maximum lengths in bytes: of a child's message, of its traceback, and of the JSON of an inspection (facts about a
-program's source)."""
+"""Maximum lengths in bytes of three texts that a child writes: a message for the user, the program's traceback, and the
+JSON of an inspection (facts about a program's source)."""
 MAX_FDS = 4
-"""Maximum number of file descriptors in one message."""
+"""Maximum number of file descriptors that `receive` accepts at once."""
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 
 CODES: dict[str, int] = {status: code for code, status in enumerate(STATUSES, 1)}
-"""Code of each status in an answer, from 1. New memory holds zeros, so a missing answer has no status."""
+"""Code of each status in a child's answer. Codes start at 1, because the memory for a missing answer still holds 0."""
 
 _LENGTH = struct.Struct("<I")
 ANSWER = struct.Struct("<4q")  # status code, bytes of message, bytes of traceback, 1 if transitions are rewarded
@@ -137,7 +137,9 @@ def _more(sock: socket.socket, size: int) -> bytes:
 
 
 class JobLayout(NamedTuple):
-    """Layout of the memory of a job (`job.py`). The memory begins with these numbers, which a child can read quickly.
+    """Layout of the memory of a job (`job.py`).
+
+    The memory begins with the attributes of this class as integers, which a child can read quickly.
 
     The input is the source, the order of strict mode's second pass, and the debug requests. In the second pass, strict
     mode scores the trajectories in another order. A debug request names a trajectory and a step. The output is the
@@ -146,7 +148,8 @@ class JobLayout(NamedTuple):
 
     Attributes:
         source: length of the source in bytes. The source starts at `SOURCE_AT`.
-        first: index of the job's first trajectory in the run, for messages. It is 0 except in later portions.
+        first: index of the job's first trajectory in the run, for messages. It is 0 except in later portions of
+            a long run.
         positions: number of trajectories of the job.
         states: total number of states of these trajectories.
         requests: number of debug requests.

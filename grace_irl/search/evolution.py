@@ -51,7 +51,7 @@ class Evolution:
     generation requests P mutations. The search draws the parent of a mutation with probability
     exp(f / T) / sum exp(f / T). Here f is the fitness, T is `parent_temperature`, and the sum is over the population.
     An answer may say that the states lack information for a better program (`Result.untold`). Then later generations do
-    not mutate the answer's parents. If no other member is left to mutate, the search requests new programs.
+    not mutate the parents of the answered request. If no member is left to mutate, the search requests new programs.
 
     After the last request of a generation, `ask` returns `Wait` until all results of the generation have arrived. Then
     the population changes. With `steady`, the population changes after every result, `ask` never returns `Wait`, and a
@@ -107,7 +107,7 @@ class Evolution:
     def _merit_at(self, place: int) -> float:
         """The merit of the member with rank `place` (from 1), or -inf if there are fewer members.
 
-        A program's merit is at most its fitness. So a program whose fitness is below this merit cannot reach the rank.
+        A program's merit is at most its fitness. So a program whose fitness is below the result cannot reach the rank.
         """
         if len(self._members) < max(place, 1):
             return float("-inf")

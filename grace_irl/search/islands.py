@@ -39,7 +39,9 @@ class IslandSettings:
 class IslandSearch:
     """An evolutionary search on islands.
 
-    The first generation requests new programs ("initialise") for the islands in turn, half an island's size for each.
+    The first generation requests new programs ("initialise") for the islands in turn. Each island gets `size` / 2
+    requests, rounded up.
+
     Each later request draws an island. With probability `crossover`, the request crosses two different parents from
     this island ("crossover"), otherwise it mutates one parent ("mutate"). Parents are drawn by a softmax over the
     scores. If the island has only one program, this program is mutated. If the island is empty, a new program is
@@ -56,7 +58,7 @@ class IslandSearch:
     - Migration begins after the second generation.
 
     REvolve's code instead draws islands by their mean score. Its migration removes all but the best programs from the
-    weaker half of the islands, and moves one program from a stronger island to each of them.
+    weaker half of the islands, and moves one program from a stronger island to each weaker island.
 
     The parents of a generation are drawn from the programs that are on the islands at the start of the generation. So
     `ask` returns `Wait` only at the end of a generation, and requests do not depend on the number of pending results.

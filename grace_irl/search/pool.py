@@ -27,11 +27,12 @@ class PoolSettings:
         pairs: number of pairs in a round. Each pair gets one child.
         size: maximum number of programs that the pool keeps after each round.
         patience: the search ends after this number of rounds in a row without a better best program. None: never.
-        deeper: the search ends after a round if the deepest program so far is at least this number of levels deeper
-            than the best program. None: never. FORGE has such a rule, but gives no number.
+        deeper: the search ends after a round if the largest depth of a program so far (`PoolProgram.depth`) exceeds the
+            depth of the best program by at least this number. None: never. FORGE has such a rule, but gives no number.
         choice: "score" to draw pairs by their scores (`pair_chances`), "uniform" to draw all pairs with equal chance.
         planner: whether requests for new programs have the operator "plan" instead of "initialise".
-        wave: number of consecutive "plan" requests that show the same programs. The next wave waits for their results.
+        wave: number of consecutive "plan" requests that show the same programs. The next wave begins when the results
+            of these requests have arrived.
     """
 
     first: int = 16
@@ -66,10 +67,12 @@ class PoolSearch:
     """A search that merges pairs of programs.
 
     The search first requests `settings.first` new programs with the operator "plan". These requests have the newest
-    programs so far as ancestors, so that a new plan differs from earlier plans. Each round then draws `settings.pairs`
-    pairs of the pool, with replacement, and requests a child of each pair (operator "crossover", better parent first).
-    If the pool has less than two programs, the round requests new programs instead. When all results of a round, or of
-    the first requests, have arrived, the pool keeps the `settings.size` best programs.
+    programs so far as ancestors, so that a new program differs from earlier ones.
+
+    Each round then draws `settings.pairs` pairs of the pool, with replacement, and requests a child of each pair
+    (operator "crossover", better parent first). If the pool has less than two programs, the round requests new programs
+    instead. When all results of a round, or of the first requests, have arrived, the pool keeps the `settings.size`
+    best programs.
 
     A request is not repeated if its program is invalid or a duplicate. `ask` returns `Wait` at the end of each round
     and of each wave of plans. The requests do not depend on the number of pending results.

@@ -1,6 +1,6 @@
 """The interface between a search and the main loop of a run, called the engine.
 
-The engine calls `Search.ask` to get a request, and `Search.tell` to return the result.
+The engine calls `Search.ask` to get a request, and `Search.tell` to return the request's result.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Draft:
 
 
 UNTOLD = "untold"
-"""Prefix of `Result.failure` if, according to the answer, the states lack information for a better program."""
+"""Prefix of `Result.failure` if the proposer answers that the states lack information for a better program."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Search(Protocol):
 
     @property
     def best(self) -> tuple[str, ...]:
-        """Ids of valid programs, best first. A run returns the first one that also passes verification."""
+        """Ids of valid programs, best first. A run returns the first one that passes `Evaluator.verify`."""
         ...
 
 
@@ -146,9 +146,9 @@ class Barred(Protocol):
     def bar(self) -> Bar:
         """The limits on the score (`Bar`) for the next requested program.
 
-        A program whose score is below the floor cannot enter the population. The floor is -inf until the population is
-        full. If the search ranks by merit (`ranks.merit`), the floor is the lowest merit in the population. A merit is
-        at most the program's score, so a score below the floor implies a merit below the floor.
+        A program whose score is below `Bar.floor` cannot enter the population. The floor is -inf until the population
+        is full. If the search ranks by merit (`ranks.merit`), the floor is the lowest merit in the population. A
+        program's merit is at most its score, so a score below the floor implies a merit below the floor.
         """
         ...
 

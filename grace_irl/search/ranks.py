@@ -9,8 +9,11 @@ from grace_irl.evaluate.evaluation import EQUAL, Evaluation
 from grace_irl.programs.program import Program
 
 CLOSE = 1.0
-"""Log-posteriors that differ by at most this number of nats do not decide between programs. N f counts each wrong state
-once among all states, so a program that pays several negative episodes in one state each loses almost nothing by it."""
+"""Maximum deficit in log-posterior, in nats, at which a program that separates positive from negative states still
+beats a program that does not (`winner`).
+
+The log-likelihood of the labels (see `merit`) counts each wrong state once among all states. So a program loses almost
+nothing if it wrongly gives a high reward in one state of each of several negative episodes."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +53,9 @@ def ranked(candidates: Iterable[Scored]) -> list[Scored]:
 def winner(candidates: Iterable[Scored]) -> Scored | None:
     """The best program, or None without candidates.
 
-    First, one program is chosen: the program of highest merit, or, if it does not separate positive from negative
-    states, the best program that separates them and whose log-posterior is at most `CLOSE` lower. Then these programs
-    compete:
+    First, one program is chosen. It is the program of highest merit among those that separate positive from negative
+    states, if its log-posterior is at most `CLOSE` below the highest log-posterior of all programs. Otherwise it is the
+    program of highest merit among all programs. Then these programs compete:
 
     - the chosen program, and all programs of equal merit;
     - if the chosen program separates positive from negative states, also all other programs that separate them.
@@ -70,7 +73,10 @@ def winner(candidates: Iterable[Scored]) -> Scored | None:
 
 
 def rivals(order: Sequence[Scored]) -> list[Scored]:
-    """The first program of an order by `winners`, then the programs that lose to it by size or a later criterion."""
+    """The first program of an order by `winners`, then the programs that lose to the first program only by a tie rule.
+
+    The tie rules compare size, merit and request (see `winner`).
+    """
     first = order[0]
     same = (each for each in order[1:] if _train_equal(first, each))
     return [first, *(each for each in same if abs(each.program.prior - first.program.prior) <= EQUAL)]
@@ -107,7 +113,7 @@ def _within_equals(
 ) -> list[Scored]:
     """Sort each group of programs with equal values by `tie`.
 
-    The values of a group are at most `EQUAL` below its highest value.
+    The values of a group are at most `EQUAL` below the highest value of the group.
 
     Args:
         ordered: programs in falling order of `value`.

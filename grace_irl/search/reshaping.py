@@ -30,8 +30,8 @@ class Reshaping:
     - its accuracy on training data is not lower;
     - if the best program separates positive from negative states, so does the version.
 
-    Kept versions rank before every other program, the most monotone first. Only `ask` draws random numbers, so these
-    do not depend on the arrival times of results.
+    Kept versions rank before every other program, the most monotone first. Only `ask` draws random numbers, so the
+    random numbers do not depend on the arrival times of results.
 
     Args:
         search: the inner search.
@@ -78,7 +78,7 @@ class Reshaping:
     def bar(self) -> Bar:
         """Limits on the next program's score: the inner search's limits in the first stage, no limits in the second.
 
-        Without limits, an evaluation is complete and includes the check in strict mode, which runs the program again.
+        Without limits, an evaluation is complete and includes a second run of the program in strict mode (`Bar`).
         """
         return Bar() if self._over else self._search.bar
 

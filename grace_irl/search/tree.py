@@ -85,9 +85,10 @@ class TreeNode:
 
 @dataclass(eq=False)
 class _Vertex:
-    """A node while the search runs. The virtual root has no id.
+    """A node while the search runs.
 
     Attributes:
+        name: id of the node's program; "" for the virtual root.
         order: sort key of the program: higher score first, then smaller size, then earlier request.
         fruitless: number of complete expansions without a valid child.
         pending: number of requested children in incomplete expansions of this vertex and of all vertices below it.

@@ -20,7 +20,10 @@ class Tried:
         self._valid: dict[str, Scored] = {}
 
     def take(self, result: Result) -> Scored | Fate | None:
-        """Record a result. Return its program if it is new and valid, else the program's fate; None without program."""
+        """Record a result. Return its program if the program is new and valid, else the program's fate.
+
+        Return None if the result has no program.
+        """
         program, evaluation = result.program, result.evaluation
         if program is None or evaluation is None:
             return None

@@ -19,7 +19,7 @@ from grace_irl.states.screen import SCREEN
 from grace_irl.states.vector import VECTOR
 
 KINDS: dict[str, StateKind] = {kind.name: kind for kind in (VECTOR, GRID, IMAGE, SCREEN, RECORD)}
-"""All kinds by name. If several kinds fit some states, earlier kinds are preferred.
+"""All kinds by name. If several kinds fit some states, the first one with a true `StateKind.likely` is chosen.
 
 Grids and images may have the same shape and type. `grace_irl.demos.kind_rule` decides between them for a whole data
 set."""

@@ -21,7 +21,7 @@ Cell = tuple[int, ...]
 
 
 class Legend:
-    """A colour and a mark for each different cell (a tuple of three codes). They are the same in every picture."""
+    """A colour and a mark for each different cell (a tuple of three codes), the same in every picture."""
 
     def __init__(self, grids: Sequence[NDArray[Any]]) -> None:
         counts: Counter[Cell] = Counter()
@@ -53,7 +53,7 @@ class Legend:
 
 
 def picture(grids: Sequence[NDArray[Any]], legend: Legend, gap: int = 4) -> Text:
-    """Grids `(h, w, 3)` side by side. Rows go down, columns go right."""
+    """Grids `(h, w, 3)` side by side. In the picture, index 0 of a grid's first two axes is at the top and the left."""
     height = max(grid.shape[0] for grid in grids)
     lines = []
     for row in range(height):
@@ -71,5 +71,5 @@ def picture(grids: Sequence[NDArray[Any]], legend: Legend, gap: int = 4) -> Text
 
 
 def snapshots(states: NDArray[Any], count: int = 3) -> list[int]:
-    """Indices of `count` states to show, spread evenly from the first to the last state of a trajectory."""
+    """Indices of at most `count` states to show, spread evenly from the first to the last state of a trajectory."""
     return sorted({int(i) for i in np.linspace(0, len(states) - 1, count).round()})

@@ -16,10 +16,10 @@ from grace_irl.states import kind_named
 from grace_irl.states.kind import PartLayout, StateKind
 
 LENGTH = struct.Struct("<I")
-"""Format of the length of a text in bytes, which precedes the text."""
+"""Format of the number before each text: the length of the text in bytes."""
 
 Receive = Callable[[int], bytes]
-"""A function that returns the given number of bytes from the other process."""
+"""A function that takes a number n, and returns the next n bytes that another process has sent."""
 
 
 class StateLayout:
@@ -57,7 +57,7 @@ class StateLayout:
         return cls(kind_named(name), [PartLayout(part, dtype, tuple(shape)) for part, dtype, shape in parts])
 
     def encoded(self, state: Any) -> bytes:
-        """The bytes of a state, for the other process.
+        """The bytes of a state, to send to another process.
 
         Raises:
             InputError: the state does not fit the layout.
@@ -68,7 +68,7 @@ class StateLayout:
         return b"".join(map(_encoded, self.parts, (values[part.name] for part in self.parts)))
 
     def received(self, receive: Receive) -> bytes:
-        """The bytes of the next state from the other process, not yet decoded."""
+        """The bytes of the next state that another process has sent, not yet decoded."""
         if self._size is not None:
             return receive(self._size)
         data = b""
@@ -101,7 +101,7 @@ class StateLayout:
         return self.kind.joined(values)
 
     def states(self, count: int, receive: Receive) -> list[Any]:
-        """The next states from the other process, in the form that programs receive."""
+        """The next `count` states that another process has sent, in the form that programs receive."""
         if self._size is None:
             return [self.state(self.received(receive)) for _ in range(count)]
         data = receive(count * self._size)

@@ -1,6 +1,7 @@
 """Statistics (the census) and the scrambler of records.
 
-A record is a state of named parts, which are arrays or texts. Both classes treat each part separately.
+A record is a state of named parts. A part is an array or a text. The census and the scrambler treat each part
+separately.
 """
 
 from __future__ import annotations
@@ -174,7 +175,7 @@ class RecordScrambler(Scrambler):
 
     @classmethod
     def draw(cls, kind: StateKind, states: States, seed: int) -> RecordScrambler:
-        """A new random scrambler for records like these."""
+        """A new random scrambler for records with the same parts as `states`."""
         rng = np.random.default_rng([seed, 0])
         layout = kind.layout(states)
         maps = {}

@@ -81,7 +81,7 @@ def characters(images: Sequence[NDArray[Any]], width: int = 24, gap: int = 3) ->
 
 
 def _means(image: NDArray[Any], rows: int, columns: int) -> NDArray[np.uint8]:
-    """The mean of each rectangle of `rows` x `columns` pixels. At the bottom and right edges, they may be smaller."""
+    """The mean of each rectangle of `rows` x `columns` pixels. Rectangles at the bottom and right may be smaller."""
     tops, lefts = np.arange(0, image.shape[0], rows), np.arange(0, image.shape[1], columns)
     sums = np.add.reduceat(np.add.reduceat(image.astype(np.float64), tops, axis=0), lefts, axis=1)
     heights, widths = (

@@ -153,8 +153,8 @@ class VectorRanges:
         """Name, smallest, mean and largest value of each component.
 
         Args:
-            fields: names of the components. If their number is wrong, indices replace the names. This can happen
-                because nothing checks the names in a file without trajectories.
+            fields: names of the components. Their number may be wrong, because nothing checks the names in a file
+                without trajectories. If so, indices replace the names.
         """
         names = fields if len(fields) == len(self.low) else [f"[{number}]" for number in range(len(self.low))]
         return list(zip(names, self.low.tolist(), self.mean.tolist(), self.high.tolist(), strict=True))

@@ -40,7 +40,7 @@ ASKED: Mapping[str, str] = {
     "and which lowered it, and take the next step in the direction that helped.",
     "different": "Design a reward of another kind than all those above: other components, other forms.",
 }
-"""Requests of the operators that write programs, by name."""
+"""Text of the request at the end of a prompt for a program, by name of the operator."""
 ALIGN = (
     "Describe in at most three sentences what the reward above does: its components, what they are computed from, and "
     "how they are weighted. Describe the program, not the design idea. Answer with these sentences alone."

@@ -1,7 +1,7 @@
-"""The evaluator that trains policies on the rewards of a program. The program's score is the mean of their scores.
+"""The evaluator that trains policies on the rewards of a program. The program's score is the mean of the policies' scores.
 
-An evaluation has up to three stages. A dry run on episodes of random actions finds programs that fail. If the task has
-a short training, the policy must reach the task's floor. Then policies are trained in full, one for each seed.
+An evaluation has up to three stages. Dry runs on episodes of random actions find programs that fail. If the task has a
+short training, its policy must reach the score `Task.floor`. Then policies are trained in full, one for each seed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from grace_irl.work.executor import JobError, JobFuture
 Checkpoint = Literal["best", "last"]
 
 ONLINE_STEPS = 50
-"""Maximum number of steps in the second dry run, which runs step by step and with components, as in training."""
+"""Maximum number of steps in the dry run of `PolicyEvaluator._fails_online`."""
 VALUES = 10
 """Number of values of each component of a reward that an evaluation keeps, evenly spaced along the training."""
 
@@ -49,7 +49,7 @@ class PolicySettings:
         seeds: number of full trainings of each program.
         checkpoint: whether the best or the last evaluation of a training counts.
         steps: environment steps of a full training; 0 for the task's own number.
-        workers: maximum number of trainings in parallel.
+        workers: maximum number of trainings in parallel; None for the default of `Workplace.executor`.
         limit: maximum wall time of a training in seconds.
         allow_weak: whether to accept a sandbox that does not protect the user's files (docs/sandbox.md).
     """
@@ -195,7 +195,7 @@ class PolicyEvaluator:
     ) -> list[list[Point]]:
         """The learning curves of trainings, one for each seed.
 
-        The curves of finished trainings come from the run's folder. With `take`, all curves come from the recording.
+        The curves of finished trainings come from the run's folder. After `take`, all curves come from the recording.
         """
         if self._recorded is not None:
             return [list(self._recorded.curve(program.id, f"{kind}-{number}")) for number in range(len(seeds))]
@@ -249,8 +249,9 @@ def components(runs: Sequence[Sequence[Point]]) -> dict[str, dict[str, Any]]:
         runs: learning curves, one for each seed.
 
     Returns:
-        For each component: at most `VALUES` values along training, and the maximum, mean and minimum. A value is the
-        mean over the curves that have the component at this point; None if no curve has it.
+        For each component: at most `VALUES` values along training, and the maximum, mean and minimum over all
+        evaluations. A value belongs to one evaluation. It is the mean over the curves that have the component in this
+        evaluation; None if no curve has the component there.
     """
     names = dict.fromkeys(name for curve in runs for point in curve for name in point.terms)
     length = min(map(len, runs), default=0)

@@ -1,4 +1,7 @@
-"""Episodes of random actions, for dry runs of programs and for the scales of the proposer without a model."""
+"""Episodes of random actions, for dry runs of programs and for the proposer without a model.
+
+This proposer takes the scales of reward components from the episodes (`grace_irl.synthesis.vector.designer.Designer`).
+"""
 
 from __future__ import annotations
 
@@ -14,15 +17,15 @@ from grace_irl.rl.policies import RandomPolicy
 from grace_irl.tasks.task import Task
 
 EPISODES = 8
-"""Number of episodes for dry runs and scales."""
+"""Number of episodes for dry runs of programs and for the scales of reward components."""
 STATES = 200
-"""Maximum number of states of an episode for dry runs and scales."""
+"""Maximum number of states of an episode for dry runs of programs and for the scales of reward components."""
 FEWEST, MOST = 200, 1_000
-"""Minimum and maximum number of scored episodes."""
+"""Minimum and maximum number of episodes in `scored_episodes`. `MOST_STEPS` may end it before the minimum."""
 ENOUGH = 50
-"""After `FEWEST` episodes, this number of scores that differ from the most frequent score is sufficient."""
+"""Number of scores that differ from the most frequent score, at which `scored_episodes` ends after `FEWEST` episodes."""
 MOST_STEPS = 50_000
-"""Total number of steps after which no further episode begins."""
+"""Total number of steps after which `scored_episodes` begins no further episode."""
 SCORED_SEED = 1_000_000
 """Offset of the seeds of scored episodes, so that these episodes differ from the episodes for dry runs."""
 
@@ -43,7 +46,9 @@ def random_episodes(task: Task, count: int = EPISODES, seed: int = 0) -> list[Tr
 
 
 def scored_episodes(task: Task, seed: int = 0) -> tuple[Sequence[Trajectory], Sequence[float]]:
-    """Whole episodes of random actions, and their scores. If almost all scores are equal, there are more episodes.
+    """Whole episodes of random actions, and their scores.
+
+    If almost all scores are equal, the function plays more than `FEWEST` episodes.
 
     Raises:
         InputError: the environment cannot be made, or the score fails.

@@ -22,7 +22,7 @@ from grace_irl.sandbox.protocol import Status
 SHORT, FULL = "short", "full"
 """Kinds of trainings. The name of a training consists of its kind and the index of its seed, such as "full-0"."""
 MOST = 2**53
-"""Largest valid seed or number of steps or episodes."""
+"""Largest valid value of a recorded seed, number of steps or number of episodes."""
 LARGEST = 1e100
 """Maximum absolute value of a number in an evaluation, so that means of such numbers are finite."""
 LONGEST = 2_000
@@ -41,7 +41,7 @@ class RecordedTraining:
         name: name of the training, such as "full-0".
         seed: seed of the training.
         steps: environment steps before they are rounded up to whole rollouts.
-        curve: the learning curve.
+        curve: the learning curve, one point for each evaluation.
     """
 
     program: str

@@ -9,7 +9,7 @@ from grace_irl.rl.evaluation import Rollout
 REACHED = 0.02
 """Maximum distance in metres at which the fingertip of Reacher counts as at its target."""
 LAST = 10
-"""Number of last states of an episode of Reacher that count."""
+"""Number of states at the end of an episode of Reacher that count for the score."""
 
 
 def reacher(rollout: Rollout) -> float:

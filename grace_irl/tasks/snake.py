@@ -22,7 +22,7 @@ FIELDS = ("head_x", "head_y", "food_x", "food_y", "length")
 
 
 class Snake(gymnasium.Env[NDArray[np.float64], Any]):
-    """The game. The snake dies at a wall and at its own body.
+    """The game Snake. The snake dies at a wall and at its own body.
 
     An observation is (head x, head y, food x, food y, length), which does not show the body. An action is up, down,
     left or right. If an action points back into the neck, the snake goes straight on. The reward is 1 for food and -1

@@ -100,7 +100,7 @@ class Task:
         """Facts about the states of the environment, with the task's names of components.
 
         Raises:
-            InputError: the environment cannot be made, or the number of names does not fit its states.
+            InputError: the environment cannot be made, or the number of names does not fit the states.
         """
         environment, view = self.make()
         shape = getattr(environment.observation_space, "shape", None)
@@ -267,7 +267,7 @@ def read_task(name: str) -> Task:
 
 
 def _beside(path: Path, name: str) -> str:
-    """Make the path in `file.py:function` absolute. It is relative to the folder of the task's file, `path`."""
+    """Make the path in `file.py:function` absolute. A relative path starts at the folder of the task's file, `path`."""
     where, _, function = name.rpartition(":")
     if not is_adapter(name) or not where.endswith(".py"):
         return name

@@ -89,7 +89,7 @@ def result_of(folder: Path) -> tuple[Point, ...] | None:
     """The learning curve of a training; None if the training is not finished.
 
     Raises:
-        InputError: the file is damaged.
+        InputError: the file `RESULT` is damaged.
     """
     path = folder / RESULT
     if not path.is_file():

@@ -61,7 +61,7 @@ def fail(tell: Tell, kind: str) -> None:  # noqa: ARG001
 
 
 def die(tell: Tell, how: str) -> None:  # noqa: ARG001
-    """End the process without a result, by exit code 3 for "exit", else by SIGKILL."""
+    """End the process without a result: with exit code 3 if `how` is "exit", otherwise by SIGKILL."""
     if how == "exit":
         os._exit(3)
     os.kill(os.getpid(), signal.SIGKILL)
@@ -89,7 +89,12 @@ def wait_for(tell: Tell, path: str) -> str:
 
 
 def burn(tell: Tell, seconds: float) -> float:  # noqa: ARG001
-    """Use the processor for some seconds, and return the CPU time used. The start of the job does not count."""
+    """Use the processor, and return the CPU time used in seconds. The time before this function starts does not count.
+
+    Args:
+        tell: not used.
+        seconds: CPU time to use, at least.
+    """
     begun = time.process_time()
     while (used := time.process_time() - begun) < seconds:
         pass

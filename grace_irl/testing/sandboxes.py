@@ -35,7 +35,7 @@ class Reward:
         return found
 """
 """A program that counts the calls of its object and overwrites the states that it receives. If trajectories shared
-objects or states, the rewards would not be those of `expected`."""
+objects or states, the rewards would differ from the result of the function `expected`."""
 MOVES = """
 class Reward:
     def reward_fn(self, state, action, next_state):
@@ -51,7 +51,7 @@ class Reward:
     def reward_fn(self, state):
         return 1.0
 """
-"""A program whose function `debug` writes a text about two sets of states, here their sizes."""
+"""A program whose function `debug` returns a text with the sizes of two sets of states."""
 
 
 def vectors(count: int = 3, length: int = 4) -> list[Trajectory]:

@@ -1,7 +1,7 @@
 """The executor of a Ray cluster. Each job becomes one Ray task, which runs the job in a separate process on a node.
 
 Ray's worker process only starts a `JobProcess`, so jobs end, and can be killed, as on one machine. If a worker or a
-node dies, Ray starts its tasks again on others. The restarted jobs continue from their files.
+node dies, Ray starts the lost tasks again elsewhere. The restarted jobs continue from their files.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _work(order: str, mailbox: Any, box: str) -> str:
 
 
 class Mailbox:
-    """Messages of running tasks, kept on the machine of the submitting process."""
+    """Messages of running tasks, kept on the machine of the submitting process. Each task has its own box."""
 
     def __init__(self) -> None:
         self._boxes: dict[str, list[str]] = {}

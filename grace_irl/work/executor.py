@@ -67,7 +67,7 @@ class JobFuture(Future[Any]):
         """Cancel a waiting job, or end the process of a running one. `result()` then raises `CancelledError`.
 
         Returns:
-            Whether the job was cancelled. Jobs that are done and running services cannot be cancelled.
+            Whether the job was cancelled. Finished jobs and running services cannot be cancelled.
         """
         if super().cancel():
             return True

@@ -141,7 +141,7 @@ def free_jobs(folder: Path, wait_s: float, stop: threading.Event) -> Iterator[St
     """Yield the free jobs of a folder, one after the other. A job is free if no worker works on it.
 
     The iteration waits for further jobs. It ends when no job is unfinished, no submitter has a heartbeat, and `wait_s`
-    seconds have passed since the last job.
+    seconds have passed since the caller finished the last yielded job.
 
     Args:
         folder: folder of the jobs.

@@ -29,14 +29,14 @@ _PACKAGES = Path(__file__).parents[2]
 _BOOT = "import sys; sys.path.append(sys.argv.pop(1)); from grace_irl.work.process import main; main()"
 
 POLL_S = 0.2
-"""Seconds between two checks whether the process still runs."""
+"""Seconds between two checks of the parent whether the process of a job still runs."""
 END_S = 5.0
 """Seconds for a process to end by itself after its result. Then the parent kills the process."""
 MOST_BYTES = 64 << 20
-"""Maximum length of a message or a result in bytes."""
+"""Maximum length of a message or a result of a job in bytes."""
 
 ERRORS: dict[str, type[GraceError]] = {"input": InputError, "grace": GraceError, "defect": JobError}
-"""Errors of a task, by their names in messages of its process."""
+"""Types of errors that a task can end with, by the names that the process of the task sends."""
 _PR_SET_CHILD_SUBREAPER = 36
 
 

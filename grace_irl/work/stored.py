@@ -205,7 +205,8 @@ class StoredJob:
         """The result of a job that is done.
 
         Raises:
-            InputError, GraceError, JobError: the job ended with this error, or the file is damaged.
+            InputError: the job ended with this error, or `done.json` is missing or damaged.
+            GraceError, JobError: the job ended with this error.
         """
         found = _read(self.folder / DONE)
         if "error" in found:

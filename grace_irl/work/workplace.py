@@ -22,7 +22,7 @@ OFFERED = 64
 """Maximum number of jobs that a shared folder offers at the same time, if the number of workers is not given."""
 
 COUNTED_S = 2.0
-"""Seconds between two counts of a cluster's nodes."""
+"""Minimum number of seconds between two counts of a cluster's nodes."""
 
 
 class Busy(Protocol):

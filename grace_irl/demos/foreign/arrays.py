@@ -38,7 +38,10 @@ def open_npy(file: Path, memory: Memory) -> EpisodesSource:
 
 
 def is_foreign(file: Path) -> bool:
-    """Whether an npz archive holds flat arrays (`flat.py`) or arrays of episodes; False for archives of `demos/npz`."""
+    """Whether an npz archive holds flat arrays (`flat.py`) or arrays of episodes.
+
+    It is False for damaged archives and for archives in a layout that `demos/npz` reads.
+    """
     try:
         with zipfile.ZipFile(file) as archive:
             names = {name.removesuffix(".npy") for name in archive.namelist()}
@@ -53,7 +56,7 @@ def open_foreign(file: Path, memory: Memory) -> EpisodesSource:
     """Open an npz archive of flat arrays, of one array per episode, or of a single array with all episodes.
 
     Raises:
-        InputError: pickles, damaged arrays, or arrays of other shapes.
+        InputError: pickles, damaged arrays, or arrays whose shapes fit none of these layouts.
     """
     with zipfile.ZipFile(file) as archive:
         names = [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]

@@ -12,7 +12,10 @@ from grace_irl.errors import InputError
 
 
 def columns_of(table: pa.Table, where: str) -> dict[str, NDArray[Any]]:
-    """The columns of a table by name: numeric arrays, with NaN for nulls, or arrays of texts or lists as objects.
+    """The columns of a table as arrays, by name.
+
+    A column of numbers or booleans becomes a numeric array, with NaN for nulls. Any other column becomes an array of
+    Python objects, such as texts or lists.
 
     Args:
         table: the table.

@@ -59,7 +59,7 @@ class EpisodesSource:
     Args:
         path: file, folder or name of an argument, for messages.
         episodes: the episodes.
-        fields: names of a vector's components; () if the components have no names.
+        fields: names of a vector's components; () to use the names of the parts, if the episodes name their parts.
         notes: lines for the user about how the data were read.
         role: role of all episodes; None if the episodes have no common role.
 
@@ -78,7 +78,8 @@ class EpisodesSource:
         self.path = Path(path)
         if not episodes:
             raise InputError(f"{path}: no episodes; expected at least one")
-        # If each part of the mappings is one number per state, the states are vectors. Otherwise, they are records.
+        # The states of an episode may be a mapping (`Episode.states`). If every part of every mapping is one number per
+        # state, the states are vectors. Otherwise, the states are records.
         named = [each.states for each in episodes if isinstance(each.states, Mapping)]
         if named and len(named) < len(episodes):
             raise InputError(

@@ -22,7 +22,8 @@ ACTIONS = ("actions", "action", "acts")
 REWARDS = ("rewards", "reward", "rews")
 TERMINALS = ("terminals", "terminal", "terminations", "terminated", "dones", "done")
 TIMEOUTS = ("timeouts", "timeout", "truncations", "truncated")
-"""Possible names of each array. The reader uses the first name that the data have."""
+"""Possible names of the arrays: observations, next observations, actions, rewards, and two kinds of flags that mark the
+ends of episodes. For each array, the reader uses the first name that the data have."""
 
 KNOWN = (*OBSERVATIONS, *NEXT, *ACTIONS, *REWARDS, *TERMINALS, *TIMEOUTS)
 

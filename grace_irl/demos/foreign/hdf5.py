@@ -14,7 +14,7 @@ from grace_irl.demos.memory import Memory
 from grace_irl.errors import InputError
 
 GROUP = re.compile(r"(demo|traj|episode|trajectory)_?(\d+)")
-"""Name of an episode's group: `demo_0` in robomimic, `traj_0` in ManiSkill."""
+"""Pattern for the name of an episode's group: `demo_0` in robomimic, `traj_0` in ManiSkill."""
 
 DEPTH = 4
 """Maximum depth of a part below the observations. Deeper parts are ignored."""
@@ -62,13 +62,18 @@ def _read(opened: Hdf5File, file: Path) -> EpisodesSource:
 
 
 def _episode(opened: Hdf5File, group: tuple[str, ...], where: str) -> Episode:
-    """The episode of a group. If the group has `next_obs`, the last row of `next_obs` becomes the last state."""
+    """The episode of a group.
+
+    If the group has `next_obs` with the same parts as the observations, the last row of `next_obs` becomes the last
+    state.
+    """
     names = opened.names(group, where)
     found = {kind: next((name for name in kind if name in names), None) for kind in (OBSERVATIONS, ACTIONS, REWARDS)}
     name = found[OBSERVATIONS]
     if name is None:
         raise InputError(f"{where}: {', '.join(names[:8])}; expected observations in a group or dataset 'obs'")
-    # A group of robomimic has both `obs` and the simulator's `states`. `OBSERVATIONS` lists `obs` first.
+    # A group of robomimic has both `obs` and the simulator's `states`. `OBSERVATIONS` lists `obs` before `states`, so
+    # `obs` is read.
     states = _rows(opened, (*group, name), where)
     states = states if isinstance(states, dict) else {"": states}
     following = _rows(opened, (*group, "next_obs"), where) if "next_obs" in names else {}

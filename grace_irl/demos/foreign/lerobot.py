@@ -1,8 +1,8 @@
 """Reader of LeRobot's data sets for robots (versions 2.0, 2.1 and 3.0): a folder with `meta` and `data`.
 
 A row of the Parquet files in `data` is a step, with columns such as `observation.*`, `action` and `episode_index`.
-`meta/info.json` lists the features. The text of the task becomes the instruction of the episode. Videos and pictures
-are not read; a note lists them for the user.
+`meta/info.json` lists the features. The text of an episode's task becomes the instruction of the episode. Videos and
+pictures are not read; a note lists them for the user.
 """
 
 from __future__ import annotations
@@ -133,7 +133,11 @@ def _rows(column: NDArray[Any], where: str, name: str) -> NDArray[Any]:
 
 
 def _names(feature: Mapping[str, Any]) -> tuple[str, ...]:
-    """The names of a vector's components, from a list or a dict such as `{"motors": […]}`; () if there are none."""
+    """The names of a vector's components, from the entry `names` of a feature in `meta/info.json`.
+
+    The entry is a list, or a dict such as `{"motors": […]}`. The result is () if the entry does not hold one distinct
+    name for each component.
+    """
     found = feature.get("names")
     while isinstance(found, dict) and len(found) == 1:
         (found,) = found.values()

@@ -37,7 +37,7 @@ LONGEST_PATH = 4096
 
 
 def are_paths(value: Any) -> bool:
-    """Whether an argument is a path, or a list or tuple of paths. An empty list counts."""
+    """Whether an argument is a path, or a list or tuple of paths. An empty list counts as a list of paths."""
     if isinstance(value, str | Path):
         return True
     return isinstance(value, list | tuple) and all(isinstance(each, str | Path) for each in value)

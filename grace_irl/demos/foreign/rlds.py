@@ -32,16 +32,17 @@ ENDS = ("is_terminal", "is_last")
 SORTS = ("tensor", "text", "image", "video", "audio", "sequence", "classLabel", "boundingBox", "translation")
 """Sorts of features. In `features.json`, the sort is one of the keys of a feature's entry."""
 LEFT_OUT = ("image", "video")
-"""Sorts of observations that are left out of states. Any other unreadable sort is an error."""
+"""Sorts of observations that are left out of states. An observation of another sort that cannot be read is an error."""
 DEPTH = 8
 """Maximum nesting depth of groups whose features are read."""
 FACTOR = 30
-"""Maximum bytes of memory per byte of a record, while the record becomes an episode. A record may store an integer in
-one byte."""
+"""Maximum bytes of memory per byte of a record, while the record becomes an episode. The factor is large, because a
+record may store an integer in one byte."""
 
 _SHARD = re.compile(r"(.+)-([^-]+)\.tfrecord-(\d{5})-of-(\d{5})")
 TRAINING = "train"
-"""Name of the training split. If a data set has this split and others, the episodes of the others are held out."""
+"""Name of the training split. If a data set has this split and further splits, the episodes of the further splits are
+held out."""
 
 Described = Mapping[str, Any]
 """The description of a feature in `features.json`."""
@@ -64,7 +65,7 @@ class Feature:
 
 @dataclass(frozen=True)
 class Layout:
-    """The features of a data set from which the reader makes episodes.
+    """The features from which the reader makes the episodes of a data set.
 
     Attributes:
         states: parts of a state, by name. A single part without a name has the key `OBSERVATION`.
@@ -161,7 +162,7 @@ def _layout(described: Described, folder: Path) -> Layout:
 
 
 def _shards(folder: Path) -> list[tuple[Path, str]]:
-    """The shards in the order of their names, each with the name of its split.
+    """The TFRecord files (shards) of a data set in the order of their names, each with the name of its split.
 
     Raises:
         InputError: no shards, or missing shards.

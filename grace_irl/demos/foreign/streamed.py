@@ -30,12 +30,12 @@ FACTOR = 4
 class StreamedTable:
     """An open Parquet file with one column per number (see `Source`). Its rows are read in batches.
 
-    The header comes from the first episodes. The rows of an episode must be consecutive, and a column must give the
-    episode of each row.
+    The attribute `header` describes the set of demonstrations. It is made from the first episodes of the file. The rows
+    of an episode must be consecutive, and a column must give the episode of each row.
 
     Args:
         file: the file.
-        memory: memory limit of the set.
+        memory: memory limit of the demonstration set.
         columns: the user's choice of columns.
 
     Attributes:

@@ -51,7 +51,8 @@ ACTION = re.compile(r"actions?([._\[\s/-].*|\d+)?|acts?[._-]?\d+", re.IGNORECASE
 """Names of columns with actions, such as `action`, `action_0` and `action.gripper`."""
 
 OUTCOMES = ("success", "is_success")
-"""Possible names of a column that shows whether an episode or a state succeeded. Such a column sets no role."""
+"""Possible names of a column that shows whether an episode or a state succeeded. Such a column does not decide whether
+an episode is "expert" or "negative"."""
 
 RESULTS = (*OUTCOMES, "return", "index", "task_index", "timestamp", "time", "unnamed: 0", "")
 """Names of numeric columns that are not part of the states: outcomes of episodes, and counters of rows or time."""
@@ -72,7 +73,8 @@ class Columns:
     """The user's choice of columns. The reader recognises all other columns by their names.
 
     Attributes:
-        state: columns that form the states, in order; () for all numeric columns without another use.
+        state: columns that form the states, in order; () for the first name in `STATE` that fits. If no name fits, all
+            numeric columns without another use form the states.
         episode: column with the number or name of each row's episode; "" for the first name in `EPISODE` that fits.
     """
 
@@ -272,7 +274,10 @@ class _Layout:
 
 
 def _wide(table: Table, columns: Columns, path: str) -> Table:
-    """Convert a long table (one row per number) to a table with one column per number. Return any other unchanged."""
+    """Convert a long table (one row per number) to a table with one column per number.
+
+    A table that is not long is returned unchanged.
+    """
     name = _first_of(NAME, table)
     value = _first_of((VALUE,), table)
     step = _first_of(STEP, table)

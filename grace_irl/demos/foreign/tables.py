@@ -43,7 +43,7 @@ def open_csv(file: Path, memory: Memory, columns: Columns = Columns()) -> Episod
 
     Args:
         file: the file. Its first line names the columns.
-        memory: memory limit of the set.
+        memory: memory limit of the demonstration set.
         columns: the user's choice of columns.
 
     Raises:
@@ -70,7 +70,7 @@ def open_json_lines(file: Path, memory: Memory, columns: Columns = Columns()) ->
 
     Args:
         file: the file, which may be compressed by gzip.
-        memory: memory limit of the set.
+        memory: memory limit of the demonstration set.
         columns: the user's choice of columns.
 
     Raises:
@@ -95,7 +95,7 @@ def open_wide_parquet(file: Path, memory: Memory, columns: Columns = Columns()) 
 
     Args:
         file: the file.
-        memory: memory limit of the set.
+        memory: memory limit of the demonstration set.
         columns: the user's choice of columns.
 
     Raises:

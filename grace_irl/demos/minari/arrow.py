@@ -1,8 +1,8 @@
 """The episodes of a Minari dataset in arrow or Parquet, one folder per episode.
 
-Arrow allocates any size that a compressed column states. So arrow files with compressed columns, which Minari never
-writes, are refused. For Parquet files, the sizes are checked first (`parquet/pages.py`). Every batch is validated
-before use.
+The library Arrow allocates any size that a compressed column states. So files in arrow with compressed columns, which
+Minari never writes, are refused. For Parquet files, the sizes are checked first (`parquet/pages.py`). Every batch of
+rows is validated before use.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ArrowEpisodes:
 
     Args:
         folder: data folder of the dataset, with one subfolder per episode.
-        memory: memory limit of the set.
+        memory: memory limit of the demonstration set.
         parquet: whether the files are Parquet. If not, they are arrow.
     """
 

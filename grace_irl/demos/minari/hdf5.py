@@ -1,6 +1,6 @@
 """The episodes of a Minari dataset in hdf5.
 
-Only the objects that trajectories need are opened. From the group `infos`, this is only `log_prob`.
+Only the objects that trajectories need are opened. In the group `infos`, only `log_prob` is opened.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Hdf5Episodes:
         memory: memory limit of the demonstration set.
 
     Raises:
-        InputError: not HDF5.
+        InputError: the file is not HDF5.
         ImportError: h5py is not installed.
     """
 

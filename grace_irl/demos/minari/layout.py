@@ -21,7 +21,7 @@ from grace_irl.states.record import MOST_PARTS, RECORD
 from grace_irl.states.vector import VECTOR
 
 TEXT_KEYS = ("mission", "instruction", "goal_text")
-"""Possible names of the part with the instruction. The first of these names that a dataset has is used."""
+"""Possible names of the part with the instruction. The reader uses the first of these names that a dataset has."""
 
 PICTURE = "image"
 """Name of the part of MiniGrid's observations that holds the state, as codes of cells or as pixels."""
@@ -56,7 +56,7 @@ class Layout:
         serialised: the observation space in Minari's JSON.
         where: name of the dataset, for messages.
         kind: name of the kind of states in a `Dict` space, such as "grid"; "" to choose the kind by the parts of the
-            `Dict`. It is ignored for a `Box`.
+            `Dict`. This argument is ignored for a `Box`.
 
     Raises:
         InputError: no observation space, or a space whose observations cannot be states.
@@ -154,7 +154,8 @@ def numbers_of_space(name: str, space: Mapping[str, Any], where: str) -> Box:
     `Discrete`, `MultiDiscrete` and `MultiBinary` are read as int64.
 
     Raises:
-        InputError: a space of another type. A record needs all its parts, so the part cannot be skipped.
+        InputError: a space that is neither a `Box` nor of one of these three types. A record needs all its parts, so
+            the part cannot be skipped.
     """
     kind = space.get("type")
     if kind == "Box":

@@ -111,7 +111,7 @@ class MinariSource:
         folder: data folder of the dataset.
         memory: memory limit of the whole set of demonstrations, which may have other files, too.
         kind: name of the kind of states in a `Dict` space, such as "grid"; "" to choose the kind by the parts of the
-            `Dict`. It is ignored if the dataset has grace-irl's header, which states the kind.
+            `Dict`. This argument is ignored if the dataset has grace-irl's header, which states the kind.
 
     Raises:
         InputError: a library for the dataset's format is not installed, or the dataset cannot be used.

@@ -25,11 +25,11 @@ BUFFERED_STATES, BUFFERED_BYTES = 50_000, 256 << 20
 """Limits on the states that are collected in memory before a write: their number, and their size in bytes."""
 
 MISSION = "mission"
-"""Name of the part with the instruction."""
+"""Name of the observation part with the instruction."""
 
 IMAGES = {GRID.name: PICTURE}
-"""Map from a kind to the observation part that holds its states. Datasets of these kinds always have a part for the
-instruction, which may be empty."""
+"""Map from a kind of states to the observation part that holds the states. Datasets of these kinds always have a part
+for the instruction, even if all instructions are empty."""
 
 MAX_MISSION = 4096
 """Maximum length of an instruction in characters. Minari's text space needs a bound."""
@@ -265,7 +265,7 @@ def _space(nested: dict[str, Any]) -> Any:
 
 
 def _episode_metadata(demonstration: Demonstration) -> dict[str, Any]:
-    """Facts about an episode that Minari has no field for. The writer stores them as an attribute of the episode."""
+    """Facts about an episode for which Minari has no field. The writer stores them as an attribute of the episode."""
     trajectory = demonstration.trajectory
     return {
         "role": demonstration.role,

@@ -29,7 +29,8 @@ MAX_DIMENSIONS = 16
 """Maximum number of dimensions of an array. A grid array has four."""
 
 PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-"""NumPy's compression methods. Other methods may unpack to far more data, or may need gigabytes for a dictionary."""
+"""NumPy's compression methods for npz archives. Other methods may unpack to far more data, or may need gigabytes of
+memory."""
 
 MAX_DEFLATE = 1032
 """Maximum number of unpacked bytes per packed byte in DEFLATE (zlib.net/zlib_tech.html)."""
@@ -39,7 +40,7 @@ class Member:
     """An array of an archive. The array can be read in parts, to save memory.
 
     The archive and the array's header both state a size. The two sizes must agree, and the compressed data must be long
-    enough for this size (`MAX_DEFLATE`). This is checked before any rows are unpacked.
+    enough for this size (`MAX_DEFLATE`). Both conditions are checked before any rows are unpacked.
 
     Args:
         archive: the archive.
@@ -110,12 +111,12 @@ class Member:
         return out
 
     def rows(self, count: int) -> NDArray[Any]:
-        """The next rows, in a new array."""
+        """The next `count` rows, in a new array."""
         self._memory.require(count * self.row_bytes, self._where)
         return self.take(np.empty((count, *self.shape[1:]), self.dtype))
 
     def floats(self, count: int) -> NDArray[np.float64]:
-        """The next rows as float64, in a new array."""
+        """The next `count` rows as float64, in a new array."""
         self._memory.require(count * (self.row_bytes + 8 * math.prod(self.shape[1:])), self._where)
         return self.rows(count).astype(np.float64)
 

@@ -271,9 +271,9 @@ class _Part:
     Args:
         path: path of the archive.
         observations: array with the rows of the part.
-        following: array with this part of the next state for each row, or of the final state for each episode; or None.
-        kind: name of `following`: "final_observations" (one state per episode), "next_observations" (one state per row)
-            or "".
+        following: array with further rows of the part (see `kind`); None if the archive has no such array.
+        kind: "final_observations" if `following` has a row for the final state of each episode; "next_observations" if
+            it has a row for the next state after each row of `observations`; "" without `following`.
         whole: whether the rows of `observations` include the last state of each episode.
     """
 
@@ -335,7 +335,7 @@ class _Part:
 
 
 def open_npz(file: Path, memory: Memory) -> Source:
-    """Open an npz archive in a layout of this module, with flat arrays, or with one array for each episode."""
+    """Open an npz archive: in a layout of this module, or in another layout that `foreign.arrays` reads."""
     return open_foreign(file, memory) if is_foreign(file) else NpzSource(file, memory)
 
 

@@ -45,8 +45,8 @@ class Chunk:
         largest: size of the largest page in bytes, unpacked.
         text: whether the values are texts or bytes, instead of numbers.
         width: bytes in memory per value, without levels and flags (`LEVEL_BYTES`). The width of a number is the size of
-            its type. The width of a text is added to `unpacked`. Outside structs, it is 0. In a struct, it is the size
-            of the longest dictionary entry, because Arrow copies an entry into each row.
+            its type. The width of a text outside structs is 0, because `unpacked` counts the text. The width of a text
+            in a struct is the size of the longest dictionary entry, because Arrow copies an entry into each row.
     """
 
     values: int

@@ -19,13 +19,13 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def value_type(kind: pa.DataType) -> pa.DataType:
-    """The type of a list's values, or the type itself if it is not a list."""
+    """The type of the values of a list type. Any other type is returned unchanged."""
     return kind.value_type if is_list(kind) else kind
 
 
 def dtype_of(kind: pa.DataType) -> np.dtype[Any]:
-    """The NumPy dtype of a numeric type."""
-    # Unlike the conversion of a whole array, this call does not import pandas, which would take 40 MiB.
+    """The NumPy dtype of a numeric Arrow type."""
+    # Despite its name, this method does not import pandas, which would take 40 MiB.
     found: np.dtype[Any] = np.dtype(kind.to_pandas_dtype())
     return found
 
@@ -33,7 +33,7 @@ def dtype_of(kind: pa.DataType) -> np.dtype[Any]:
 def numbers_of(array: pa.Array) -> NDArray[Any]:
     """The numbers of an Arrow array without nulls.
 
-    `Array.to_numpy` is not used, because it would import pandas if it is installed.
+    `Array.to_numpy` is not used, because `to_numpy` would import pandas if pandas is installed.
 
     Raises:
         ArrowInvalid: the array has nulls.
@@ -64,7 +64,8 @@ SCREENSHOT = "screenshot"
 offset, for example), or with both."""
 
 PICTURE = "bytes"
-"""Name of the struct's field with the picture. `PLACE_TEXTS` and `PLACE_NUMBERS` name the fields with the place."""
+"""Name of the field with the picture in the struct of a screenshot. `PLACE_TEXTS` and `PLACE_NUMBERS` name the fields
+with the picture's place."""
 PLACE_TEXTS = ("path", "sha256")
 PLACE_NUMBERS = ("start", "length", "record", "step")
 
@@ -98,7 +99,7 @@ def part_columns(names: Sequence[str]) -> dict[str, str]:
 
 
 def text_columns(schema: pa.Schema) -> list[str]:
-    """The text columns to read as dictionaries. Arrow cannot do this for fields of structs."""
+    """The text columns to read as dictionaries. Arrow cannot read the fields of a struct as dictionaries."""
     wanted = {*part_columns(schema.names).values(), *TEXT_COLUMNS, *WORD_COLUMNS}
     counts = Counter(schema.names)
     return [field.name for field in schema if field.name in wanted and counts[field.name] == 1 and is_text(field.type)]

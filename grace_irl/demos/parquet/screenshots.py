@@ -50,7 +50,8 @@ class SetPictures:
     """
 
     _open: ClassVar[tuple[SetPictures, _Reading] | None] = None
-    """The set of the last look-up, with its file. The file stays open, because pictures are usually read in order."""
+    """The set from which `picture` read last, and the open file of this set; None after an error. The file stays open,
+    because pictures are usually read in order."""
 
     _lock: ClassVar[Lock] = Lock()
 

@@ -67,7 +67,7 @@ HEAVY_NUMBERS = 1 << 22
 """Target for the number of numeric values in all states of a batch, for kinds with large states."""
 
 FOREIGN = {"episode": "episode_index", "reward": "next.reward", "terminated": "next.done"}
-"""Map from columns of this schema to their names in LeRobot's data sets for robots."""
+"""Map from the names of columns in grace-irl's schema to their names in LeRobot's data sets for robots."""
 
 EPISODE_ROWS = 1 << 18
 """Number of rows per batch when only the column `episode` is read."""
@@ -92,7 +92,7 @@ class ParquetSource:
 
     Args:
         path: the file.
-        memory: memory limit of the set.
+        memory: memory limit of the demonstration set.
 
     Raises:
         InputError: a file that is truncated, empty, larger than the memory, of another schema, or not Parquet at all.
@@ -399,7 +399,7 @@ def open_parquet(file: Path, memory: Memory, columns: Columns = Columns()) -> So
 
     Args:
         file: the file.
-        memory: memory limit of the set.
+        memory: memory limit of the demonstration set.
         columns: the user's choice of columns. If the user chose columns, the file is read as a table.
     """
     try:
@@ -416,7 +416,10 @@ def open_parquet(file: Path, memory: Memory, columns: Columns = Columns()) -> So
 
 
 def _is_wide(schema: pa.Schema) -> bool:
-    """Whether a file is a table of episodes in another schema, such as one column per number of a state."""
+    """Whether a file is a table of episodes that has no column of this module's schema for the states.
+
+    Such a table may have one column per number of a state, for example.
+    """
     return not part_columns(schema.names) and is_table(schema.names) and _has_numbers(schema)
 
 

@@ -208,8 +208,8 @@ class ParquetWriter(SetWriter):
 def _schema(demonstrations: list[Demonstration], metadata: Metadata, screenshot: pa.DataType | None) -> pa.Schema:
     """The schema with all columns that these demonstrations need.
 
-    A set of screens always gets the columns for action texts and step instructions, because later demonstrations may
-    need them.
+    A set whose states are screens always gets the columns for action texts and step instructions, because later
+    demonstrations may need them.
 
     Args:
         demonstrations: demonstrations of the first row group.

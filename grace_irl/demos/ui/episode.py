@@ -1,13 +1,12 @@
 """Episodes of screens: the class `EpisodeSource` for formats with one episode per file or folder, and a folder reader.
 
-The folder of an episode holds these files:
+The folder of an episode holds the files below. A dump, such as `step_1.xml`, is uiautomator's XML of one screen.
 
     episode/task.json               {"task": "Set an alarm …", "role": "expert", "success": true}; all optional
     episode/hierarchy/step_1.xml    or in the folder itself; sorted by the numbers in the names
     episode/screenshots/step_1.png  or beside the dump; png, jpg, jpeg or webp; optional
 
-A dump, such as `step_1.xml`, is uiautomator's XML of one screen. Without `task.json`, a folder is an episode if it
-holds dumps and no other files that could be demonstrations.
+Without `task.json`, a folder is an episode if it holds dumps and no other files that could be demonstrations.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from grace_irl.states.ui import markup
 METADATA = Metadata(kind="ui", view="uiautomator")
 
 _OTHERS = (".parquet", ".npz", ".tfrecord", ".json", ".json.gz", ".yaml", ".yml")
-"""Endings of other files that could be demonstrations."""
+"""Endings of files, other than dumps, that could be demonstrations."""
 
 MAX_BYTES = 1024 * 1024 * 1024
 """Maximum size of an episode's states in bytes. In their array, each state takes the size of the longest state."""

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 ABOUT = "grace_irl"
-"""Name of grace-irl's own feature: a JSON object with facts that the other features cannot hold. Other readers ignore
-this feature."""
+"""Name of grace-irl's own feature of a record: a JSON object with facts that AndroidControl's features cannot hold.
+Other programs ignore this feature."""
 
 T = TypeVar("T")
 

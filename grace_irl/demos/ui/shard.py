@@ -15,7 +15,7 @@ from grace_irl.demos.ui.record import EpisodeRecord
 from grace_irl.errors import InputError
 
 PARSED = 15
-"""Maximum memory of a parsed record, in bytes per byte of the record. It occurs for records with many empty parts."""
+"""Maximum memory of a parsed record, in bytes per byte of the record. Records with many empty parts need the most."""
 
 TREE_PARSED = 100
 """Maximum memory of a parsed accessibility tree, in bytes per byte of the tree."""

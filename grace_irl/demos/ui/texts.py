@@ -39,7 +39,8 @@ MAX_BYTES = 32 * 1024 * 1024
 
 
 MAX_PARTS = 1_000_000
-"""Maximum number of lists and objects in a JSON file. In memory, they take 30 times as many bytes as in the file."""
+"""Maximum number of lists and objects in a JSON file. Lists and objects take 30 times as many bytes in memory as
+in the file."""
 
 
 PARSED = 50

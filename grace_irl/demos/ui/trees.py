@@ -105,7 +105,7 @@ def write_tree(found: object, where: str, memory: Memory) -> str:
 
 
 def _screenshots(found: Mapping[str, Any], path: Path) -> tuple[Screenshot | None, ...]:
-    """The picture that the JSON file names, if it lies in the same folder; else the picture from `beside`."""
+    """The picture that the JSON file names, if this picture is in the same folder; else the picture from `beside`."""
     named = found.get("screenshotFile")
     try:
         if isinstance(named, str) and Path(named).name == named and (path.parent / named).is_file():

@@ -83,7 +83,7 @@ class Dialect:
             self.most_choices = max(1, choices)
 
     def learn(self, failure: CallFailure, payload: Mapping[str, Any], times: int) -> list[str]:
-        """Update the dialect from a refused payload; return messages about new facts.
+        """Update the dialect from a refused payload. Return notes for the user about new facts.
 
         Args:
             failure: the refusal.
@@ -179,7 +179,10 @@ def answers(body: bytes, most: int, seconds: float) -> tuple[Completion, ...]:
 
 
 def shared_out(total: int, weights: Sequence[int]) -> list[int]:
-    """Divide `total` into integers, about proportional to weight + 1. So even a weight of 0 has a share."""
+    """Divide `total` into one integer for each weight, about proportional to the weight plus 1.
+
+    So even a weight of 0 has a share.
+    """
     whole, before, sums = sum(weights) + len(weights), 0, 0
     parts = []
     for weight in weights:

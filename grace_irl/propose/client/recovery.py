@@ -176,7 +176,9 @@ class Reward:
         lines = text.split("\n")
         return float(sum(word in line for line in lines for word in self.wanted))
 '''
-"""The program to copy. It has the line breaks, quotation marks and backslashes that often break in a JSON string."""
+"""The program that the model copies in the probe.
+
+It has the line breaks, quotation marks and backslashes that often break in a JSON string."""
 
 PROMPT = Prompt(
     system="You copy Python code exactly.",

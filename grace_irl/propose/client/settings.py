@@ -23,8 +23,8 @@ class ChatSettings:
         model: the model's name on the server; "" selects the only model.
         temperature: sampling temperature.
         max_tokens: maximum tokens of one answer.
-        concurrency: maximum number of requests in parallel, at most 1,000. Further requests would wait inside the
-            client library.
+        concurrency: maximum number of requests in parallel, at most 1,000. More than 1,000 requests would wait inside
+            the client library.
         patience: seconds to wait for a server that is away or too busy, before the run stops.
         timeout: maximum seconds from a request to the last byte of its response. The default is long, because a model
             on a CPU takes minutes.

@@ -21,11 +21,12 @@ ACTIVE = 0.5
 """Minimum share of steps that change the actor's cell, among the steps that change anything."""
 
 STEADY = 0.95
-"""Minimum share of the actor's moves with one code that go in the same direction. If the share is lower for any code,
-prompts give no directions."""
+"""Minimum share of the actor's moves that go in one direction, among the moves from a cell with the same code. If the
+share is lower for any code, prompts do not say in which direction the actor moves from each code."""
 
 MOST_CODES = 8
-"""Maximum number of the actor's codes. With more codes, prompts give no directions."""
+"""Maximum number of the actor's codes. With more codes, prompts do not say in which direction the actor moves from each
+code."""
 
 MAX_STATES = 20_000
 """Maximum number of states in which the actor is searched. Each trajectory contributes its first states."""

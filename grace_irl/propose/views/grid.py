@@ -55,7 +55,7 @@ def backdrop(states: Sequence[NDArray[Any]], codes: Sequence[Code]) -> NDArray[n
 
 
 def runs(mask: NDArray[np.bool_]) -> str:
-    """Write the true cells of `(h, w)` as straight runs, such as `[0,0..7] [1..6,0] [3,4]`.
+    """Write the true cells of a mask `(h, w)` as straight runs, such as `[0,0..7] [1..6,0] [3,4]`.
 
     The longest runs come first, and each cell is in one run only, so that a frame of walls takes four entries.
     """

@@ -16,7 +16,7 @@ from grace_irl.propose.views.view import View
 from grace_irl.states.image import CHANNELS
 
 MOST_COLOURS = 8
-"""Maximum number of colours in the text of a state. Each coarser view writes half as many."""
+"""Maximum number of colours in the text of a state. Each coarser view (`ImageView.coarser`) writes half as many."""
 
 MOST_SIZES = 8  # maximum number of image sizes in `about`
 

@@ -20,7 +20,7 @@ LONGEST = 300
 """Maximum characters of one text, description or id. A longer one is cut and ends with the number of cut characters."""
 
 ANY_TEXT = " with any text"
-"""End of a line that stands for a node with any text."""
+"""Ending of the lines in `ScreenOutline.told` that stand for a node with any text."""
 
 _PLAIN = re.compile(r"[\w$.-]{1,80}", re.ASCII)
 _INDENT = 3  # spaces before the line of an outermost node

@@ -17,7 +17,7 @@ from grace_irl.states.record import RECORD, RecordStates, spelled
 from grace_irl.text import line
 
 MOST_NUMBERS = 64
-"""Maximum number of values in a written part. Of larger parts, prompts give only type and shape."""
+"""Maximum size of a part for which prompts write the values. Of larger parts, prompts give only type and shape."""
 
 MOST_LETTERS = 80
 """Maximum characters of a text in a written state."""
@@ -26,7 +26,7 @@ MOST_TEXTS = 8
 """Maximum number of texts in a written state."""
 
 MOST_PARTS = 60
-"""Maximum number of parts that the system part of a prompt describes. Further parts are only counted."""
+"""Maximum number of a record's parts that the system text of a prompt describes. Further ones are only counted."""
 
 
 class RecordView(VectorView):

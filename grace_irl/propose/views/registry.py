@@ -60,7 +60,7 @@ VIEWS: dict[str, Callable[[Sequence[Labelled], Metadata], View]] = {
 
 
 def view_of(items: Sequence[Labelled], metadata: Metadata) -> View:
-    """Make the view for the states of a set.
+    """Make the view for the states of a set of demonstrations.
 
     Args:
         items: training data, for statistics such as the background of grids. Without data, `NoStates` is returned.

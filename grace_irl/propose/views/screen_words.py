@@ -19,18 +19,18 @@ from grace_irl.propose.views.outline import ANY_TEXT, Item, ScreenOutline, named
 from grace_irl.propose.views.words import going_with, words_of
 
 MAX_TRAJECTORIES = 200
-"""Maximum number of trajectories for the first table. Their instructions and screens are compared in pairs, so the cost
-grows with the square of this number."""
+"""Maximum number of trajectories that `reached` returns. `sharing` compares their instructions and screens in pairs, so
+the cost grows with the square of this number."""
 
-MOST_PLACES = 8  # maximum number of places (see `Sharing`) in the first table
+MOST_PLACES = 8  # maximum number of places that `sharing` returns
 LEAST_GAP = 0.25
-"""Minimum of `Sharing.own` / n - `Sharing.other` for a place in the first table, with n trajectories."""
+"""Minimum of `Sharing.own` / n - `Sharing.other` for the places that `sharing` finds in n trajectories."""
 EXAMPLE = 60  # maximum characters of a place's text, and of its instruction, in an example
 
 
 @dataclass(frozen=True)
 class Reached:
-    """The first positive screen of a trajectory, and the words of its instruction.
+    """The first positive screen of a trajectory, and the words of the trajectory's instruction.
 
     Attributes:
         instruction: the trajectory's instruction.
@@ -182,8 +182,8 @@ evenly spaced."""
 NEARLY_ALL = 0.9  # minimum share of screens that is called "nearly all"
 LEAST_SCREENS = 5  # with fewer screens, "nearly all" means nothing
 BACKGROUND = 300  # maximum tokens of the list of nodes that nearly all screens have
-MOST_TELLING = 16  # maximum lines of the table of nodes that positive screens have
-MOST_TASKS = 6  # maximum number of tasks in this table
+MOST_TELLING = 16  # maximum number of lines from `telling`, and from all tasks together in `telling_table`
+MOST_TASKS = 6  # maximum number of tasks in the result of `telling_by_task`
 LEAST_SHARE_GAP = 0.5  # minimum difference between the shares of positive and of other screens
 
 Counted = tuple[Labelled, int, ScreenOutline]

@@ -1,4 +1,7 @@
-"""Writer of trajectories for prompts, as a first state and the changes after it, within a token limit."""
+"""Writer of trajectories as text for prompts, within a token limit.
+
+The text begins with the first state. Later states are written as changes since an earlier state, or in full.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +34,10 @@ class Shown:
         rewards: rewards `(T+1,)` of a program, or None.
         debug: texts of the program's debug_fn by step.
         wrong: steps whose states the program misclassifies.
-        focus: steps that stay when other steps are left out, most often some of the steps in `wrong`.
+        focus: steps that stay when other steps are left out. Most often, the steps in focus are also in `wrong`.
         only_focus: whether to write only the first step, the steps in focus, and the step before each step in focus.
         marks: whether to mark positive states.
-        limit: maximum tokens, or None. The shortest form may exceed it.
+        limit: maximum tokens, or None. The shortest form of a trajectory may exceed this limit.
     """
 
     item: Labelled
@@ -67,7 +70,7 @@ def _positives(positive: NDArray[np.bool_]) -> str:
 
 
 def write(view: View, shown: Shown, tokens: int | None = None) -> str:
-    """Write a trajectory in at most `tokens` tokens (estimated), or in its shortest form if this needs more.
+    """Write a trajectory in at most `tokens` tokens (estimated). The shortest form of the trajectory may need more.
 
     If the trajectory is too long, the least important steps (see `_order`) are left out. A line gives the number of
     steps in each gap. If even the shortest form is too long, a view that writes less about each state is used
@@ -107,7 +110,7 @@ def write(view: View, shown: Shown, tokens: int | None = None) -> str:
 
 
 def least(view: View, shown: Shown) -> int:
-    """Tokens of the shortest form of a trajectory, which most often has the first, the last and one other step."""
+    """Tokens of the shortest form of a trajectory. Most often, this form has the first, the last and one other step."""
     events = view.events(shown.item.trajectory.states)
     order = _order(shown, events)
     return _shortest(_fine(view, shown, order, 0, events), shown, order, events)

@@ -43,7 +43,7 @@ class ScreenWeights:
     """Statistics of the training screens. They rank the items of a screen by the information that the items give.
 
     Attributes:
-        names: share of the screens that have a node, by `Item.name` (package, class and id). Rare nodes come first.
+        names: share of the screens that have a node, by `Item.name` (package, class and id). Rare nodes rank higher.
         lines: share of the screens that have a line, by `Item.key` (package and line).
         relevant: names (`Item.name`) of nodes that mark positive screens or share words with instructions.
     """

@@ -38,7 +38,8 @@ HELPER = f"from typing import Any\n\nimport numpy as np\n\n\n{inspect.getsource(
 
 
 MAX_FIELDS = 24
-"""Maximum number of fields written per state. Of longer vectors, the fields with the largest effect are written."""
+"""Maximum number of fields written per state. Of longer vectors, prompts write the fields that separate positive from
+negative states best (by Cohen's d)."""
 
 
 class VectorView:
@@ -145,7 +146,7 @@ class VectorView:
 
 
 def _decimals(deviation: float) -> int:
-    """Number of decimal places that shows about a tenth of the standard deviation."""
+    """Number of decimal places that shows about a tenth of `deviation`, the standard deviation of a field."""
     return min(max(1 - math.floor(math.log10(deviation)), 0), 9) if deviation > 0 else 3
 
 

@@ -142,7 +142,8 @@ def table(items: Sequence[Labelled], tokens: int, without: Without = Without()) 
     """Write the result of `associations`, then the result of `near_goals` for all other words, within a token limit.
 
     Words whose codes are least probable by chance come first. The text is "" if there are no words, or if the limit is
-    too low. If any trajectory has only positive states, the second part is left out, because no step leads to the goal.
+    too low. If any trajectory has only positive states, the result of `near_goals` is left out, because no step leads
+    to the goal.
     """
     told = _told(items)
     aside = " (without the actor and the background)" if without.actor else ""

@@ -34,11 +34,14 @@ from grace_irl.runs.run import Run
 from grace_irl.runs.score import score
 
 LEARNT = 0.5
-"""Learning does not stall if at least this share of rollouts look like an expert's."""
+"""Learning does not stall (`stalls`) if at least this share of rollouts look like an expert's trajectory."""
 BEGUN = 0.1
-"""Learning does not stall if at least this share of rollouts look like an expert's and the training return rises."""
+"""Learning does not stall (`stalls`) if at least this share of rollouts look like an expert's trajectory, and the
+training return rises (`RISE`)."""
 RISE = 1.5
-"""The training return rises if its last value is at least this multiple of its first value. If the first value is 0 or
+"""Factor for the training return, the mean return of training episodes under the recovered reward (`stalls`).
+
+The training return rises if its last value is at least `RISE` times its first value. If the first value is 0 or
 negative, the last value must be at least 0 instead."""
 
 
@@ -50,7 +53,7 @@ def stalls(paid: Sequence[float | None], alike: int, rollouts: int) -> bool:
     Args:
         paid: mean return of training episodes under the recovered reward, one value per evaluation of the policy. A
             value is None if no episode ended since the previous evaluation.
-        alike: number of rollouts that look like an expert's.
+        alike: number of rollouts that look like an expert's trajectory.
         rollouts: number of all rollouts.
     """
     share = alike / rollouts if rollouts else 0.0
@@ -147,9 +150,9 @@ class Expanding:
             this = replace(this, shaped="")
         elif self._rule != "all" and stalls(learnt.paid, this.alike, this.rollouts):
             this = replace(this, stalled=True, shaped=this.shaped or self._reshape(this, run))
-        # If `taught`, the reward after this round is the reshaped version, on which the round's policy was trained. The
-        # round must not have searched. In addition, the version must have been the reward before the round, or the
-        # share of rollouts that look like an expert's must have grown since the previous round.
+        # `taught`: whether the reward after this round is the reshaped version on which the round's policy was trained.
+        # Two conditions must hold. First, this round did not search. Second, the version was the reward before this
+        # round already, or the share of rollouts that look like an expert's has grown since the previous round.
         taught = shaped and not this.changed and (before.reward == this.trained_on or share(this) > share(before))
         return run, self._of_run(replace(this, reward=this.trained_on if taught else ""), run)
 
@@ -255,7 +258,7 @@ class Expanding:
     def _vouched(self, number: int) -> Config:
         """The configuration of a round's run, from the expansion's own settings.
 
-        It authorises the acting settings of the run when the run is resumed.
+        When the run is resumed, this configuration authorises the run's acting settings (`runs.acting`).
         """
         if not number:
             return self._config
@@ -271,7 +274,7 @@ class Expanding:
         return data.model_copy(update={"negatives": named, "goals": ""})
 
     def _proposer(self, start_from: tuple[str, ...]) -> ProposerConfig:
-        """The proposer settings of a later search.
+        """The proposer settings of a search after the first one.
 
         A recording is left out, because it has only the answers for the first search.
 

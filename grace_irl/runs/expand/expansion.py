@@ -209,7 +209,7 @@ def _learner(config: Config, parts: fits.Parts) -> Learner:
 
 @contextmanager
 def _part_of(folder: Path) -> Iterator[None]:
-    """Report an interruption or error of a run with the expansion's folder, so that the user resumes the expansion."""
+    """Make an interruption or error of a run name the expansion's folder, so that the user resumes the expansion."""
     try:
         yield
     except Interrupted as interrupted:

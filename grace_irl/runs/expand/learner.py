@@ -125,7 +125,7 @@ def train_policy(
     Args:
         tell: callback for each evaluation of the policy.
         environment: the fields of an `EnvironmentSpec`.
-        registered: the environment's registration with Gymnasium as JSON, if the user's code registered it; else None.
+        registered: the environment's registration with Gymnasium, as JSON; None if no code of the user made one.
         reward: the reward file.
         form: the form of the reward for training (`form_of`).
         trust: whether the reward runs in the training process, without a sandbox.

@@ -1,4 +1,4 @@
-"""Detection of rollouts that look like an expert's, so that they do not become negatives.
+"""Detection of rollouts that look like an expert's trajectory, so that these rollouts do not become negatives.
 
 As negatives, such rollouts would lower the reward of good behaviour.
 """
@@ -130,15 +130,15 @@ Floats = NDArray[np.float64]
 def like_experts(
     reward: Path, played: Sequence[Trajectory], demonstrations: Demonstrations, config: Config
 ) -> list[bool]:
-    """Whether each rollout looks like an expert's, judged without the environment's own reward.
+    """Whether each rollout looks like an expert's trajectory, judged without the environment's own reward.
 
     The condition depends on the label rule:
 
     - "all": a classifier cannot separate the rollout's states from the experts' states (the AUC of `resemblance` is at
       most `config.expand.alike`). This test uses no reward.
     - "last": the environment terminated the rollout, and the reward of the rollout's last state is at least G. G is the
-      lowest reward of an expert's last state. Only experts whose episodes the environment terminated count. Without
-      such experts, no rollout passes.
+      lowest reward of an expert's last state, among experts whose episodes the environment terminated. Without such
+      experts, no rollout passes.
     - "goal", if the environment terminated the episode of at least one expert in a goal state: the condition of "last",
       with these experts only.
     - "goal" otherwise: the environment terminated the rollout, and the reward of the rollout's last state is at least

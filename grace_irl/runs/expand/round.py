@@ -31,8 +31,8 @@ class Round:
         number: number of the round, from 1 on; 0 is the search before any policy.
         run: folder of the run whose best program is the reward after this round.
         program: id of this best program.
-        fitness, accuracy: fitness and accuracy of the best program on the training data of its run.
-        held_out: accuracy of the best program on the held-out data of its run, or None without such data.
+        fitness, accuracy: fitness and accuracy of this best program on the training data of `run`.
+        held_out: accuracy of this best program on the held-out data of `run`; None without such data.
         changed: whether this round searched for a new reward.
         reward: file of the expansion's reward after this round. This is the run's reward, or its reshaped version (a
             variant that rises more steadily) if policies learnt better from the version.
@@ -43,7 +43,7 @@ class Round:
         policy: file of the policy; "" in round 0.
         steps: environment steps of training in this round.
         rollouts: number of episodes that the trained policy played.
-        alike: number of rollouts that look like an expert's, and therefore do not become negatives.
+        alike: number of rollouts that look like an expert's trajectory. They do not become negatives.
         new_accuracy, new_fitness: accuracy and fitness of the previous search's reward on the experts and this round's
             new negatives, with the threshold and calibration in the reward file. None without new negatives.
         mean, deviation: mean and standard deviation of the rollouts' return under the environment's own reward, which
@@ -166,7 +166,7 @@ def favourite(rounds: Sequence[Round], folder: Path, reward: Path, config: Confi
 
 
 def episodes(folder: Path, number: int) -> list[Trajectory]:
-    """Read all rollouts of a round's policy: the new negatives, then those that look like an expert's."""
+    """Read all rollouts of a round's policy: the new negatives, then the rollouts that look like an expert's."""
     place = folder / "rounds" / str(number)
     paths = [place / name for name in ("rollouts.parquet", "alike.parquet")]
     return [item.trajectory for path in paths if path.exists() for item in load([], [path])]

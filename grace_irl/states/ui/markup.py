@@ -106,7 +106,7 @@ def write(root: etree._Element, where: str = "") -> str:
         where: file and step, for messages.
 
     Raises:
-        InputError: the XML is longer than `MAX_BYTES`. Escapes may make it longer than the parsed text.
+        InputError: the written XML is longer than `MAX_BYTES`. Escapes may make it longer than the parsed XML.
     """
     text = str(etree.tostring(root, encoding="unicode", with_tail=False))
     if len(text) > MAX_BYTES or (not text.isascii() and len(text.encode()) > MAX_BYTES):
@@ -127,7 +127,7 @@ def add(parent: etree._Element, values: Mapping[str, object]) -> etree._Element:
     Args:
         parent: a node or the root.
         values: attributes by name. Booleans become "true" or "false", None stands for the default, and texts go
-            through `rinse`. The default index is one more than that of the parent's last child.
+            through `rinse`. The default index is one more than the index of the parent's last child.
     """
     stated = {name: _spelled(value) for name, value in values.items() if value is not None}
     if "index" not in stated:

@@ -160,7 +160,7 @@ class Screen:
 
     @cached_property
     def package(self) -> str:
-        """The app in the foreground: the package of the largest visible node.
+        """The app in the foreground: the package of the largest visible node that names a package; "" if none does.
 
         If the largest nodes of several packages are equally large, the package with the most visible nodes counts.
         """
