@@ -19,7 +19,7 @@ class GraceError(Exception):
     says_how_to_go_on = False
 
     def saved(self, again: str) -> GraceError:
-        """A copy of the error. The end of its message gives `again`, the arguments that resume the saved run.
+        """A copy of the error whose message ends with `again`, the arguments that resume the saved run.
 
         If the message already says how to go on, return the error itself.
         """

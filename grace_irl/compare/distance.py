@@ -26,13 +26,15 @@ StateReward = Callable[[Floats, Floats, Floats], Floats]
 
 @dataclass(frozen=True)
 class Locomotion:
-    """The true reward of a MuJoCo body: forward velocity, minus the cost of control, plus 1 if the next state is healthy.
+    """The true reward of a MuJoCo body: forward velocity, minus the cost of control, plus a bonus for health.
+
+    The bonus is 1 if the next state is healthy.
 
     Attributes:
         size: number of components of a state. The horizontal position is not one of them.
         velocity: index of the forward velocity in a state.
         control: cost of control per unit of the sum of the squared action components.
-        heights: limits of the torso's height in a healthy state, in metres; None: the reward has no term for health.
+        heights: limits of the torso's height in a healthy state, in metres; None: there is no bonus.
         angles: limits of the torso's angle in a healthy state, in radians.
         largest: limit of the absolute value of each component of a healthy state, except the height.
     """

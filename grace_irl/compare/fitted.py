@@ -98,8 +98,8 @@ class Recovered:
         """The wrapper that makes environments return this reward (`Pay`).
 
         Args:
-            form: form in which a learner receives the reward, if the reward is a network; None: `paid`. A program has its
-                own form (`ProgramReward.form`).
+            form: form in which a learner receives the reward of a network; None: `paid`. A program has its own form
+                (`ProgramReward.form`).
         """
         from grace_irl.rl.learning import NetPay, ProgramPay
 

@@ -160,8 +160,8 @@ class _Job:
     def _before(self) -> tuple[Recovered, JobResult] | None:
         """The reward and the result of an earlier process of this job; None if training must be repeated.
 
-        If there is an earlier result to reuse, only trainings in transfer environments remain. A reward network is never
-        reused, because loading its file could run code.
+        If there is an earlier result to reuse, only trainings in transfer environments remain. A reward network is
+        never reused, because loading its file could run code.
         """
         found = read_result(self.place.result)
         if found is None or not found.outcomes or self.place.net.exists():

@@ -22,10 +22,12 @@ from grace_irl.errors import InputError
 from grace_irl.rl.matching import split_id
 
 RETURNS = {"Hopper": 2_000.0, "Walker2d": 2_000.0, "HalfCheetah": 1_000.0}
-"""Minimum mean return with which the oracle (PPO on the true reward) counts as trained, by environment. A Hopper or Walker2d that stands still
-earns about 1,000 in 1,000 steps for being alive. A HalfCheetah that does not move earns 0."""
+"""Minimum mean return with which the oracle (PPO on the true reward) counts as trained, by environment. A Hopper or
+Walker2d that stands still earns about 1,000 in 1,000 steps for being alive. A HalfCheetah that stands still earns
+0."""
 SUCCESS = 0.5
-"""Minimum success rate with which the oracle (PPO on the true reward) counts as trained in an environment with a goal."""
+"""Minimum success rate with which the oracle (PPO on the true reward) counts as trained, if the environment has a
+goal."""
 OF_EXPERTS = 0.5
 """Minimum mean return with which the oracle (PPO on the true reward) counts as trained, as a share of the experts' mean
 return. It applies to environments that have no goal and are not in `RETURNS`."""
@@ -327,7 +329,10 @@ class _Table:
         )
 
     def _note(self) -> str:
-        """The reason why the tables show no fractions of the oracle's score; "" if they show some or there is no oracle."""
+        """The reason why the tables show no fractions of the oracle's score.
+
+        The result is "" if the tables show such fractions, or if there is no oracle.
+        """
         last, favourites = self._doubt(self._last), self._doubt(self._favourites)
         if bool(last) == bool(favourites) or ORACLE not in self._favourites:
             return last

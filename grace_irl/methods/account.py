@@ -73,7 +73,7 @@ class Account:
         columns: metrics in tables of programs.
         progress: metrics of the best program in tables of generations.
         curves: metrics between 0 and 1 in the report's chart. Each line of the chart shows a metric of the best program
-            so far, over the number of programs tried. Its label is the title of the `Column`.
+            so far, over the number of programs tried. A line's label is the metric's `Column.title`.
         drawn: label of the chart's vertical axis.
         note: remark on the score for the report, or "".
         made: origin of a reward, for the first line of an exported file.

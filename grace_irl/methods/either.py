@@ -1,4 +1,4 @@
-"""Methods with two forms. In a run with a task (`--task`), trained policies judge programs; otherwise, demonstrations do."""
+"""Methods with two forms. In a run with `--task`, trained policies judge programs; otherwise, demonstrations do."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def course(config: Config) -> Course:
     size, rounds = search.population, search.generations
     usual = rounds if plateau is None else min(rounds, plateau)
     reshaping = [Phase("reshape", search.reshape, search.reshape)] if search.reshape else []
-    # Answers without a valid program cause further requests for the first population. Each request may take its own call.
+    # Answers without a valid program cause further requests for the first population. Each request may take a call.
     retries = 0 if search.steady else (ATTEMPTS - 1) * size
     first = Phase("initialise", size, size)
     end = (

@@ -300,9 +300,9 @@ def _subset(briefing: Briefing, rng: np.random.Generator) -> list[Labelled]:
 def _of_many_words(items: Sequence[Labelled], count: int) -> list[Labelled]:
     """Choose at most `count` trajectories, so that few trajectories show most words of the instructions.
 
-    A word is new if no chosen trajectory has it. Each step chooses the trajectory whose new words have the largest total
-    count over all instructions; in a tie, the first such trajectory. So verbs and connectives appear before rare names.
-    After all words have appeared, all words count as new again.
+    A word is new if no chosen trajectory has it. Each step chooses the trajectory whose new words have the largest
+    total count over all instructions; in a tie, the first such trajectory. So verbs and connectives appear before rare
+    names. After all words have appeared, all words count as new again.
     """
     words = [words_of(item.trajectory.extra_info) for item in items]
     common = Counter(word for each in words for word in each)

@@ -1,6 +1,7 @@
 """The method `policy-evolution`: GRACE's evolution of programs, but with trained policies as judges.
 
-The score of a program is the score of policies that are trained on the program's rewards. Use this method to compare GRACE's search with other searches under the same evaluator and proposer.
+The score of a program is the score of policies that are trained on the program's rewards. Use this method to compare
+GRACE's search with other searches under the same evaluator and proposer.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def canonical(source: str) -> str:
 def unseen(source: str) -> tuple[SourceProblem, ...]:
     """The first `_REPORTED` problems with invisible characters in a source.
 
-    The source must be a result of `canonical`. If a line contains the same character several times, this is one problem.
+    The source must be a result of `canonical`. The same character several times in one line is one problem.
 
     The check refuses control characters except LF and tab, direction marks, characters of zero width, line and
     paragraph separators, letters and marks without a glyph, and private or unassigned characters. It refuses variation

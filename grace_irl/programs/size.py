@@ -27,8 +27,9 @@ def description_length(tree: ast.Module) -> int:
     """The size of a program in bits.
 
     Texts are string constants. A node of the syntax tree costs `NODE` bits. A name adds log2(n) bits, where n is the
-    number of different names and texts in the program. A number adds bits for its digits, and a text adds bits for its characters. Each repetition of
-    a text adds log2(n) bits instead. Functions that `reward_fn` does not reach by name cost nothing.
+    number of different names and texts in the program. A number adds bits for its digits, and a text adds bits for its
+    characters. Each repetition of a text adds log2(n) bits instead. Functions that `reward_fn` does not reach by name
+    cost nothing.
     """
     nodes = [node for part in _reached(tree) for node in _walked(part)]
     names = {name for node in nodes for name in _names(node)}

@@ -32,8 +32,9 @@ class RewardFile:
 
     `rewards(trajectories)` runs the program in the sandbox, so the file need not be trusted.
 
-    A call of this object with the instruction returns the program's own `Reward` object for one trajectory. The program then runs in the user's process, with all permissions of that process. So read the file before you load it
-    by `load_reward(path, trust=True)`.
+    A call of this object with the instruction returns the program's own `Reward` object for one trajectory. The program
+    then runs in the user's process, with all permissions of that process. So read the file before you load it by
+    `load_reward(path, trust=True)`.
 
     `wrap`, `wrap_vec` and `imitation_reward` are for training. They run a trusted program in this process, and any
     other program in a separate, locked-down process (docs/training.md).

@@ -25,7 +25,7 @@ MASK, FINAL = "reset_mask", "final_obs"
 
 
 class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """A wrapper of an environment that returns the reward of a program instead of the environment's reward.
+    """A wrapper that returns the reward of a program instead of the reward of the wrapped environment.
 
     The reward of a step is `reward_fn(next_state)`, or `reward_fn(state, action, next_state)` for programs that reward
     transitions. Programs that reward states also receive the first state, at `reset`, so they see every state in order.
@@ -90,7 +90,7 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class RewardVectorEnv(VectorWrapper):
-    """A wrapper of a vector environment that returns the rewards of a program instead of the environment's rewards.
+    """A wrapper that returns the rewards of a program instead of those of the wrapped vector environment.
 
     Every sub-environment behaves as in `RewardEnv`. In each step, the program receives all new states in one message.
     All modes of automatic reset are supported (`metadata["autoreset_mode"]`):

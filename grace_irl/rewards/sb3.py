@@ -29,7 +29,7 @@ class Settled(NamedTuple):
 
 
 class RewardVecEnv(VecEnvWrapper):
-    """A wrapper of a vector environment that returns the rewards of a program instead of the environment's rewards.
+    """A wrapper that returns the rewards of a program instead of those of the wrapped vector environment.
 
     Every sub-environment behaves as in `grace_irl.rewards.gymnasium.RewardEnv`. In each step, the program receives all
     new states in one message.

@@ -19,12 +19,13 @@ from grace_irl.rl.policies import ActingPolicy, PolicyDoneError, PolicyFailureEr
 
 PATIENCE = 10
 """Collection fails if more than PATIENCE * (1 + number of kept episodes) episodes failed or were left out. The policy
-is then not good enough for this environment. A near miss needs a world that allows another task than the instructed one. Worlds
-without such a task have their own limit, `WORLDS`."""
+is then not good enough for this environment. A near miss needs a world that allows another task than the instructed
+task. Worlds that do not allow such a task have a limit of their own, `WORLDS`."""
 
 WORLDS = 100
-"""Collection of near misses fails if more than WORLDS * (1 + number of kept episodes) worlds allow no other task than the
-instructed one. The reset of such a world usually shows this before any step, so this limit is higher than `PATIENCE`."""
+"""Collection of near misses fails if more than WORLDS * (1 + number of kept episodes) worlds allow no other task than
+the instructed task. Such a world is usually recognised before the first step, so this limit is higher than
+`PATIENCE`."""
 
 
 @dataclass
@@ -83,8 +84,8 @@ def collect(
 
     A near miss stops when the other task is done. The episode is then `truncated` and not `terminated`, because the
     environment did not end it. So the endings still suggest the label rule "last" (`grace_irl.demos.label_rule`), and
-    the episode does not look like a success if its rewards are removed. If the environment itself ends the episode with a
-    failure, such as at a wrong door in BabyAI-OpenMatchingDoor-v0, the episode is `terminated`.
+    the episode does not look like a success if its rewards are removed. If the environment itself ends the episode with
+    a failure, such as at a wrong door in BabyAI-OpenMatchingDoor-v0, the episode is `terminated`.
 
     Args:
         env_id: Gymnasium id.

@@ -29,8 +29,8 @@ class FixedHorizon(gymnasium.Wrapper[Any, Any, Any, Any]):
     No episode terminates; each is truncated at the horizon. Observation vectors get one more component, a flag that is
     1 in the absorbing state and 0 elsewhere. The other components are 0 in the absorbing state.
 
-    Observations of more dimensions, such as images, keep their shape, and all their values are 0 in the absorbing state.
-    A policy can recognise the absorbing state if no other observation is all zeros.
+    Observations of more dimensions, such as images, keep their shape. All their values are 0 in the absorbing state. A
+    policy can recognise the absorbing state if no other observation is all zeros.
 
     Args:
         environment: the environment to wrap, with a `Box` as observation space.

@@ -156,7 +156,7 @@ class PlaceBetweenInstr(ActionInstr):
 
 
 class PlaceBetween(PlannedLevel):
-    """One room with three different objects. Two objects share a row or column, with an empty cell between these two."""
+    """One room with three different objects. Two of them share a row or column, with an empty cell in between."""
 
     def __init__(self, room_size: int = 8, **options: Any) -> None:
         super().__init__(room_size=room_size, num_rows=1, num_cols=1, **options)
@@ -218,7 +218,7 @@ class OpenMatchingInstr(OpenInstr):
 class OpenMatchingDoor(PlannedLevel):
     """Nine rooms, with four doors and a key in the central room.
 
-    Each wall of the central room has one door. The doors have different colours, and the key has the colour of one door.
+    Each wall of the central room has one door. The doors have different colours. The key has the colour of one door.
     """
 
     def __init__(self, room_size: int = 7, **options: Any) -> None:

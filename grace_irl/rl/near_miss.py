@@ -25,9 +25,9 @@ near miss (deviation) has its own count. So a deviation that always fails does n
 class NearMissPolicy:
     """A policy that does another task than the instruction says, in the same world.
 
-    The way in which the two tasks differ is called a deviation. For each episode, the policy draws a deviation by the seed.
-    Deviations with the fewest near misses so far come first, so that a few episodes show all deviations that the worlds
-    allow. In BabyAI's levels, the policy then draws another task, and BabyAI's bot does this task
+    The way in which the two tasks differ is called a deviation. For each episode, the policy draws a deviation by the
+    seed. Deviations with the fewest near misses so far come first, so that a few episodes show all deviations that the
+    worlds allow. In BabyAI's levels, the policy then draws another task, and BabyAI's bot does this task
     (`grace_irl.rl.other_task`). In our own levels, a script acts (`grace_irl.rl.level_deviations`).
 
     The level keeps its instruction, so the environment verifies and rewards only the right task. The policy is done

@@ -125,7 +125,8 @@ class GridObserver:
 
     Attributes:
         shape: shape of a state, (w, h, 3).
-        agent: code of the agent in channel 0; -1 if it is unknown. Channel 2 of the agent's cell is the agent's direction.
+        agent: code of the agent in channel 0; -1 if it is unknown. In the agent's cell, channel 2 is the direction that
+            the agent faces.
     """
 
     kind: ClassVar[str] = GRID.name

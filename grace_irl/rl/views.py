@@ -102,7 +102,7 @@ class MiniGridView:
         self.metadata = Metadata(GRID.name, (), environment_id, MINIGRID, "last")
 
     def prepare(self, environment: Any) -> None:
-        """Replace the environment's `gen_obs`, so that `step` does not compute the part of the grid that the agent sees."""
+        """Switch off the computation of the agent's observation in `step` (`gen_obs`), because no state needs it."""
         base = environment.unwrapped
         base.gen_obs = lambda: {"image": None, "direction": base.agent_dir, "mission": base.mission}
 

@@ -53,7 +53,7 @@ class Legend:
 
 
 def picture(grids: Sequence[NDArray[Any]], legend: Legend, gap: int = 4) -> Text:
-    """Grids `(h, w, 3)` side by side. In the picture, index 0 of a grid's first two axes is at the top and the left."""
+    """Grids `(h, w, 3)` side by side. The first axis of a grid runs downwards, the second one to the right."""
     height = max(grid.shape[0] for grid in grids)
     lines = []
     for row in range(height):

@@ -1,4 +1,4 @@
-"""The proposer of drafts, for comparisons of searches. Drafts are programs drawn and varied without the labels."""
+"""The proposer of drafts, for comparisons of searches. Drafts are programs drawn and varied without use of labels."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def drafter(problem: Problem, seed: int) -> Proposer:
     """Make the proposer of drafts for labelled demonstrations.
 
     Raises:
-        InputError: states of this kind have no drafts, a trajectory of vectors or records has no actions, or no event
-            happens in the grids.
+        InputError: the states are neither grids, vectors nor records; a trajectory of vectors or records has no
+            actions; or no event, such as the disappearance of a thing, happens in the grids.
     """
     kind = problem.metadata.state_kind
     if kind.name not in DRAFTERS:

@@ -121,7 +121,7 @@ def _items(node: ast.expr | None) -> list[tuple[Any, ast.expr]]:
 
 
 def _slots(node: ast.expr | None) -> tuple[tuple[str, Feature], ...]:
-    """Pairs of a word and a feature. An unknown word beside this word names the feature."""
+    """Pairs of a known word and a feature. An unknown word beside the known word names the feature."""
     return tuple((word, FEATURES[ast.literal_eval(value)]) for word, value in _items(node))
 
 

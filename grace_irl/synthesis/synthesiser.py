@@ -78,8 +78,9 @@ class Synthesiser:
 
     - "reshape": the parent with additional rewards for progress. The answer is a failure if the parent is no grid
       program of the synthesiser, or has no further version.
-    - "initialise", if no parent has a sketch: the distinct program with the request's index. The initial programs come
-      first, best first, and variations of initial programs follow. The answer is a failure if there are fewer programs.
+    - "initialise", if no parent has a sketch: the program with the request's index in a list of distinct programs. The
+      list begins with the initial programs, best first, and goes on with variations of initial programs. The answer is
+      a failure if the list is too short.
     - Any other request: a variation of the first parent that has a sketch, or of an initial program if no parent does.
 
     For given training demonstrations and a given seed, equal requests with equal parents have equal answers.
@@ -174,7 +175,7 @@ class Synthesiser:
         return None
 
     def _at(self, index: int) -> str | None:
-        """The sketch of the distinct program at this index, from 0; None if there are fewer programs.
+        """The sketch of the program at this index in the list of distinct programs; None if the list is too short.
 
         The result does not depend on earlier requests.
         """
@@ -233,8 +234,8 @@ def _grids(problem: Problem, seed: int) -> Sketcher:
     """Make the sketcher for grids. Its programs wait for an event at the goal, for example that a door opens.
 
     If every expert state is positive, or if no event happens in goal states, the programs are additive rewards instead.
-    Their terms are distances, and numbers of cells with a code. A number that is constant within every episode has
-    terms, too, because it shows the layout of the grid.
+    The terms of such a reward read distances, and numbers of cells with a code. Terms also read a distance or number
+    that is constant within every episode, because it shows the layout of the grid.
     """
     if problem.rule != "all":
         happenings = GridSketcher(problem.train, seed)

@@ -1,7 +1,8 @@
-"""The evaluator that trains policies on the rewards of a program. The program's score is the mean of the policies' scores.
+"""The evaluator that trains policies on the rewards of a program. The mean score of these policies scores the program.
 
 An evaluation has up to three stages. Dry runs on episodes of random actions find programs that fail. If the task has a
-short training, its policy must reach the score `Task.floor`. Then policies are trained in full, one for each seed.
+short training, the policy of this training must reach the score `Task.floor`. Then policies are trained in full, one
+for each seed.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from grace_irl.work.executor import JobError, JobFuture
 Checkpoint = Literal["best", "last"]
 
 ONLINE_STEPS = 50
-"""Maximum number of steps in the dry run of `PolicyEvaluator._fails_online`."""
+"""Maximum number of steps in the dry run of `PolicyEvaluator._fails_online`, which goes step by step as in training."""
 VALUES = 10
 """Number of values of each component of a reward that an evaluation keeps, evenly spaced along the training."""
 

@@ -21,9 +21,9 @@ EPISODES = 8
 STATES = 200
 """Maximum number of states of an episode for dry runs of programs and for the scales of reward components."""
 FEWEST, MOST = 200, 1_000
-"""Minimum and maximum number of episodes in `scored_episodes`. `MOST_STEPS` may end it before the minimum."""
+"""Minimum and maximum number of episodes in `scored_episodes`. `MOST_STEPS` overrides the minimum."""
 ENOUGH = 50
-"""Number of scores that differ from the most frequent score, at which `scored_episodes` ends after `FEWEST` episodes."""
+"""After `FEWEST` episodes, `scored_episodes` ends once this number of scores differ from the most frequent score."""
 MOST_STEPS = 50_000
 """Total number of steps after which `scored_episodes` begins no further episode."""
 SCORED_SEED = 1_000_000

@@ -106,7 +106,7 @@ def write(root: etree._Element, where: str = "") -> str:
         where: file and step, for messages.
 
     Raises:
-        InputError: the written XML is longer than `MAX_BYTES`. Escapes may make it longer than the parsed XML.
+        InputError: the written XML is longer than `MAX_BYTES`. Escapes can lengthen the parsed XML.
     """
     text = str(etree.tostring(root, encoding="unicode", with_tail=False))
     if len(text) > MAX_BYTES or (not text.isascii() and len(text.encode()) > MAX_BYTES):

@@ -1,7 +1,7 @@
 """The proposer of drafts over grids: readings of the instructions that are drawn and varied, not learnt.
 
-Drafts are programs of the same form as those of `sketcher`, but the proposer does not read labels. So a search must
-find the reading by the scores of programs alone, and searches can be compared.
+Drafts are programs of the same form as those of the module `sketcher`, but the proposer does not read labels. So a
+search must find a good reading by the scores of programs alone, and searches can be compared.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Draft:
 
     Attributes:
         plan: the words at which instructions are split.
-        constants: the value of each feature that applies under every instruction. The feature "event" is always there.
+        constants: by feature, the value that applies under every instruction. The feature "event" is always there.
         words: the filter that each word with a meaning stands for.
     """
 
@@ -76,7 +76,7 @@ class GridDrafter:
     - "initialise": a new draft.
     - "plan": a draft in which no word has a meaning. It differs from all ancestors.
     - "structure": another plan, event or constant; the words keep their meanings.
-    - "weights": another value of one filter; all filters keep their features.
+    - "weights": another value of one constant, or of the filter of one word; all features stay.
     - "mutate", "reflect": like "structure" or "weights", or one word gets, loses or changes its meaning.
     - "crossover": plan, constants and meanings, each taken from one of the parents.
     - "path": like "mutate", but the plan, constants and meanings that the parent shares with all ancestors stay.
@@ -260,7 +260,7 @@ class GridDrafter:
 
 
 def _with_shared(found: Draft, shown: Sequence[Draft]) -> Draft:
-    """Give a draft the plan, constants and meanings that the parent (the first shown draft) shares with all others."""
+    """Give a draft the plan, constants and meanings that the parent (the first of `shown`) shares with the rest."""
     parent, *above = shown
     if not above:
         return found

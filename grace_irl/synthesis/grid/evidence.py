@@ -32,7 +32,7 @@ WRONGLY_HIT = 5.0
 states, up to 60 states."""
 WRONG_STATE = 0.1
 ABSENT = 5.0
-"""Cost in nats of a description that matches nothing in the first state. With n matches, the cost is log n."""
+"""Cost in nats of a description that matches nothing in the first state. If n things match, the cost is log n."""
 NOT_SEVERAL = 2.5
 """Cost in nats of a word that means "one of several" if the description matches a single thing."""
 
@@ -43,7 +43,8 @@ Stages = tuple[tuple[tuple[Columns, ...], ...], ...]
 of `Columns`. The first entry of a step describes an event and the thing to which it happens. A second entry describes
 another thing in a cell next to that thing. The step "put the ball next to the box" has two entries: one for the event
 "placed" and the ball, one for the box. If there are three entries, the last two describe things on opposite sides of
-the first, at any distance in its row or column, as in "put the ball between the box and the key"."""
+the event's thing. They may be far away, but all three things lie in one row or column, as in "put the ball between the
+box and the key"."""
 MOVED = tuple(EVENTS.index(event) for event in ("taken", "changed", "placed"))
 """Events that change the world. The other events happen wherever the agent walks, so they say little about the half of
 the grid in which a task is done."""
@@ -55,8 +56,8 @@ class GridEvidence:
     A scene is a trajectory with two tables. A row of the first table is one event of one thing in one state. A row of
     the second table is one thing in the first state. A set of rows or states is stored as an integer with one bit for
     each element. Walks through readings use these sets millions of times, so the sets must be fast. With N states,
-    the k-th event in state t (from k = 0) has bit t + k N. So a few shifts turn a set of events into the set of their
-    states.
+    the k-th event in state t (from k = 0) has bit t + k N. So a few shifts turn a set of events into the set of the
+    states in which these events happen.
 
     Args:
         scenes: the trajectories.
@@ -190,16 +191,19 @@ class GridEvidence:
         return states
 
     def _between(self, scene: int, one: Columns, other: Columns) -> int:
-        """The set of events whose thing lies between two things that pass these filters.
+        """The set of events whose thing lies between two things, in one row or column of the grid.
 
-        The three things lie in one row or column of the grid.
+        One of the two things passes the filters `one`, and the other thing passes the filters `other`.
         """
         lines = zip(self._lines(scene, one), self._lines(scene, other), strict=True)
         (down, below), (right, after), (up, above), (left, before) = lines
         return (down & above) | (up & below) | (right & before) | (left & after)
 
     def _lines(self, scene: int, columns: Columns) -> list[int]:
-        """For each direction, the set of events that have a thing there, near or far, which passes the filters."""
+        """For each direction, the set of events with a suitable thing in this direction of the event's thing.
+
+        A suitable thing passes the filters. It may be near or far.
+        """
         found = self._seen[scene].get(columns)
         if found is None:
             found = self._seen[scene][columns] = [0] * len(OFFSETS)

@@ -17,18 +17,18 @@ from grace_irl.synthesis.grid.reading import GridReading
 from grace_irl.synthesis.grid.walk import Walk
 
 HOT = 4.0
-"""Temperature at the start of a walk."""
-COLD = 0.3  # temperature at the end of a walk
+"""Temperature at the start of an annealed walk through readings."""
+COLD = 0.3  # temperature at the end of an annealed walk
 STEPS_PER_CHOICE = 12
-"""Number of steps of an annealed walk per pair of a word and a filter."""
+"""Number of steps of an annealed walk per pair of a word and a filter. Fewer than 20 words count as 20."""
 KICKS = 12
-"""Number of kicks, which are attempts to leave the reading at which a walk ends. A kick makes a few changes, whatever
-they cost, and then descends. If there is a constant besides the event, every second kick exchanges a constant for a
-meaning instead (`Walk.transfer`)."""
+"""Number of kicks after an annealed walk. A kick is an attempt to leave the reading at which the walk ends. It makes a
+few random changes, whatever they cost, and then descends. Every second kick exchanges a constant for a meaning instead
+(`Walk.transfer`), if the reading has a constant for another feature than the event."""
 KICK = (2, 6)
 """Range of the number of random changes of a kick; the second number is excluded."""
 UNSEEN = 0.1
-"""A search ends if at most this share of further rounds is expected to end at a new cost."""
+"""A search (`Seeker`) ends if at most this share of further rounds is expected to end at a new cost."""
 AGAIN = 6
 """A search also ends if this number of its rounds ended at the lowest cost."""
 MOST_ROUNDS = 20
@@ -37,11 +37,11 @@ SAME = 1e-6  # costs that differ by less, in nats, are equal
 DOUBT = 1.5
 """Divisor of costs before they become probabilities. Costs are too large, because they add up correlated evidence."""
 PROFILE_MARGIN = 12.0
-"""If another meaning of one word raises the cost of the best reading by less than this number of nats, the meanings of
-the other words are optimised, too."""
+"""`_profile` changes the meaning of one word in the best reading. If the change raises the cost by less than this
+number of nats, the meanings of the other words are optimised, too."""
 FREE_MARGIN = 4.0
-"""If the result exceeds the cost of the best reading by less than this number of nats, all meanings and constants are
-optimised next."""
+"""`_profile` optimises the meanings of all words but one (see `PROFILE_MARGIN`). If the cost is then less than this
+number of nats above the cost of the best reading, all meanings and constants are optimised next."""
 
 
 class Seeker:
@@ -86,7 +86,7 @@ class Seeker:
         self._keep(walk.cost, walk.reading)
 
     def _walked(self, rng: np.random.Generator) -> Walk:
-        """Make an annealed walk. Return a new walk that starts at its best reading."""
+        """Make an annealed walk. Return a new walk that starts at the best reading of the annealed walk."""
         steps = STEPS_PER_CHOICE * max(20, len(self.lexicon.words)) * len(self.lexicon.features)
         start = GridReading({"event": self._events[len(self._ends) % len(self._events)]})
         return Walk(self.lexicon, Walk(self.lexicon, start).run(steps, HOT, COLD, rng))
@@ -98,7 +98,7 @@ class Seeker:
         w (w + 1) / (n (n - 1)) (Boender and Rinnooy Kan, 1987).
 
         Args:
-            effort: factor of the number of rounds that are needed.
+            effort: factor by which to multiply the number of rounds that are needed.
         """
         rounds, ends = len(self._ends) / effort, Counter(round(cost / SAME) for cost in self._ends)
         if rounds <= 1:
@@ -126,7 +126,7 @@ class Seeker:
         return Posterior(self.reading, self.cost, {word: _chances(costs[word]) for word in lexicon.words})
 
     def _kicked(self, walk: Walk, rng: np.random.Generator) -> float:
-        """Descend from a reading, kick it `KICKS` times, and undo kicks that raise the cost. Return the last cost."""
+        """Descend, then do `KICKS` kicks, and undo those that raise the cost. Return the cost of the final reading."""
         walk.descend()
         cost, reading = walk.cost, walk.reading
         for number in range(KICKS):
@@ -164,7 +164,7 @@ def _chances(costs: dict[int, float]) -> dict[int, float]:
 
 
 def descend(lexicon: Lexicon, reading: GridReading, frozen: str | None = None) -> tuple[float, GridReading]:
-    """Improve a reading by single changes until none lowers the cost. Return its cost and the reading.
+    """Improve a reading by single changes until none lowers the cost. Return the lowest cost and the final reading.
 
     Args:
         lexicon: the words and filters, and the cost of readings.
@@ -212,7 +212,7 @@ def _profile(
         costs[column] = lexicon.total(changed)
         if costs[column] < cost + PROFILE_MARGIN:
             costs[column], followed = descend(lexicon, changed, frozen=word)
-            # With the new meanings of the other words, a third meaning of this word may be better.
+            # The other words may now have new meanings. With these, a meaning of `word` besides `column` may be better.
             found = descend(lexicon, followed) if costs[column] < cost + FREE_MARGIN else (costs[column], followed)
             best = min(best, found, key=lambda one: one[0])
     return costs, best

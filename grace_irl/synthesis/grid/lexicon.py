@@ -1,7 +1,8 @@
 """The words of a grid world's instructions under one plan, and the cost of a reading, which `learn` minimises.
 
 A plan names the words at which instructions are split, for example "then". A reading gives meanings to words. A meaning
-is a filter: a condition on one feature of a thing, for example its colour code.
+is a filter: a condition on one feature of a thing, for example its colour code. A reading also has constants, which are
+filters that apply under every instruction. A scene is one trajectory with its instruction.
 
 Costs are negative log-probabilities in nats, so a Metropolis walk at temperature 1 visits readings in proportion to
 their probability.
@@ -41,7 +42,8 @@ class Lexicon:
 
     A walk through readings weighs millions of changes. So the meanings of an instruction's words are packed into one
     integer, the instruction's key. A part of an instruction is the words about one thing. For each part and each
-    filter, the key counts the words that stand for this filter. A change of a word's meaning adds a number to the key.
+    filter, the key counts the words of the part that stand for the filter. A change of a word's meaning adds a number
+    to the key.
     The key and the constants give the cost of all scenes with this instruction.
 
     Attributes:
@@ -94,8 +96,8 @@ class Lexicon:
         Args:
             reading: the reading.
             words: the words.
-            described: whether the event happens to another thing. For example, the box in "put the ball next to the
-                box" only describes the place of the ball.
+            described: True if the event happens to another thing, so that constants do not apply. For example, the
+                box in "put the ball next to the box" only describes the place of the ball.
         """
         said = {reading.meanings[word] for word in words if word in reading.meanings}
         return self._required(said, () if described else reading.constants.values())

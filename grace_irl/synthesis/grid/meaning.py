@@ -41,8 +41,9 @@ class Filter:
     """A condition on one feature of a thing.
 
     Attributes:
-        feature: a channel of the thing's cell, the side or the half of the grid in which the thing lies, a code that it
-            shares with other things (`SHARED`), or the event that happens to it. "count" is the feature of `SEVERAL`.
+        feature: a channel of the thing's cell, the side on which the thing lies, the half of the grid in which it lies,
+            a code that it shares with other things (`SHARED`), or the event that happens to it. "count" is the feature
+            of `SEVERAL`.
         value: the required code, or an index into `SIDES`, `HALVES` or `EVENTS`.
     """
 
@@ -71,14 +72,15 @@ class Plan:
     * then: the left part happens first, as in "take the key, then open the door".
     * after: the right part happens first, as in "open the door after you take the key".
     * both: the parts happen in any order, as in "take the key and the ball".
-    * beside: the right part describes a neighbour of the thing on the left, as in "the ball next to the box". Two such
-      parts describe things on opposite sides of this thing, as in "the ball between the box and the key".
+    * beside: the right part describes a neighbour of the left part's thing, as in "the ball next to the box". With two
+      such separators, the first part's thing lies between the things of the other two parts, as in "the ball between
+      the box and the key".
 
     Instructions are split first at separators of the arrangements "then" and "after", next at those of "both", and last
     at those of "beside".
 
     Attributes:
-        separators: sorted pairs of a word and its arrangement; () if every instruction is one step.
+        separators: sorted pairs of a word and its arrangement; () if instructions are not split.
     """
 
     separators: tuple[tuple[str, Arrangement], ...] = ()
@@ -117,8 +119,9 @@ def _cut(words: Words, separators: Sequence[str]) -> tuple[Words, ...]:
 
 
 SEVERAL = Filter("count", 1)
-"""The meaning of "a" in contrast to "the": several things match the description. With this meaning, such a description
-costs less in the search for an interpretation. The filter excludes no thing, so programs do not test it."""
+"""The meaning of "a" in contrast to "the": several things match the description. If a word has this meaning, a
+description that several things match costs less in the search for an interpretation. The filter excludes no thing, so
+programs do not test it."""
 
 Meanings = tuple[tuple[str, tuple[Filter, ...]], ...]
 """Pairs of a word and its filters. A thing fits the word if it passes one of these filters."""
@@ -132,8 +135,8 @@ class WordSlots:
     unknown word before "ball" names a colour. Words without a meaning, such as "the", may also stand in the slot.
 
     Attributes:
-        before: sorted pairs of a word and a feature. Words directly before the word name this feature.
-        after: the same for words directly after the word.
+        before: sorted pairs of a word and a feature. The slot directly before the word is for names of the feature.
+        after: the same for slots directly after words.
         unnamed: pairs of a word and a feature. The word is known but has no meaning, and stands only in slots of this
             feature. A program treats it like an unknown word.
     """
@@ -216,12 +219,13 @@ class Outline:
     Attributes:
         perception: the agent and the background, which all trajectories share.
         plan: the words at which instructions are split.
-        sure, guessed: filters by feature and word. A thing fits a word if it passes one of the word's filters.
+        sure, guessed: filters of `Hypothesis.meanings` and `Hypothesis.guesses`, by feature and word. A thing fits a
+            word if it passes one of the word's filters.
         always: filters that apply under every instruction.
         events: names of the events that the program recognises.
         novel: treatment of unknown words, as in `Hypothesis`; "ignore" if no known word has a meaning.
         phrases: groups of words with one common meaning, such as "pick up".
-        plain: known words without a meaning, except those in `slots.unnamed`; and separators.
+        plain: separators, and known words without a meaning. Words in `slots.unnamed` are left out.
         between: whether an instruction may describe a thing between two others.
         slots: as in `Hypothesis`; none if `novel` is "ignore".
     """

@@ -22,8 +22,8 @@ features in `PLACES`, and `CONSTANT` for all other features. The things at all g
 all lie on one side, this is mostly a coincidence."""
 PLACES: frozenset[Feature] = frozenset(["side", *SHARED])
 SPOKEN: frozenset[Feature] = frozenset(["half", "count"])
-"""Features that words name, but never constants. A constant for "one of several" would exclude no thing. A constant for
-a half of the grid would only reflect how the worlds were built."""
+"""Features that words name, but never constants. A constant for "count" would mean "one of several" and exclude no
+thing. A constant for a half of the grid would only reflect how the worlds were built."""
 SYNONYM = 3.0
 """Price of each further word with the same meaning. Words for events, such as "take", are exempt."""
 CLASS = {"event": 6.0, "count": 1.0}
@@ -31,8 +31,8 @@ CLASS_ELSE = 4.0
 """Prices of a feature that at least one word names: `CLASS` for "event" and "count", `CLASS_ELSE` for all others. A
 word for "count" means that several things match. Events cost more, because nouns and adjectives rarely name them."""
 COMMON = 30.0
-"""Price of a word for one of the features in `SPOKEN` if the word is in every part of every instruction. Such a word
-contrasts with no other word."""
+"""Price of a word for one of the features in `SPOKEN` if the word is in every part of every instruction. A part is the
+words about one thing. A word in all parts contrasts with no other word."""
 ORDER = 1.5
 """Price of an instruction that names two features in the rarer order. Languages keep to one order, as in "red ball"."""
 FRAME = 1.5
@@ -46,7 +46,9 @@ WordMeanings = dict[str, int]
 
 @dataclass
 class GridReading:
-    """An interpretation of the instructions under a plan. It is never changed in place.
+    """An interpretation of the instructions, never changed in place.
+
+    A plan, which is not part of the reading, names the words at which instructions are split.
 
     Attributes:
         constants: map from a feature to the index of the filter that applies under every instruction.
@@ -57,14 +59,14 @@ class GridReading:
     meanings: WordMeanings = field(default_factory=dict)
 
     def with_meaning(self, word: str, column: int) -> GridReading:
-        """The reading with another meaning of one word; -1 removes the meaning."""
+        """The reading in which a word stands for the filter with the index `column`; -1 removes the word's meaning."""
         changed = {known: value for known, value in self.meanings.items() if known != word}
         if column >= 0:
             changed[word] = column
         return GridReading(self.constants, changed)
 
     def with_constant(self, feature: Feature, column: int) -> GridReading:
-        """The reading with another constant of this feature; -1 removes the constant."""
+        """The reading with the filter `column` (an index) as the constant of a feature; -1 removes the constant."""
         changed = {**self.constants, feature: column}
         if column < 0:
             del changed[feature]
@@ -73,8 +75,8 @@ class GridReading:
 
 NAMES: tuple[Feature, ...] = get_args(Feature)
 FEATURE_BITS = 4
-"""Number of bits of a packed feature. The bits are 0 for a word without a meaning, else 1 plus the feature's index in
-`NAMES`."""
+"""Number of bits into which `ReadingPrices` packs the feature that a word names. The bits are 0 for a word without a
+meaning, else 1 plus the feature's index in `NAMES`."""
 
 
 class ReadingPrices:

@@ -211,7 +211,7 @@ EVENTS = ("faced", "taken", "changed", "placed", "entered")
 * entered: the agent stands on the cell where the thing was at the start."""
 SIDES = ("ahead", "behind", "left", "right")
 """Sides on which a thing lies, seen from the agent's first cell and heading. Left and right are correct for grids
-indexed [x, y] with y downwards, as in MiniGrid. In a mirrored or transposed grid, they are exchanged."""
+indexed [x, y] with y downwards, as in MiniGrid. In a mirrored or transposed grid, left and right are exchanged."""
 HALVES = ("low rows", "high rows", "low columns", "high columns")
 """Halves of the grid, by the index of the row or column. If there is a middle row or column, it is in neither half."""
 

@@ -27,8 +27,8 @@ ARRANGEMENTS: tuple[Arrangement, ...] = ("then", "after", "both", "beside")
 """The relations that the parts on the left and right of a separator can have. `Plan` defines them."""
 FINALISTS = 2  # number of plans with one or two separators that may get a full search
 SCREENING = 8
-"""Number of rounds that the remaining plans share at each halving, while the finalists are chosen. If there are more
-plans than this, each gets a glance (`Seeker.glance`) instead."""
+"""The finalists are chosen by successive halving of the plans (`_screened`). At each halving, the remaining plans share
+this number of rounds of search. If more plans than this remain, each gets a glance (`Seeker.glance`) instead."""
 REACH = 8.0
 """A finalist gets a full search if its cost is at most this number of nats above the lowest cost so far."""
 MAX_PEERS = 2
@@ -165,7 +165,7 @@ def search(seen: PerceivedStates, seed: int, effort: float = 1.0) -> list[Learnt
     # A separator saves at most the unexplained cost. So separators are tried if this cost is above `PLAN_PRICE`.
     if found[0].unexplained > PLAN_PRICE:
         # Two kinds of plans get a short search: plans with one separator, and plans with two separators that may stand
-        # around the first of two things ("between" and "and"). Most of these words are no separators, so only the best
+        # around the first of two things ("between" and "and"). Most of the words are no separators, so only the best
         # plans get a full search.
         plans = [Plan(((word, one),)) for word in words for one in ARRANGEMENTS]
         plans += [
@@ -214,8 +214,8 @@ def _couples(scenes: Sequence[Scene], words: Sequence[str]) -> list[tuple[str, s
 def _grow(found: LearntPlan, words: Sequence[str]) -> Plan:
     """Improve a plan by one change of a separator at a time, as long as the cost decreases.
 
-    Each step makes the change with the lowest cost. The search for a reading under a changed plan starts from the
-    reading under the previous plan.
+    Each step makes the change that leads to the lowest cost. The search for a reading under a changed plan starts from
+    the reading under the plan before the change.
     """
     plan, reading, cost = found.lexicon.plan, found.posterior.best, found.cost
     while True:

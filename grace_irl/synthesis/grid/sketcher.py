@@ -32,7 +32,7 @@ MISS = 0.8
 """Probability that a thing does not fit a wrong meaning of a word: 1 - 1/5 if a feature has five values."""
 COINCIDENCE = 0.05
 """The things at all goals may share a code (a number in a grid cell) by chance. Programs require the code if the
-probability of such a chance is below `COINCIDENCE`."""
+probability of such a coincidence is below `COINCIDENCE`."""
 CHANGED = Filter("event", EVENTS.index("changed"))
 NOVEL_TRUST = 0.85
 """Probability that a word outside the training data names a value that no known word names."""
@@ -77,8 +77,9 @@ def decide(lexicon: Lexicon, posterior: Posterior, reading: GridReading | None =
 def _credible(word: str, reading: GridReading, posterior: Posterior, said: set[str]) -> bool:
     """Whether a reading's meaning of a word may be a guess.
 
-    It may if an expert's instruction contains the word (`said`), because goal states show the meaning. Otherwise, the
-    meaning must be at least twice as likely as every other meaning, and no word of the experts may have this meaning.
+    The meaning may be a guess if an expert's instruction contains the word (`said`), because goal states show the
+    meaning. Otherwise, the meaning must be at least twice as likely as every other meaning, and no word of the experts
+    may have this meaning.
     """
     column = reading.meanings.get(word, -1)
     if word in said:
@@ -151,7 +152,8 @@ def negative_pressure(lexicon: Lexicon, reading: GridReading) -> float:
     """Share of negative states that a program would reward if it ignored all words about things.
 
     The result is the larger of two shares. One is the share of swaps (expert episodes with another instruction) in
-    which the program would reward a state. The other is the share of rewarded states among all other negative states.
+    which the program would reward a state. The other is the share of rewarded states among the negative states of
+    all trajectories that are no swaps.
     """
     filters = lexicon.evidence.filters
     verbs = {word: column for word, column in reading.meanings.items() if filters[column].feature == "event"}
@@ -291,8 +293,9 @@ class GridSketcher:
     def initial(self) -> list[str]:
         """The best reading of each plan in each style, then these readings without meanings of words.
 
-        If a reading without words (`best_condition`) fits the labels better than the best reading does, it comes first.
-        This happens if no reading explains the instructions. The best reading may then miss many goals.
+        `best_condition` gives a reading without words. If this reading fits the labels better than the best reading of
+        the search does, it comes first of all. This happens if no reading explains the instructions, so that the best
+        reading of the search may miss many goals.
         """
         sketches = [
             _Sketch(i, one.posterior.best, style).text() for i, one in enumerate(self._found) for style in STYLES

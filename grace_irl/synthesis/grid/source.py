@@ -59,7 +59,8 @@ def shapings(headed: bool) -> tuple[Shaping, ...]:
 
 
 WIDTH, MAX_WIDTH = 100, 120
-"""`WIDTH` is the width in characters at which lines are broken. `MAX_WIDTH` is that of a collection on one line."""
+"""`WIDTH` is the width in characters at which lines of a program are broken. A set, list or dictionary may be on one
+line of at most `MAX_WIDTH` characters."""
 KEYS: dict[Feature, str] = {"channel 0": "0", "channel 1": "1", "channel 2": "2"}
 """Keys of features in the program. Other features have their name in quotes as the key."""
 SAYS: dict[Feature, str] = {
@@ -85,7 +86,7 @@ BRANCHES = {
     "changed": ("is_thing(old) and is_thing(new)", "new"),
     "placed": ("is_thing(new) and not is_thing(old)", "new"),
 }
-"""For each event that changes a cell: Python for its condition, and the variable that holds the thing's code."""
+"""For each event that changes a cell: Python for the event's condition, and the variable with the thing's code."""
 STEPS = {
     (False, False): "[words]",
     (False, True): "[cut(words, BESIDE)]",

@@ -129,7 +129,7 @@ class Walk:
                 self.make(change, self.weigh(change))
 
     def transfer(self, rng: np.random.Generator) -> None:
-        """Remove a random constant, give its filter to a random word, and descend while this word keeps it.
+        """Turn a random constant into the meaning of a random word, and descend while this meaning is fixed.
 
         A constant holds under every instruction. A reading with a constant may be a local minimum: in a better reading,
         words have the meaning instead, but each single change on the way to this reading raises the cost. The constant

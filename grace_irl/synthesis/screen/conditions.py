@@ -24,12 +24,12 @@ these goals, or in one if the task has only one."""
 RARE = 0.05
 """The absence of a pattern is a candidate condition if at most this share of all goals has the pattern."""
 MAX_PATTERNS = 1_500
-"""Maximum number of patterns in the table of one anchor or of whole screens. If there are more, those that hold in most
-goals are used. Absent patterns are limited to this number, too."""
+"""Maximum number of candidate patterns for the items of one anchor, or for whole screens. If there are more, those that
+hold in most goals are used. The patterns whose absence is a candidate condition are limited to this number, too."""
 MAX_ANCHORS = 16
 """Maximum number of anchors. If there are more, those that occur in most goals are used."""
 MAX_NEAR = 400
-"""Maximum number of rows in a sample from which shares are estimated."""
+"""Maximum number of rows in a sample that shows how often patterns hold."""
 TELLING = 0.6
 """Minimum share of a task's goals in which a telling pattern holds (see `telling`). In other states, the pattern
 holds in a share of at most 1 - `TELLING`."""
@@ -38,7 +38,7 @@ PER_ANCHOR = 8
 
 
 def telling(evidence: ScreenEvidence, vocabulary: Vocabulary) -> set[NodePattern]:
-    """Find the telling patterns. They test for a part of the instruction, such as a name that a node shows.
+    """Find the telling patterns. They test whether a node shows a part of the instruction, such as a name.
 
     A telling pattern holds in most goals of a task, and in few other states. Experts followed the instruction, so such
     a pattern probably belongs to the description of the goal.
@@ -94,7 +94,7 @@ class ConditionSpace:
     def _places(self, row: int, anchor: str) -> list[tuple[int, ...]]:
         """The places in a row: the items of an anchor, or the whole screen for the anchor "".
 
-        Each place is given by the looks (contents) of its nodes.
+        The result has, for each place, the numbers of the looks of its nodes. A look is a node's features (`NodeLook`).
         """
         sight = self.evidence.sights[self.evidence.pairs[row, 0]]
         if not anchor:

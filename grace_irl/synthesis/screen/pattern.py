@@ -1,4 +1,4 @@
-"""Patterns, which test one node of a screen, for example for its id, its text, or a time of the instruction."""
+"""Patterns. A pattern tests one node of a screen, for example whether the node shows a time of the instruction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Shows = Literal["", "time", "number", "quote", "name", "word"]
 """Parts of an instruction that a node can show: a time, a number, a quotation ("quote"), the whole text of the node
 ("name"), or a word of the node's text with at least four letters ("word"); "" for none."""
 SHOWN = 40
-"""Maximum characters of a text in an explanation."""
+"""Maximum number of characters of a screen's text in the explanation of a program."""
 
 
 @dataclass(frozen=True)

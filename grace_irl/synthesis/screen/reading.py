@@ -131,13 +131,13 @@ WORD = 1.5
 node better than class and text do."""
 SHOWS = {"quote": 0.25, "time": 0.25, "number": 1.0, "name": 0.5, "word": 1.5}
 SHOWS_ANYWHERE = {"quote": 0.25, "time": 0.25, "number": 1.5, "name": 1.0, "word": 0.0}
-"""Prices of the part of the instruction that a node shows, and additional prices if the pattern has no id. Without an
-id, for example, a number of the instruction may appear anywhere by chance."""
+"""Prices of a pattern that tests whether a node shows a part of the instruction, by part. `SHOWS_ANYWHERE` is added if
+the pattern has no id: without an id, for example, a number of the instruction may appear anywhere by chance."""
 TOLD = {"quote": -0.5, "time": -0.5, "name": -0.25, "number": 0.25}
 TOLD_ANYWHERE = 0.25
-"""Prices of telling patterns in place of `CONDITION`, `NAME` and `SHOWS`, and additional price without an id. A telling
-pattern tests for a part of the instruction that goals show and other states seldom show. Most of these prices are
-negative, because experts followed the instruction."""
+"""A telling pattern tests for a part of the instruction that goals show and other states seldom show. Its price in
+`TOLD` replaces `CONDITION`, `NAME` and `SHOWS`. `TOLD_ANYWHERE` is added if the pattern has no id. Most prices in
+`TOLD` are negative, because experts followed the instruction."""
 ASIDE = 0.25
 """Additional price of texts beside the node instead of the node's own texts."""
 BOUND = 2.5
@@ -154,7 +154,7 @@ LONG = 1.0
 LONG_TEXT = 40
 """Price of a text with more characters than `LONG_TEXT`."""
 KNOWN = -0.5
-"""Price of a text that shares a word with the instructions."""
+"""Additional price of a pattern whose text or word contains a word of the experts' instructions."""
 
 
 class ScreenPrices:

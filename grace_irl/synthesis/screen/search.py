@@ -25,8 +25,9 @@ FIRST = 8
 STARTS = 12
 """Maximum number of clauses that are found for each group of goals, such as the goals of one task."""
 CLEAN = (0.01, 0.03, 0.1)
-"""Limits on a clause's cost of mistakes, divided by the cost of missing the goals that the clause covers. For each
-limit, the clauses within the limit are combined to cover all goals."""
+"""Limits on the mistakes of a clause: the cost of the states that the clause wrongly marks as goals, divided by the
+cost of missing the goals that the clause covers. For each limit, the clauses within the limit are combined to
+cover all goals."""
 PER_GROUP = 4
 """Number of clauses that each group of goals contributes to combinations."""
 MAX_GROUPS = 24  # maximum number of groups of goals
@@ -195,7 +196,7 @@ class SearchSpace:
     def additions(self, clause: Clause) -> list[Condition]:
         """Candidates to add to a clause: conditions that hold in nearly all goals that the clause covers.
 
-        Conditions come first if they have a low price and seldom hold in other states.
+        Conditions with a low price that seldom hold in other states come first.
         """
         hits = self.clause_hits(clause)
         covered = self.evidence.missed * hits

@@ -157,16 +157,18 @@ def _fitted(expression: Expression | list[Expression], depth: int) -> str:
 
 
 SYSTEM = 6.0
-"""Price in nats of readings that include the system's own windows. Clocks and other signs there change by chance."""
+"""Price in nats of readings that include the system's own windows (the status bar). Clocks and other signs in these
+windows change by chance."""
 UNSURE = 12.0
 """Limit in nats. If the mistakes of the best reading cost more, readings with the system's own windows are tried,
 too."""
 CANDIDATES = 12
-"""Scale of the random choice of a condition: rank i has a probability proportional to exp(-i / CANDIDATES)."""
+"""Scale of the random choice of a condition to add to a clause: the condition of rank i has a probability proportional
+to exp(-i / CANDIDATES)."""
 
 
 class UiSketcher:
-    """Sketcher of programs over screens. A sketch is a reading as JSON. Variations differ in a condition or a clause.
+    """Sketcher of programs over screens. A sketch is a reading as JSON. Variations change one condition or clause.
 
     Args:
         items: training demonstrations.

@@ -1,1 +1,1 @@
-"""Programs over vectors, records and summaries of grids: additive rewards over named numbers."""
+"""Programs over named numbers, which are the numbers of vectors and records, and counts and distances in grids."""

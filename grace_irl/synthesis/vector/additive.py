@@ -1,4 +1,4 @@
-"""Additive rewards, weighted sums of terms, and their programs."""
+"""Additive rewards, which are weighted sums of terms, and the writer of their programs."""
 
 from __future__ import annotations
 

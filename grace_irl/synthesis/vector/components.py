@@ -27,9 +27,11 @@ Shape = Literal["level", "lower", "near", "within", "fall", "effort"]
 EFFORT = "effort"
 """Name of the action's squared length. It is used like the name of a quantity."""
 QUANTILES = (0.02, 0.05, 0.1, 0.2, 0.5)
-"""The scales of "near" and "within" are these quantiles of the quantity's absolute value in the rollouts' states."""
+"""The scales of components of the shapes "near" and "within": these quantiles of the absolute value of the component's
+quantity in the rollouts' states."""
 LIMIT = 1e5
-"""Maximum size of a component without its weight. It keeps rewards finite in all states that a policy may visit."""
+"""Maximum absolute value of a component without its weight. It keeps rewards finite in all states that a policy may
+visit."""
 LEAST = 0.01
 """Minimum standard deviation of a component over the rollouts. Components that vary less are left out."""
 MOST_STEPS = 4_000
@@ -37,7 +39,8 @@ MOST_STEPS = 4_000
 FEW_STEPS = 1_000
 """Maximum number of steps that the search for quantities uses."""
 ALIKE = 1.0
-"""Two numbers are alike if their means and standard deviations differ by at most this times the larger deviation."""
+"""Two numbers are alike if their means, and also their standard deviations, differ by at most `ALIKE` times the larger
+standard deviation."""
 COUNTED = re.compile(r"\d\]?$")
 """The end of a name with an index in a list, such as "x3" or "joints[3]"."""
 PRECISION = 1e-9
@@ -72,7 +75,7 @@ class Component:
         shape: the formula, one of those above.
         scale: the scale s.
         quantile: for "near" and "within", the share of the rollouts' states in which |v| <= s; else 0.
-        spread: standard deviation over the rollouts.
+        spread: standard deviation of the component's values over the rollouts.
     """
 
     quantity: str
@@ -148,7 +151,8 @@ class Component:
 class Ordered:
     """The numbers of states sorted by name, with x10 after x9 (see `PlainNumbers`).
 
-    Therefore nothing depends on the order of numbers in a state, and all places have their axes in the same order.
+    Therefore nothing depends on the order of numbers in a state, and the axes of all places are in the same order, for
+    example "hand_x" before "hand_y".
     """
 
     numbers: PlainNumbers
@@ -253,7 +257,10 @@ class Components:
         return component.of(*self._values(component.quantity, steps))
 
     def _values(self, name: str, steps: Steps) -> tuple[Floats, Floats]:
-        """The values of a quantity before and after each step. For a change, both are the value of the step."""
+        """The values of a quantity before and after each step.
+
+        For effort and quantities of the form "change", both values are the value of the step.
+        """
         if name not in self.quantities:
             return steps.effort, steps.effort
         quantity = self.quantities[name]
@@ -304,10 +311,10 @@ def measured(numbers: PlainNumbers, rows: Floats) -> list[Quantity]:
 
 
 def _between(numbers: PlainNumbers, rows: Floats) -> list[Quantity]:
-    """Differences between numbers that are alike (`ALIKE`), and distances between runs of neighbouring alike numbers.
+    """Differences between two numbers that are alike (`ALIKE`), and distances between two runs of neighbouring numbers.
 
-    Such runs may be places without names. Of places with names, only equal axes are compared. Numbers with names that
-    show no axis and no index are not compared.
+    Numbers at the same position in the two runs are alike, too. Such runs may be places without names. Of places with
+    names, only equal axes are compared. Numbers with names that show no axis and no index are not compared.
     """
     means, spreads = rows.mean(axis=0), rows.std(axis=0)
     varied = spreads > PRECISION * np.abs(rows).max(axis=0)

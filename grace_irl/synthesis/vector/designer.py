@@ -38,7 +38,7 @@ SIGMA = 0.7
 PAID = 0.75
 """Chance that a term of shape "near" or "within" pays for values near 0 instead of values far from 0."""
 STILL = 0.05
-"""A term hardly moves along training if its values have a range of at most this part of their maximum size."""
+"""A term hardly moves along training if the range of its values is at most this part of the largest absolute value."""
 GUIDED = 0.5
 """Chance that a new term is drawn by its relevance, if the relevance of components is known."""
 PATIENCE = 20
@@ -55,8 +55,8 @@ class Designer:
     """A proposer that draws and varies weighted sums of components, without a model and without demonstrations.
 
     All scales come from the rollouts, so a proposal does not depend on the units or the order of the fields. If the
-    designer is `guided`, it prefers new terms whose returns rank random episodes as the score does. The sketch of a
-    program is the JSON text of its design. A parent without a sketch counts as a design without terms.
+    designer is `guided`, it prefers new terms whose returns rank random episodes as the task's score does. The sketch
+    of a program is the JSON text of its design. A parent without a sketch counts as a design without terms.
 
     The answer depends on the operator of the request:
 
@@ -103,7 +103,7 @@ class Designer:
         """Return one program.
 
         Raises:
-            InputError: another version, or other rollouts, made the sketch of a parent.
+            InputError: the sketch of a parent comes from another version of grace-irl, or from other rollouts.
         """
         start = time.perf_counter()
         rng = np.random.default_rng(request.seed)
@@ -253,7 +253,7 @@ class Designer:
 
     @staticmethod
     def _crossover(rng: np.random.Generator, designs: Sequence[Design]) -> Design:
-        """Draw terms of the designs, at least one from each design. If possible, this term is in no other design."""
+        """Draw one term of each design, if possible a term that no other design has. Then draw more terms at random."""
         found: Design = {}
         for place in rng.permutation(len(designs)):
             design = designs[place]
@@ -291,7 +291,7 @@ class Designer:
         """The design of a sketch; {} for "".
 
         Raises:
-            InputError: the text is no design, or has wrong weights or terms that the rollouts do not suggest.
+            InputError: the text is no design, has a wrong weight, or has a term that the rollouts do not suggest.
         """
         if not sketch:
             return {}

@@ -1,4 +1,7 @@
-"""Rewards for goals over vectors and records: predicates first, and sums of terms if predicates do not suffice."""
+"""Rewards for goals over vectors and records: predicates first, and sums of terms if predicates do not suffice.
+
+A predicate is a conjunction of limits on quantities, such as distances.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,8 @@ FOLDED = 6
 ENOUGH = 0.99
 """If the best predicate reaches this mean AUC in folds, sums of terms are not tried."""
 SURELY = 2.0
-"""Sums replace predicates if the best predicate is worse by more than this number of standard errors."""
+"""Sums of terms replace predicates if the best predicate is worse than the best sum by more than this number of
+standard errors."""
 
 
 def write_predicate(predicate: Predicate, chosen: Sequence[Quantity], numbers: PlainNumbers) -> str:
@@ -66,7 +70,11 @@ def write_predicate(predicate: Predicate, chosen: Sequence[Quantity], numbers: P
 
 @dataclass(frozen=True)
 class Found:
-    """The predicates for some episodes, best first, with their costs; and the quantities, with their values."""
+    """The predicates for some episodes, best first, with their costs.
+
+    The limits of predicates refer to `quantities` by index. For each episode, `values` has the values of the quantities
+    in some states, `(states, quantities)`.
+    """
 
     quantities: list[Quantity]
     values: list[Floats]
@@ -102,7 +110,12 @@ class Found:
 
 
 def _kept(goals: Mask, total: int) -> NDArray[np.int64]:
-    """Indices of the states that the search uses: goals and evenly spaced others. All episodes have `total` states."""
+    """Indices of the states of one episode that the search uses: goals and evenly spaced others.
+
+    Args:
+        goals: whether each state of the episode is a goal.
+        total: number of states of all episodes together.
+    """
     stride = -(-total // MOST_STATES)
     return np.flatnonzero(goals | (np.arange(len(goals)) % stride == 0))
 

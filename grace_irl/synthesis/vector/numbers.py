@@ -257,7 +257,8 @@ class RecordNumbers:
     Attributes:
         sources: for each number, the name of its part and its index in the part.
         places: for each one-dimensional part of real numbers, its name and the indices of its numbers in `sources`.
-        whole: names of the parts of whole numbers. Programs convert these to floats, as their squares may overflow.
+        whole: names of the parts of whole numbers. Programs convert whole numbers to floats, because the squares of
+            whole numbers may overflow.
     """
 
     sources: tuple[tuple[str, tuple[int, ...]], ...]

@@ -2,7 +2,7 @@
 
 Goal states are few. So among a thousand quantities, some may be extreme in all goals by chance. Therefore mistakes are
 counted in whole episodes: a predicate is wrong about an episode if it holds in a state of the episode that is no goal.
-This applies to episodes of experts and to negative episodes.
+Episodes of experts and negative episodes count in the same way.
 """
 
 from __future__ import annotations
@@ -122,16 +122,18 @@ class Evidence:
 WRONG = 5.0
 """Cost in nats of an episode in which a state that is no goal fulfils the predicate."""
 RISING = 3.0
-"""Cost in nats of an expert episode along which `lacking` always rises. The cost is 0 if `lacking` always falls, and
-half of `RISING` if the order is random."""
+"""Cost in nats of an expert episode along which `Predicate.lacking` always rises. The cost is 0 if `lacking` always
+falls, and half of `RISING` if its values are in random order."""
 NUMBER = 3.0
 """Cost in nats of the number in a limit."""
 HELD = 8.0
 """Additional cost in nats of a predicate that must hold for several states."""
 SAME = 1e-4
-"""Values in goals count as equal if their range is below about this number of scales (`Limit.scale`)."""
+"""`PredicateSearch.rounded` counts the values of a quantity in goals as equal if their range is below about this number
+of scales (`Limit.scale`)."""
 ENOUGH = 8
-"""A limit lies beyond the goals by at most twice their range. With more goals than `ENOUGH`, the maximum is smaller."""
+"""`PredicateSearch.rounded` moves a limit beyond the values in goals, by at most twice the range of these values. With
+more goals than `ENOUGH`, the maximum is smaller."""
 BEAM = 30
 """Number of predicates that each step of the search extends."""
 MOST_LIMITS = 4
@@ -150,8 +152,9 @@ class PredicateSearch:
     * `WRONG` for each episode with a state that is no goal and fulfils the predicate.
     * Up to `RISING` for each expert episode along which `lacking` rises.
     * The description length of the limits.
-    * 6 times `WRONG` for each episode, times the share of its goals that violate the predicate. No goal does in
-      `search`, because each limit is the extreme value in goals. Later, `rounded` moves limits away from goals.
+    * 6 times `WRONG` for each episode, times the share of its goals that violate the predicate. In `search`, no goal
+      violates a predicate, because each limit is the extreme value in goals. Later, `rounded` moves limits away from
+      goals.
 
     Args:
         quantities: the quantities.
@@ -184,7 +187,8 @@ class PredicateSearch:
         self._holds = np.stack(columns, axis=1) if columns else np.zeros((len(rows), 0), dtype=bool)
         self._goals = np.add.reduceat(positive, self._starts, dtype=np.int64)
         self._costs: dict[Predicate, float] = {}
-        # Rows of some states of each expert up to its first goal, and the indices at which the next experts begin.
+        # Rows of some states of each expert episode, up to the first goal of the episode. `_ends` has the indices in
+        # `_places` at which the rows of the next episodes begin.
         experts = [i for i, goals in enumerate(evidence.goals) if goals.any() and len(goals) > 1]
         sampled = [self._starts[i] + _until(evidence.goals[i]) for i in experts]
         self._places = np.concatenate([np.zeros(0, dtype=np.int64), *sampled])
@@ -340,7 +344,7 @@ def _before(goals: Sequence[Mask], held: int) -> Mask:
 
 
 SAMPLED = 30
-"""Maximum number of states of an expert in the comparison of `lacking` (`RISING`)."""
+"""Maximum number of states of an expert episode in which values of `lacking` are compared (`RISING`)."""
 
 
 def _until(goals: Mask) -> NDArray[np.int64]:

@@ -58,7 +58,8 @@ NATS: dict[Form, float] = {
 }
 """Description length of each form in nats. It is higher for forms that define goals less often than distances do."""
 FEW_AXES = {1: 2.0, 2: 1.0}
-"""Additional nats of a distance along one or two axes that are no named group. Most places have more axes."""
+"""By number of axes: additional nats of a distance, if the axes are no named group. Most places have more than two
+axes."""
 
 
 @dataclass(frozen=True)
@@ -207,15 +208,17 @@ def helpers(forms: Collection[Form]) -> str:
 MOST_GROUP = 3
 """Maximum number of axes of a place or direction that is found without names."""
 MOST_PAIRS = 60
-"""Maximum number of pairs of numbers that count as axes of places without names: the pairs that converge most."""
+"""Maximum number of pairs of numbers that count as axes of places without names. The pairs that converge most
+(`NEARER`) are used."""
 MOST_NAMED = 10
 """Distances between the named groups of one size are quantities if there are at most this number of such groups."""
 NEARER = 0.4
-"""A difference converges if its root mean square in goal states is at most `NEARER` times that in all states."""
+"""The difference of two numbers converges if its root mean square in goal states is at most `NEARER` times its root
+mean square in all states."""
 FEWEST_GOALS = 4
 """With fewer goal states no difference converges, because any difference may be near 0 in a few states by chance."""
 CLOSER = 0.75
-"""If one axis of a place converges, this number replaces `NEARER` for the other axes."""
+"""If the difference of two places converges along one axis, this number replaces `NEARER` for the other axes."""
 GLANCE = 256
 """Number of states in which pairs (cosine, sine) are tested first. Only the few that pass are tested in all states."""
 UNIT = 0.02
@@ -268,7 +271,7 @@ def distinct(listed: Iterable[Quantity], rows: Floats) -> list[Quantity]:
     """Drop quantities that equal an earlier one in these rows `(N, n)`, up to a factor and an added constant.
 
     Such copies are common, because observations often repeat a place. Quantities that are constant in the rows are
-    kept. So are all changes, because rows of several episodes do not determine them.
+    kept. All changes are kept, too, because rows of several episodes do not determine the values of changes.
     """
     seen: set[bytes] = set()
     kept = []
@@ -335,7 +338,7 @@ def _root_mean_square(values: Floats) -> Floats:
 def _windows(numbers: PlainNumbers, ratios: Floats) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Pairs of equally long runs of neighbouring numbers, such that the differences between the runs converge.
 
-    A pair of a run with itself stands for the length of this run. Its numbers are near 0 in goal states.
+    A pair of a run with itself stands for the length of this run. The numbers of such a run are near 0 in goal states.
     """
     found = []
     for i, j in _closest(ratios):

@@ -87,7 +87,7 @@ class SumSearch:
         return [i for i, term in enumerate(self.table.terms[:1]) if term.shape == "outside"]
 
     def path(self) -> list[list[int]]:
-        """The indices of each program's terms, shortest program first. Each program has one term more than the last."""
+        """The indices of each program's terms. Each program has one term more than the program before."""
         chosen, found = self.always, []
         while len(chosen) < min(MAX_TERMS, len(self.table.terms)):
             grown = self.table.grow(chosen)

@@ -21,16 +21,17 @@ from grace_irl.synthesis.vector.terms import Term
 RIDGE = 1e-2
 """Ridge penalty on squared weights, per 100 states."""
 MOST_OUTSIDE = -0.5
-"""Maximum weight of the term "outside", the sum of the features' distances from the experts' ranges. So each standard
-deviation of distance lowers the reward by at least 0.5. The limit is needed because policies visit states that no
-demonstration contains."""
+"""Maximum weight of the term "outside". The term is the sum of the features' distances from the experts' ranges. Each
+distance is in standard deviations of the feature, so a distance of 1 lowers the reward by at least 0.5. The limit is
+needed because policies visit states that no demonstration contains."""
 NEWTON_STEPS = 25  # maximum number of Newton steps of a fit
 TRIAL_STEPS = 3
 """Number of Newton steps in a trial of a further term. The trial starts from the fit without this term."""
 ROUNDED = 1e-3
 """Maximum cost of rounding the weights, in nats per state."""
 SHORTLIST = 8
-"""Number of candidates in trials when a term is added: those with the largest gain predicted by the score test."""
+"""Number of candidate terms that get a trial when a term is added. The score test predicts the gain of each candidate,
+and the best candidates get a trial."""
 
 
 class TermTable:
@@ -143,7 +144,8 @@ class TermTable:
     def reward(self, chosen: Sequence[int]) -> Additive:
         """Fit the reward over the terms with indices `chosen`. Its weights are for terms before standardisation.
 
-        Weights have the fewest significant digits, at most 4, that lower the likelihood by at most `ROUNDED` per state.
+        Weights are rounded to as few significant digits as possible. Rounding may lower the log-likelihood by at most
+        `ROUNDED` per state. But no weight has more than 4 digits, even if the loss is then larger.
         """
         beta, best = self.fit(chosen)
         exact = beta[1:] / self.deviation[list(chosen)]

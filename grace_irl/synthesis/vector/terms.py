@@ -1,6 +1,7 @@
-"""Terms of an additive reward, which are simple functions of numbers of the state, and the candidates for given data.
+"""Terms of an additive reward, and the candidate terms for given data.
 
-Each term is available twice: as a function on arrays, for the fit, and as Python text, for the program of the reward.
+A term is a simple function of numbers of the state. Each term is available twice: as a function on arrays, for the
+fit, and as Python text, for the program of the reward.
 """
 
 from __future__ import annotations
