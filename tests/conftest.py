@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -50,18 +49,3 @@ def _zygotes() -> Iterator[None]:
         patch.setattr(pool, "ZygoteHandle", RecycledZygote)
         yield
     end_spare()
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _job_processes() -> Iterator[None]:
-    """Jobs do not import torch anew, where their processes can be forked (Linux)."""
-    if sys.platform != "linux":
-        yield
-        return
-    from grace_irl.work import process
-    from tests.fakes.job_processes import Subprocess, end_server
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(process, "subprocess", Subprocess)
-        yield
-    end_server()

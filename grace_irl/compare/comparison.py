@@ -33,6 +33,7 @@ from grace_irl.demos import memory
 from grace_irl.demos.label_rule import RuleChoice
 from grace_irl.errors import GraceError, InputError
 from grace_irl.rewards.file import read_reward
+from grace_irl.rl import TRAINING_IMPORTS
 from grace_irl.rl.environments import names_code
 from grace_irl.rl.method import PolicyMethod, PolicyProblem
 from grace_irl.runs.acting import DROPPED, spoken
@@ -345,6 +346,7 @@ def _require_playable(contest: Contest, environment: str) -> str:
 
 
 TASK = "grace_irl.compare.job:work"
+IMPORTS = ("grace_irl.compare.job", *TRAINING_IMPORTS)
 POLL_S = 0.2
 """Maximum seconds between two calls of the listener."""
 
@@ -426,7 +428,8 @@ def _submitted(executor: Executor, folder: Path, job: Entry, share: int, setting
         place.result.unlink(missing_ok=True)  # the result of a failed attempt
     method, seed = job
     arguments = {"folder": str(folder.absolute()), "method": method, "seed": seed, "workers": share, "digest": settings}
-    return executor.submit(Job(TASK, arguments, place.log, {**memory.environment(), "OMP_NUM_THREADS": "1"}))
+    environment = {**memory.environment(), "OMP_NUM_THREADS": "1"}
+    return executor.submit(Job(TASK, arguments, place.log, environment, IMPORTS))
 
 
 def _ended(place: JobFolder, job: Entry, transfer: Sequence[str], error: BaseException | None) -> JobResult:

@@ -1,1 +1,9 @@
 """Environments and policies: collection of demonstrations, PPO on a recovered reward, evaluation of policies."""
+
+TRAINING_IMPORTS = (
+    "torch._dynamo",  # torch imports it for the first optimiser
+    "grace_irl.rl.learning",
+    "grace_irl.rl.ppo",
+    "grace_irl.rewards.file",
+)
+"""Slow modules that every training imports (`grace_irl.work.executor.Job.imports`)."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from grace_irl.atomic import write_atomically
 from grace_irl.errors import InputError
+from grace_irl.rl import TRAINING_IMPORTS
 from grace_irl.rl.curve import Point, from_json, to_json
 from grace_irl.tasks.task import Task
 from grace_irl.work.executor import Job, Tell
@@ -67,6 +68,7 @@ def job(
             "allow_weak": allow_weak,
         },
         log=folder / "log.txt",
+        imports=TRAINING_IMPORTS,
     )
 
 

@@ -122,7 +122,13 @@ class _Sent:
         self._ended: float | None = None
         self._box = os.urandom(8).hex()
         log = None if job.log is None else str(job.log.absolute())
-        order = {"task": job.task, "arguments": dict(job.arguments), "log": log, "environment": dict(job.environment)}
+        order = {
+            "task": job.task,
+            "arguments": dict(job.arguments),
+            "log": log,
+            "environment": dict(job.environment),
+            "imports": list(job.imports),
+        }
         self._answer = task.remote(json.dumps(order), mailbox, self._box)
 
     def result(self, tell: Tell) -> Any:
@@ -161,7 +167,8 @@ def _work(order: str, mailbox: Any, box: str) -> str:
         sent.append(mailbox.put.remote(box, json.dumps(message)))
 
     log = None if found["log"] is None else Path(found["log"])
-    process = JobProcess(Job(found["task"], found["arguments"], log, found["environment"]))
+    job = Job(found["task"], found["arguments"], log, found["environment"], tuple(found["imports"]))
+    process = JobProcess(job)
     try:
         answer = {"result": process.result(tell)}
     except GraceError as error:

@@ -47,12 +47,15 @@ class Job:
             service may get any objects.
         log: file for the output of the task's process; None to discard the output.
         environment: additional environment variables of the task's process.
+        imports: names of modules that the task needs and that are slow to import. On Linux, the task's process is then
+            forked from one that has imported them (`grace_irl.work.fork_server`).
     """
 
     task: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     log: Path | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    imports: tuple[str, ...] = ()
 
 
 class JobFuture(Future[Any]):

@@ -17,11 +17,12 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Protocol
 
 from grace_irl.errors import GraceError, InputError
+from grace_irl.work import fork_server
 from grace_irl.work.executor import Job, JobError, Tell
 
 _PACKAGES = Path(__file__).parents[2]
@@ -55,20 +56,10 @@ class JobProcess:
         self._lock = threading.Lock()
         self._ended = False
         try:
-            with contextlib.ExitStack() as stack:
-                output: Any = subprocess.DEVNULL
-                if job.log is not None:
-                    job.log.unlink(missing_ok=True)  # it may be a link to another file, which must not be overwritten
-                    output = stack.enter_context(job.log.open("wb"))
-                self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-c", _BOOT, str(_PACKAGES), str(theirs)],
-                    stdin=subprocess.PIPE,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    pass_fds=(theirs,),
-                    start_new_session=True,  # Ctrl-C reaches only the parent, which then ends the job
-                    env={**os.environ, "PYTHONUNBUFFERED": "1", **job.environment},
-                )
+            if job.log is not None:
+                job.log.unlink(missing_ok=True)  # it may be a link to another file, which must not be overwritten
+            with open(job.log or os.devnull, "wb") as output:
+                self._process = _started(job, output.fileno(), theirs)
         except BaseException:
             os.close(self._answers)
             raise
@@ -76,7 +67,6 @@ class JobProcess:
             os.close(theirs)
         order = json.dumps({"task": job.task, "arguments": dict(job.arguments)}).encode() + b"\n"
         with contextlib.suppress(BrokenPipeError):
-            assert self._process.stdin is not None
             self._process.stdin.write(order)
             self._process.stdin.flush()
 
@@ -114,7 +104,7 @@ class JobProcess:
             if not self._ended:
                 # The process is not reaped yet, so its id belongs to no other process. After SIGSTOP it starts no more
                 # children. As a subreaper, it is also the parent of orphaned descendants, so the loop finds them.
-                if not self._gone():
+                if not self._process.gone():
                     _signal(self._process.pid, signal.SIGSTOP)
                     while children := descendants(self._process.pid):
                         for child in children:
@@ -123,21 +113,13 @@ class JobProcess:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(self._process.pid, signal.SIGKILL)
                 self._process.wait()
-                assert self._process.stdin is not None
                 with contextlib.suppress(BrokenPipeError):
                     self._process.stdin.close()
                 self._ended = True
-            return int(self._process.returncode)
+            return self._process.wait()
 
     def _gone(self) -> bool:
-        """Whether the process has ended. On systems with `os.waitid`, the check does not reap the process."""
-        if self._ended:
-            return True
-        if not hasattr(os, "waitid"):
-            return self._process.poll() is not None
-        with contextlib.suppress(ChildProcessError):  # another thread may have reaped the process in the meantime
-            return os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
-        return True
+        return self._ended or self._process.gone()
 
     def _wait(self) -> None:
         """Wait up to `END_S` seconds for the process to end by itself."""
@@ -160,6 +142,70 @@ class JobProcess:
                     raise JobError(f"its process sent a message of more than {MOST_BYTES:,} bytes")
             elif gone:
                 return
+
+
+class _Process(Protocol):
+    """A process in its own session that runs `main`.
+
+    Attributes:
+        pid: id of the process. It belongs to no other process until `wait` returns.
+        stdin: the writable end of the pipe from which the process reads.
+    """
+
+    pid: int
+    stdin: IO[bytes]
+
+    def gone(self) -> bool:
+        """Whether the process has ended. The check does not reap the process."""
+        ...
+
+    def wait(self) -> int:
+        """Wait until the process ends, and reap it. Return its exit code; -N if signal N ended it."""
+        ...
+
+
+class _NewProcess:
+    """A new Python process (`_Process`), a child of this one."""
+
+    def __init__(self, environment: Mapping[str, str], output: int, answers: int) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", _BOOT, str(_PACKAGES), str(answers)],
+            stdin=subprocess.PIPE,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            pass_fds=(answers,),
+            start_new_session=True,  # Ctrl-C reaches only the parent, which then ends the job
+            env=environment,
+        )
+        assert self._process.stdin is not None
+        self.pid, self.stdin = self._process.pid, self._process.stdin
+
+    def gone(self) -> bool:
+        """See `_Process`. On systems without `os.waitid`, the check reaps the process."""
+        if not hasattr(os, "waitid"):
+            return self._process.poll() is not None
+        with contextlib.suppress(ChildProcessError):  # another thread may have reaped the process in the meantime
+            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+        return True
+
+    def wait(self) -> int:
+        """See `_Process`."""
+        return self._process.wait()
+
+
+def _started(job: Job, output: int, answers: int) -> _Process:
+    """Start the process of a job: by the fork server if the job has slow imports, else as a new one.
+
+    Args:
+        job: the job.
+        output: file descriptor for the standard output and standard error of the process.
+        answers: file descriptor of the pipe for its answers.
+    """
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", **job.environment}
+    if job.imports and fork_server.possible():
+        with contextlib.suppress(OSError):
+            return fork_server.forked(job.imports, str(_PACKAGES), environment, output, answers)
+    return _NewProcess(environment, output, answers)
 
 
 def descendants(pid: int) -> list[int]:

@@ -165,6 +165,7 @@ class StoredJob:
             "arguments": dict(job.arguments),
             "log": None if job.log is None else str(job.log.absolute()),
             "environment": dict(job.environment),
+            "imports": list(job.imports),
             "submitter": None if submitter is None else str(submitter.absolute()),
         }
         for name in (DONE, TOLD, CANCEL):
@@ -271,7 +272,9 @@ class StoredJob:
         try:
             task, submitter = str(found["task"]), found["submitter"]
             log = None if found["log"] is None else Path(found["log"])
-            job = Job(task, dict(found["arguments"]), log, {str(k): str(v) for k, v in found["environment"].items()})
+            environment = {str(k): str(v) for k, v in found["environment"].items()}
+            imports = tuple(map(str, found.get("imports", ())))  # versions before it wrote none
+            job = Job(task, dict(found["arguments"]), log, environment, imports)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"{path}: damaged ({type(error).__name__}: {error}); expected a job as written") from None
         if not task.startswith(TASKS):

@@ -18,6 +18,7 @@ from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import GraceError, InputError
 from grace_irl.rewards.file import load_reward
 from grace_irl.rewards.scale import Form
+from grace_irl.rl import TRAINING_IMPORTS
 from grace_irl.rl.evaluation import Rollout
 from grace_irl.work import Job, JobError, Tell, Workplace
 
@@ -237,9 +238,10 @@ class PpoLearner:
             "path": [os.path.abspath(entry) for entry in sys.path],
         }
         log = folder / "log.txt"
+        job = Job(TASK, arguments, log, memory.environment(), TRAINING_IMPORTS)
         with self._workplace.executor(1, name="train") as executor:
             try:
-                learnt = executor.submit(Job(TASK, arguments, log, memory.environment()), tell).result()
+                learnt = executor.submit(job, tell).result()
             except JobError as error:
                 raise GraceError(f"the training of round {folder.parent.name}: {error}: see {log}") from None
         return Learnt(folder / POLICY, learnt["steps"], tuple(learnt["paid"]))
