@@ -19,7 +19,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any
 
 IDLE_S = 60.0
@@ -27,8 +27,14 @@ IDLE_S = 60.0
 _MOST_BYTES = 1 << 20
 _AT_START = ("PYTHON", "MALLOC_", "GLIBC_", "LD_")
 _PLACES = ("stdin", "output", "answers")
-"""What the file descriptors of an order become in the forked process."""
-_BOOT = "import sys; sys.path.append(sys.argv.pop(1)); from grace_irl.work.fork_server import serve; serve()"
+"""Roles of an order's file descriptors in the forked process."""
+_BOOT = """
+import sys
+sys.path.append(sys.argv.pop(1))
+from grace_irl.work.fork_server import serve
+from grace_irl.work.process import main
+serve(main)
+"""
 
 
 class ForkedProcess:
@@ -198,8 +204,8 @@ atexit.register(_end)
 os.register_at_fork(after_in_child=lambda: globals().update(_running=None))
 
 
-def serve() -> None:
-    """Import modules, then fork a process for each order.
+def serve(main: Callable[[], None]) -> None:
+    """Import modules, then fork a process for each order, which runs `main`.
 
     The server ends with the submitting process. It also ends if it has no forked process, and gets no order for
     `IDLE_S` seconds.
@@ -221,15 +227,15 @@ def serve() -> None:
                 orders.send(str(os.waitstatus_to_exitcode(status)).encode())
                 continue
             if not (pid := os.fork()):
-                _run(order, fds, orders)
+                _run(main, order, fds, orders)
             children.add(pid)
             for each in fds:
                 os.close(each)
             orders.send(str(pid).encode())
 
 
-def _run(order: Mapping[str, Any], fds: Sequence[int], orders: socket.socket) -> None:
-    """Become the process of a job, and never return."""
+def _run(main: Callable[[], None], order: Mapping[str, Any], fds: Sequence[int], orders: socket.socket) -> None:
+    """Become the process of a job, run `main`, and never return."""
     code = 1
     try:
         os.setsid()
@@ -244,8 +250,6 @@ def _run(order: Mapping[str, Any], fds: Sequence[int], orders: socket.socket) ->
         os.chdir(order["cwd"])
         sys.argv = ["-c", str(answers)]
         _renew()
-        from grace_irl.work.process import main
-
         main()
         code = 0
     except SystemExit as end:
@@ -265,7 +269,5 @@ def _renew() -> None:
         import numpy as np
 
         np.random.seed()  # else all forks would share the state of the global generator
-    if "torch" in sys.modules:
-        import torch
-
+    if (torch := sys.modules.get("torch")) is not None:
         torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS") or len(os.sched_getaffinity(0))))

@@ -10,8 +10,11 @@ from tests.frame.tree import ROOT
 from tests.hostile.plain_user import plain_user
 
 FOLDERS = [name for name in ("tests/hostile", "tests/hostile_files") if (ROOT / name).is_dir()]
-SAME = ("huge_*", "fuzzing", "databases", "nearly_right", "claims")
-"""Files of tests that have the same result for every user: they read data of gigabytes, at random, or nearly right."""
+SAME = (
+    *("huge_*", "fuzzing", "databases", "nearly_right", "claims"),  # data of gigabytes, at random, or nearly right
+    *("text", "console", "exports", "sources", "records", "comparisons", "demonstrations"),  # what files say
+)
+"""Files of tests that have the same result for every user: no owner and no right of a file plays a part."""
 NOT_AGAIN = ("-m", "not slow", *(word for name in SAME for word in ("--ignore-glob", f"*/test_{name}.py")))
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="this is a plain user's run already")
