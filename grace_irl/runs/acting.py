@@ -168,7 +168,7 @@ def authorised(
 
 def shareable(config: Config) -> Config:
     """The settings that an exported recording contains: method, search, stop rules and labels, no acting settings."""
-    data = config.data.model_copy(update={"demos": (), "negatives": (), "goals": ""})
+    data = config.data.model_copy(update={**{key.partition(".")[2]: () for key in DATA}, "goals": ""})
     expand = config.expand.model_copy(update={"trust": False})
     if runs_code(expand.env):
         expand = expand.model_copy(update={"env": ""})

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from grace_irl.cli import main
-from grace_irl.demos import save
+from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstrations
+from grace_irl.runs.acting import DROPPED, NAMED, acting, shareable
 from grace_irl.runs.config import resolve
 from grace_irl.runs.recording import recorded_config
 from tests.hostile_files.traps import SMALL, demos, line, recording, run, stranger, trap
@@ -82,12 +83,30 @@ def test_other_demonstrations_are_refused(tmp_path: Path, capsys: pytest.Capture
 
 def test_an_exported_recording_tells_nothing_of_its_machine(tmp_path: Path) -> None:
     data = demos(tmp_path)
-    folder = run(tmp_path, data, "--set", "sandbox.wall_s=20")
+    more = tmp_path / "more.parquet"
+    save(load([data]).select(role="expert"), more)
+    folder = run(tmp_path, data, "--experts", str(more), "--set", "sandbox.wall_s=20")
     assert main(["export", str(folder), "--recording", str(tmp_path / "a.jsonl")]) == 0
     header = (tmp_path / "a.jsonl").read_text().splitlines()[0]
     assert str(tmp_path) not in header
     assert json.loads(header)["config"]["sandbox"]["wall_s"] == 10.0
-    assert len(json.loads(header)["data"]) == 12
+    assert len(json.loads(header)["data"]) == 12 + 6
+
+
+def test_no_acting_setting_is_shared() -> None:
+    """An export contains no setting that reads files or runs code; a replay takes none from a recording."""
+    some: dict[str, object] = {
+        "model.url": "http://nowhere:1",
+        "model.context": "context.md",
+        "expand.env": "mine.py:make",
+    }
+    some |= dict.fromkeys(("sandbox.wall_s", "sandbox.cpu_s", "sandbox.memory_mb", "sandbox.workers"), 2_000)
+    some |= dict.fromkeys(("expand.trust", "sandbox.allow_weak"), True)
+    some |= dict.fromkeys(("data.demos", "data.experts", "data.negatives", "proposer.start_from"), ("a.parquet",))
+    some |= dict.fromkeys(("data.goals", "proposer.recording"), "a.jsonl")
+    config = resolve(flags=some)
+    assert acting(config).keys() == {*NAMED, *DROPPED} - {"policy.task", "policy.recorded_scores"}
+    assert acting(shareable(config)) == {}
 
 
 def test_a_run_of_ones_own_names_its_demonstrations_and_a_copy_does_not(
