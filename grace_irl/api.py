@@ -69,9 +69,9 @@ def fit(
     Args:
         demos: files, folders or Minari ids, or demonstrations in memory. Each trajectory has a role in the data,
             "expert" or "negative".
-        experts: files, folders or Minari ids, or any object that holds episodes: a list of arrays, an array of
-            episodes, a data frame, episodes of Minari or imitation, a buffer of Stable-Baselines3 (docs/python.md). All
-            count as expert trajectories, whatever their role in the data.
+        experts: files, folders or Minari ids, or any object that holds episodes. Such an object may be a list of
+            arrays, an array of episodes, a data frame, episodes of Minari or imitation, or a buffer of
+            Stable-Baselines3 (docs/python.md). All trajectories count as experts', whatever their role in the data.
         negatives: as `experts`, but all trajectories count as negatives.
         out: a new folder for the run; None: `runs/<name of the demonstrations>-<time>`.
         resume: folder of a run to continue, instead of a new run in `out`.

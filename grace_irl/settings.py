@@ -195,7 +195,7 @@ def by_keyword(known: Mapping[str, Setting], values: Mapping[str, object]) -> di
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name. The message suggests a similar known name, if there is one."""
+    """The end of an error message about an unknown name. This end suggests a similar known name, if there is one."""
     candidates = list(known)
     candidates += dict.fromkeys(each.partition(".")[0] for each in candidates)
     last = {each.rpartition(".")[2]: each for each in reversed(candidates)}

@@ -45,7 +45,8 @@ class Adversarial(ABC):
     Attributes:
         steps_per_disc_update: environment steps per gradient step of the discriminator. All gradient steps for a
             rollout take place after the rollout.
-        demo_batch_size: number of experts' transitions in each gradient step, and number of the learner's transitions.
+        demo_batch_size: number of experts' transitions in each gradient step. The step also uses the same number of the
+            learner's transitions.
         disc_learning_rate: learning rate of Adam for the discriminator.
         disc_weight_decay: weight decay of Adam for the discriminator.
         buffer_steps: number of the learner's latest steps in the buffer from which the discriminator's batches are

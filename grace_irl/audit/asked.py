@@ -54,7 +54,7 @@ Goals distinguish instructions if at least this share of the goals has a nearest
 EXACT = 1e-6
 """Other fields explain a field exactly if at most this share of the field's variance remains."""
 WRONG = 0.1
-"""If the reward pays more than this share of the near misses, they do not excuse the reward (`StatedGoals._tested`)."""
+"""Maximum share of paid near misses. With a larger share, near misses do not excuse a reward (`_tested`)."""
 
 
 def words_of(text: str) -> frozenset[str]:
@@ -193,7 +193,7 @@ class StatedGoals:
 
     @cached_property
     def _saying(self) -> set[int]:
-        """Columns that contain the information of the instruction in the first state."""
+        """The columns of `_numbers` that contain the information of the instruction in the first state."""
         items = (*self.experts, *self.negatives)
         rows = np.stack([_numbers(item, self._texts)[0] for item in items])
         texts = [words_of(item.trajectory.extra_info) for item in items]
@@ -270,7 +270,7 @@ def _agreement(one: Sequence[object], other: Sequence[object]) -> int:
 
 
 def _explained(rows: Floats, marks: Floats) -> set[int]:
-    """Columns that the words explain, alone or together with the other columns.
+    """Columns that the words of the instructions explain, alone or together with the other columns.
 
     A column does not count if the other columns explain it exactly without the words.
 

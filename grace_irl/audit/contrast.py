@@ -22,10 +22,10 @@ RunProgram = Callable[[Sequence[Trajectory]], Sequence[NDArray[np.float64]]]
 """A function that runs a program on trajectories. It returns the rewards along each trajectory, `(T+1,)`."""
 
 Judge = Callable[[Trajectory, Sequence[str], int], Sequence[bool | None]]
-"""A function that decides for each instruction whether an episode fulfils the instruction by a given state.
+"""A function that decides which instructions an episode fulfils at or before a given state.
 
-Its arguments are the episode, the instructions and the index of the state. A result is None if the function cannot
-decide."""
+Its arguments are the episode, the instructions and the index of the state. It returns one result per instruction. A
+result is None if the function cannot decide."""
 
 MOST_INSTRUCTIONS = 12
 """Maximum number of other instructions that an episode gets."""
@@ -141,7 +141,7 @@ def by_end(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]]:
     """Map from a task and an instruction to copies of the instruction with another end.
 
     An end consists of all words behind a word, perhaps none. A word gets the ends of its peers (`_peers`) instead of
-    its own end, if one of these ends is empty. Example: the instructions are "pick up a ball", "pick up a key" and
+    its own end, if the end of a peer is empty. Example: the instructions are "pick up a ball", "pick up a key" and
     "pick up a key on your left". "ball" and "key" are peers, so one copy is "pick up a ball on your left". In this way,
     all experts test a phrase that only few instructions contain. At most `MOST_INSTRUCTIONS` copies are
     made, at equal steps through the sorted copies.

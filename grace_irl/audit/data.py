@@ -1,4 +1,4 @@
-"""Warnings about demonstrations: few episodes, the same episode on both sides, or states that are pictures."""
+"""Warnings about demonstrations: few episodes, negatives that are also experts, or states that are pictures."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ PIXELS = 256
 SHADES = 64
 """Minimum number of different values in pictures. The codes of grids have fewer."""
 SMALL = 64
-"""Minimum number of values in a small picture. A small picture must be a square with lines."""
+"""Minimum number of values in a picture with fewer than `PIXELS` values. It must be a square with lines (`_lines`)."""
 LINES = 0.2
-"""Minimum correlation of values one line apart, in a picture with lines."""
+"""Minimum correlation of values one line (one row of pixels) apart, in a picture with lines."""
 SMOOTH = 0.8
 """Minimum correlation of neighbouring values in a scan, such as a lidar's."""
 LOOKED_AT = 32
@@ -95,11 +95,12 @@ def _pictured(items: Sequence[Labelled]) -> bool:
 
 
 def _shows(values: NDArray[np.float64]) -> bool:
-    """Whether the rows hold pictures: the longest run of possible pixel columns has many different values.
+    """Whether states, given as rows of numbers, are pictures.
 
-    A possible pixel column holds whole numbers from 0 to 255, or numbers from 0 to 1. A run of fewer than `PIXELS`
-    columns must form a square with lines (`_lines`). A longer run is not a picture if it looks like a scan:
-    neighbouring values are alike, and there are no lines.
+    The longest run of possible pixel columns must have many different values. A possible pixel column holds whole
+    numbers from 0 to 255, or numbers from 0 to 1. A run of fewer than `PIXELS` columns must form a square with lines
+    (`_lines`). A longer run is not a picture if it looks like a scan: neighbouring values are alike, and there are no
+    lines.
     """
     whole = (values == np.round(values)).all(axis=0)
     inside = (values.min(axis=0) >= 0) & ((values.max(axis=0) <= 1) | ((values.max(axis=0) <= 255) & whole))

@@ -30,7 +30,7 @@ SHOWN = 0.8
 FAR = 0.1
 """`_far` warns if at most this share of the negatives comes near a paid state."""
 MOST = 0.5
-"""With label rule "all", an expert counts as paid if the reward pays more than this share of its states."""
+"""With label rule "all", an expert counts as paid if the reward pays more than this share of the expert's states."""
 NAMED = 8
 """Maximum number of words that a warning names."""
 
@@ -108,10 +108,10 @@ def _ignored(found: Contrast, asked: StatedGoals) -> Iterator[RewardWarning]:
 
 
 def _unshown(subject: Subject, paid: Sequence[Labelled]) -> Iterator[RewardWarning]:
-    """Warn if the reward pays goals under instructions of negatives that contain new words.
+    """Warn if the reward pays goals of experts under instructions with new words.
 
-    A word is new if no expert's instruction contains the word. A simulator must decide that the episode does not fulfil
-    the instruction.
+    These instructions come from negatives. A word is new if no expert's instruction contains the word. A simulator must
+    decide that the expert's episode does not fulfil the instruction.
 
     Args:
         subject: the program under audit, with its data.
@@ -145,7 +145,7 @@ def _unshown(subject: Subject, paid: Sequence[Labelled]) -> Iterator[RewardWarni
 def _ends(subject: Subject, paid: Sequence[Labelled]) -> Iterator[RewardWarning]:
     """Warn if the reward pays goals under instructions with another end (`by_end`).
 
-    Only swaps count in which a simulator decides that the episode does not fulfil the changed instruction.
+    A swap counts only if a simulator decides that the episode does not fulfil the changed instruction.
 
     Args:
         subject: the program under audit, with its data.
@@ -171,12 +171,12 @@ def _ends(subject: Subject, paid: Sequence[Labelled]) -> Iterator[RewardWarning]
 def _far(subject: Subject, found: Contrast) -> Iterator[RewardWarning]:
     """Warn if hardly any negative comes near a paid state, unless the contrast shows that the reward follows the text.
 
-    The contrast shows this if the confidence interval of `Contrast.unpaid` begins at `SHOWN` or above. A high value
+    The contrast shows this if the confidence interval of `Contrast.unpaid` begins at `SHOWN` or above. A high share
     alone is not enough, because swaps of few experts show little. If the data contain swaps, there is no warning.
 
     A negative is tested with its own instruction and with at most `MOST_INSTRUCTIONS` instructions of experts. The
     negative comes near if the reward pays one of its states under a tested instruction, or if a simulator decides that
-    the episode does the task of an expert's instruction, perhaps with another thing than the named one.
+    the episode does the task of an expert's instruction, perhaps with another thing than the thing in the instruction.
     """
     if found.unpaid is not None and found.unpaid.low >= SHOWN:
         return

@@ -26,18 +26,19 @@ TRAVELLED = 0.5
 """Minimum share of experts with a state between far negatives and goals in one number of the states. With a smaller
 share, the number is a switch, and there is no warning about the number."""
 PASSED = 0.5
-"""Maximum share of experts with a non-goal state whose number is in the goals' range. Such states test
-other conditions."""
+"""Maximum share of experts with a state that is no goal, but whose number is in the range of the number at goals.
+
+With a larger share, there is no warning about the number, because such states test other conditions."""
 WRONG_GOALS = "bring episodes that nearly reach a goal or reach a wrong one, or expand the run"
 
 
 def of_nearness(problem: Problem) -> Iterator[RewardWarning]:
     """A warning if hardly any negative episode comes near a goal in one number of the states.
 
-    A threshold on this number separates the sides, so other conditions of a goal are not tested. A state of an expert
-    before the goal tests other conditions only if the number is already in the range of its values at goals. If only
-    one number varies, there are no other conditions. `grace_irl.audit.instructions` examines demonstrations with
-    several instructions.
+    A threshold on this number separates experts from negatives, so other conditions of a goal are not tested. A state
+    of an expert before the goal tests other conditions only if this number is already in the range that it has at
+    goals. If only one number varies, there are no other conditions. `grace_irl.audit.instructions` examines
+    demonstrations with several instructions.
     """
     items = list({item.trajectory.digest: item for item in problem.items}.values())
     kind = items[0].trajectory.kind if items else ""

@@ -35,8 +35,8 @@ ROLES = (
     "check which files are experts and which are negatives (demos inspect), and that experts do what negatives do not"
 )
 FAILING = 2 / 3
-"""Maximum probability that a negative episode has a larger sum of rewards than an expert episode. If both sides have
-similar sums, the probability is about 1/2."""
+"""Maximum probability that a negative episode has a larger sum of rewards than an expert episode. If experts and
+negatives have similar sums, the probability is about 1/2."""
 
 CLOSER = "search longer, or bring negative episodes that come close to a goal (collect --near-miss)"
 
@@ -171,7 +171,7 @@ def _falls(train: Metrics, held_out: Metrics) -> bool:
     """Whether a reward is clearly worse on held-out data than on training data.
 
     The result is False if there is at most one wrong held-out episode of each kind (`_wrong`). If the reward tells
-    whole held-out episodes apart, the limit is `FALL_RANKED`.
+    whole held-out episodes apart, the accuracy may fall by up to `FALL_RANKED`.
     """
     fall, episodes = train.accuracy - held_out.accuracy, held_out.episodes
     if episodes is not None and episodes.hit is not None and max(_wrong(episodes)) <= SINGLE:

@@ -28,7 +28,9 @@ def explains(real: float, shuffled: float) -> bool:
 
 
 def balanced(values: Sequence[NDArray[np.float64]], items: Sequence[Labelled], threshold: float) -> float:
-    """Balanced accuracy of rewards at a threshold. NaN, the first entry for a reward of transitions, is left out.
+    """Balanced accuracy of rewards at a threshold. Entries that are NaN are left out.
+
+    For rewards of transitions, the first entry of each trajectory is NaN.
 
     Args:
         values: rewards `(T+1,)` of each trajectory.
@@ -50,7 +52,7 @@ def shuffled(
 
     Args:
         items: labelled trajectories of one kind.
-        seed: seed of the draw.
+        seed: seed of the random order.
         kept: indices of the features of a vector or record that stay in their place.
         texts: names of the text parts of a record that stay in their place.
     """
@@ -78,7 +80,7 @@ def shuffled(
 
 
 def _restore(mixed: dict[str, NDArray[Any]], pooled: dict[str, NDArray[Any]], features: Sequence[int]) -> None:
-    """Restore some features of the shuffled states, in place.
+    """Move some features of the shuffled states back to their original places. This changes `mixed`.
 
     The indices in `features` run through all numeric parts of a state, one part after another.
     """

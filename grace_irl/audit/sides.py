@@ -1,8 +1,8 @@
 """Warnings about properties that do not come from behaviour, but alone tell experts from negatives.
 
-Such a property is a fault of the data. It occurs together with all other differences between the sides, so the data
-cannot show whether a reward should use the property or another difference. A reward that ignores the property does not
-remove the fault. So these warnings do not depend on the reward.
+Such a property is a fault of the data. It occurs together with all other differences between the two sides (experts and
+negatives), so the data cannot show whether a reward should use the property or another difference. A reward that
+ignores the property does not remove the fault. So these warnings do not depend on the reward.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ LEAST = 8
 PARTED = 0.95
 """Minimum balanced accuracy, over episodes, of a field that tells the sides apart by a threshold."""
 TIGHT = 0.05
-"""Ranges are tight if the widths of both sides' ranges add up to at most this share of the gap between them."""
+"""Ranges are tight if the widths of both sides' ranges add up to at most this share of the gap between the ranges."""
 SMOOTH = 0.7
 """Minimum correlation of successive values, in a field that changes smoothly."""
 TREND = 0.7
-"""Minimum |correlation| with the step in every episode, in a field that rises or falls on the whole."""
+"""Minimum |correlation| of a field with the step, in every episode, if the field rises or falls on the whole."""
 JUMPY = 0.3
 """Maximum |correlation| of successive values, in a field of noise."""
 REPEATED = 3
@@ -322,4 +322,5 @@ def _cells(items: Sequence[Labelled], expert: Marks) -> list[str]:
 
 
 CELLS = {"grid": _cells}
-"""Functions that name properties that tell the sides apart, for kinds of states that are compared cell by cell."""
+"""Functions for kinds of states that are compared cell by cell. They return names of properties that tell experts from
+negatives."""

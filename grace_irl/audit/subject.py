@@ -30,8 +30,8 @@ class Subject:
         rewards: rewards of the program along all trajectories of the problem, `(T+1,)`, by digest.
         run: function that runs the program on changed trajectories.
         judge: function that decides whether an episode fulfils an instruction; None without a simulator.
-        does_alike: function that decides whether an episode does what one of the given instructions asks for, even
-            with another thing than the named one; None without a simulator.
+        does_alike: function that decides whether an episode does what one of the given instructions asks for. The
+            episode may do it with another thing than the thing in the instruction. None without a simulator.
 
     The function `run` raises `ProgramFailedError` if the program fails.
     """

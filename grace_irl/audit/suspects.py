@@ -1,9 +1,11 @@
-"""Suspects: features of vectors and records that may be cues, because behaviour hardly changes these features.
+"""Suspects: features of vectors and records that behaviour hardly changes.
+
+A suspect alone is not a fault. It is a *cue* if a reward needs nothing else to tell experts from negatives
+(`grace_irl.audit.shuffling`).
 
 `grace_irl.demos.fields` finds exact clocks and constants. Measured data are not exact: clocks jitter, cameras see a
 fixed target with noise, and a sensor measures a constant of its simulator with noise. So this module also finds inexact
-clocks and constants. A suspect alone is not a fault. It is a cue if a reward needs nothing else
-(`grace_irl.audit.shuffling`).
+clocks and constants.
 """
 
 from __future__ import annotations
@@ -20,9 +22,9 @@ from grace_irl.demos.labels import Labelled
 Episodes = Sequence[NDArray[np.float64]]
 
 JITTER = 0.5
-"""Maximum standard deviation of a clock's steps in an episode, as a share of the episode's mean step."""
+"""Maximum standard deviation of a clock's increments in an episode, as a share of the episode's mean increment."""
 PACE = 0.15
-"""Maximum standard deviation of a clock's mean step over the episodes, as a share of the average mean step."""
+"""Maximum standard deviation of a clock's mean increments per episode, as a share of the average of these means."""
 STILL = 0.05
 """Maximum standard deviation of a fixed feature within episodes, as a share of the standard deviation of the feature's
 mean per episode."""

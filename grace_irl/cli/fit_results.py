@@ -1,4 +1,4 @@
-"""Output of `grace-irl fit`: the result of a run, or an estimate."""
+"""Output of `grace-irl fit`: the result of a run, or an estimate of the calls, tokens and cost of a run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from grace_irl.runs.run import Interrupted, Run
 
 
 def print_estimate(estimate: Estimate, *, as_json: bool) -> None:
-    """Print an estimate, as tables or as one JSON object."""
+    """Print an estimate of the calls, tokens and cost of a run, as tables or as one JSON object."""
     if as_json:
         totals = {name: _object(getattr(estimate, name)) for name in ("typical", "most")}
         label = {"label": estimate.label.rule, "label_reason": estimate.label.reason}

@@ -103,7 +103,7 @@ def _least(column: Column, texts: Sequence[str]) -> int:
 def _part(
     table: Table, columns: Sequence[int], least: Sequence[int], natural: Sequence[int], width: int, gap: int
 ) -> Table:
-    """Make a table of some columns. Each gets its least width, and the columns share the rest of `width`."""
+    """Make a table of some columns. Each column gets its least width, and the columns share the rest of `width`."""
     widths = {index: least[index] for index in columns}
     left = width - sum(widths.values()) - gap * (len(columns) - 1)
     for index in sorted(columns, key=lambda each: natural[each] - least[each]):

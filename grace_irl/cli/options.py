@@ -74,7 +74,7 @@ class Command(TyperCommand):
     """A command whose help groups options by panel.
 
     Attributes:
-        common: flags that `--help` shows; all flags, if empty.
+        common: flags that `--help` shows. If there are none, `--help` shows all flags.
     """
 
     common: frozenset[str] = frozenset()
@@ -96,7 +96,7 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """A group whose help shows the whole first sentence of each command."""
+    """A group of commands. The help of the group shows the whole first sentence of each command's help."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands."""

@@ -109,7 +109,7 @@ class _Words(ProgressColumn):
 
 @dataclass(frozen=True)
 class Stand:
-    """The state of a run, as its progress line shows it.
+    """The state of a run, for the progress line.
 
     Attributes:
         generation: number of complete generations.

@@ -37,7 +37,10 @@ def show_rounds(folder: Path, *, as_json: bool) -> None:
 
 
 def rounds_table(rounds: Sequence[Round]) -> Table:
-    """A table with one row per round. Returns and success rates come from the environment, and no search uses them."""
+    """A table with one row per round. The true returns and success rates are measured by the environment.
+
+    No search uses them.
+    """
     table = plain_table(*COLUMNS)
     for each in rounds:
         told = each.number > 0

@@ -146,7 +146,7 @@ def resume(
 
     Args:
         folder: folder of the comparison.
-        methods, seeds: new methods and new number of seeds; None: unchanged.
+        methods, seeds: the complete new list of methods, and the new number of seeds; None: unchanged.
         transfer: further environments for training on the recovered rewards. A recovered reward program is read from
             its file. A reward network is trained again, because loading its file could run code.
         env, task: the environment and the task of the comparison, if they must be named again.
@@ -398,7 +398,7 @@ def run_jobs(
         workplace: machines on which the jobs run.
 
     Raises:
-        KeyboardInterrupt: the user pressed Ctrl-C. Running jobs were stopped; results of finished jobs stay.
+        KeyboardInterrupt: the user pressed Ctrl-C. Running jobs were stopped. The results of finished jobs stay.
     """
     waiting = list(jobs)
     running: dict[JobFuture, Entry] = {}

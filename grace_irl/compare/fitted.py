@@ -46,7 +46,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ProgramReward:
-    """The reward file that a search found. Implements `TransitionReward`, for environments without instructions.
+    """The reward file that a search found, or that the user gave in place of a search.
+
+    The class implements `TransitionReward`, for environments without instructions.
 
     Attributes:
         path: the reward file.
@@ -180,8 +182,8 @@ class Fitted:
     def check(self, problem: PolicyProblem) -> None:
         """See `PolicyMethod.check`.
 
-        Some searches need experts, and under the label rule "all" also negatives. Other searches need states that their
-        writer of programs can read.
+        A search that separates experts from negatives needs experts, and under the label rule "all" also negatives. If
+        another search uses the proposer "synthesis", this proposer must be able to write programs for the task.
         """
         if self.config.expand.rounds and problem.horizon:
             raise InputError(
@@ -247,8 +249,9 @@ class Fitted:
     def _reward(self, config: Config, run: Run | None) -> ProgramReward:
         """The reward of a run, or the given reward file if there is no run.
 
-        A search that trains policies itself trains them on the program's raw reward. The last training then uses the
-        raw reward, too, unless `expand.form` names another form.
+        Some searches train policies themselves, to judge programs by their policies. These searches use the raw reward
+        of each program. The training after such a search uses the raw reward too, unless `expand.form` names another
+        form.
         """
         path = self.reward if run is None else run.reward_path
         assert path is not None

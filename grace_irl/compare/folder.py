@@ -184,8 +184,8 @@ class Used:
     Attributes:
         asked: number of answers to the search's requests for programs.
         trained: number of different programs on which the search trained policies, including drafts and failures.
-        calls: number of calls of a model, or of a person.
-        tokens_in, tokens_out: input and output tokens of these calls, as the server counted them.
+        calls: number of prompts that a model or a person answered.
+        tokens_in, tokens_out: input and output tokens of these prompts and answers, as the model's server counted them.
         steps: environment steps of the search. If the search trains policies, these are the steps of its trainings,
             each up to the last evaluation. In an expansion, these are the steps of the episodes that become negatives.
         seconds: wall seconds of the search; None if search and training alternate.
@@ -216,8 +216,8 @@ class JobResult:
             (`grace_irl.rewards.scale`); "" if no program was recovered.
         data: digest of the job's demonstrations (`grace_irl.compare.settings.digest_of`). All methods with one seed
             have equal digests.
-        used: resources that the search used; None if the job failed, or if an earlier version of grace-irl ran the
-            job.
+        used: resources that the search used; None if the job failed before its first outcome, or if an earlier version
+            of grace-irl ran the job.
     """
 
     method: str

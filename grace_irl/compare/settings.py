@@ -250,7 +250,7 @@ def comparison_of(values: dict[str, object]) -> Comparison:
 
 TASK = "policy.task"
 OVERRULED = {"expand.env": "--env", "expand.steps": "--steps", "seed": "--seeds", TASK: "--task"}
-"""Settings of a search that the comparison determines, each with the flag of `compare` that replaces it."""
+"""Keys of settings that a comparison determines for its searches, each with the flag of `compare` to use instead."""
 OF_TRAINING = ("expand.form", "expand.trust")
 """Settings of a search that affect every training on the found reward, also without expansion."""
 OF_SEARCH = ("search.", "fitness.", "stop.", "proposer.start_from")

@@ -203,8 +203,8 @@ class Standing:
         success: whether the score is the success rate instead of the return.
         last: scores of the last policies; None if all runs failed.
         favourite: scores of the favourites; None if a run has no favourite.
-        choosing: mean environment steps of a run to choose the favourite. These steps do not count as training. None if
-            `favourite` is None.
+        choosing: environment steps for the choice of the favourite, as a mean over the runs. These are not steps of
+            training. None if `favourite` is None.
         epic: mean EPIC distance between recovered and true reward, over the runs with a distance; None without any.
         rate: mean environment steps of training per second; None if unknown.
         note: a remark for the tables; "" if there is none.

@@ -1,6 +1,6 @@
 """Tables of results (CSV) and of standings (Markdown), and plots of learning curves (SVG).
 
-A plotted curve is the mean of a method over its seeds, with the range from the lowest to the highest seed.
+A plotted curve shows the mean over the seeds of a method, and the range from the lowest to the highest value.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reader for the record batches of Arrow streams.
 
-Only plain columns (`_is_plain`) are read, so the batches need no more bytes than the stream.
+Only plain columns (`_is_plain`) are read, so the batches need no more bytes in memory than the stream has.
 """
 
 from __future__ import annotations

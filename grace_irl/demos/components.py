@@ -1,4 +1,4 @@
-"""The order of vector components. A reward reads components in one order, and a table may hold another order."""
+"""The order of vector components. A table may hold the components in another order than the reward reads them."""
 
 from __future__ import annotations
 

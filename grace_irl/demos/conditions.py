@@ -18,12 +18,12 @@ from grace_irl.demos.trajectory import Demonstration, Role
 from grace_irl.errors import InputError
 
 SEARCH_S = 10.0
-"""Time limit in seconds for the search of a `TextPattern` in one text. A search with backtracking can take very long,
+"""Time limit in seconds for one search of a text by `TextPattern.found`. A search with backtracking can take very long,
 and Python cannot stop a search from another thread."""
 
 SEARCH_BYTES = 1 << 30
-"""Size limit, in bytes, of the address space of the process that searches for a `TextPattern`. Backtracking also uses
-memory."""
+"""Maximum size in bytes of the address space of the child process in which `TextPattern.found` searches a text. A
+search with backtracking can need much memory."""
 
 CHILD = f"""
 import json, re, resource, sys, warnings

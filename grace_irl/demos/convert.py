@@ -77,7 +77,8 @@ def convert(
     Args:
         source: file, folder or Minari id.
         target: file or Minari id; a folder if the source is a folder.
-        format: format of the written files. None derives it from the target's suffix; files in a folder are Parquet.
+        format: format of the written files. None derives it from the target's suffix, or means Parquet if the target
+            is a folder.
         stated: facts for the metadata of the written files.
         screenshots: whether the written files embed screenshots, refer to them or leave them out.
         columns: the user's choice of columns, for tables.

@@ -25,16 +25,17 @@ ROUNDING = 8 * float(np.finfo(np.float32).eps)
 """Maximum relative difference (about 1e-6) between values that count as equal. Rounding to float32 has a relative error
 of at most half of float32's eps. The factor 8 allows for the rounding errors of a few operations."""
 EVEN = 1e-3
-"""Relative tolerance of `clock_fields` for the steps of a clock and for its first and last values. For steps, rounding
-errors of the values may raise the tolerance."""
+"""Relative tolerance of `clock_fields`. The steps of a clock may differ by this share of its mean step, or by more if
+rounding errors explain the difference. The first values of the episodes may differ by this share of the largest change
+of the clock within an episode, and so may the last values."""
 
 
 @dataclass(frozen=True)
 class FieldCues:
     """Names of fields whose values do not depend on behaviour.
 
-    Each name is in one tuple, with one exception: a field that changes by equal steps, but in total by no more than
-    `ROUNDING` times its values, may be in `clocks` and also in `fixed` or `sources`.
+    Each name is in one tuple, with one exception. A field may change by equal steps, although the total change is no
+    more than `ROUNDING` times its values. Such a field may be in `clocks` and also in `fixed` or `sources`.
 
     Attributes:
         fixed: fields that are constant within each episode but differ between episodes, such as a goal, a task or the

@@ -142,7 +142,7 @@ def others() -> tuple[str, ...]:
 def ending(file: Path) -> str:
     """The ending of a file, from its name or else its first bytes.
 
-    The result is "" if no reader has such an ending, as for TFRecord files.
+    The result is "" if neither the name nor the first bytes belong to an ending in `endings()`, as for TFRecord files.
     """
     found = next((end for end in endings() if file.name.lower().endswith(end)), "")
     if found or not file.is_file() or tfrecord.is_tfrecord(file):

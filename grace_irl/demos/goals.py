@@ -108,7 +108,7 @@ def goal_rows(demonstrations: Iterable[Demonstration], goals: Goals | None = Non
 
 
 def load_goals(path: str | Path) -> dict[str, tuple[int, ...]]:
-    """Read a file of goal states, from `save_goals` or from the user.
+    """Read a file of goal states that `save_goals` or the user wrote.
 
     Raises:
         InputError: no such file, not TOML, or an entry other than a digest with a list of whole numbers from 1.

@@ -252,7 +252,7 @@ def read_notes(headers: Sequence[Header], by_name: Sequence[str]) -> tuple[str, 
 
     Args:
         headers: headers of the files.
-        by_name: names of the files with a role from the file name.
+        by_name: names of the files whose role comes from the file name.
     """
     found = list(dict.fromkeys(note for header in headers for note in header.notes))
     for role in get_args(Role):

@@ -135,7 +135,7 @@ def with_kind(header: Header, choice: KindChoice | None) -> Header:
 
 
 def of_kind(metadata: Metadata, kind: StateKind) -> Metadata:
-    """A copy of the metadata with another kind. A view with the name of the old kind gets the new name too."""
+    """A copy of the metadata with another kind. If the view has the name of the old kind, the view is renamed too."""
     return replace(metadata, kind=kind.name, view=kind.name if metadata.view == metadata.kind else metadata.view)
 
 

@@ -127,8 +127,8 @@ def label(demonstrations: Demonstrations, rule: LabelRule, *, goals: Goals | Non
             Give a map for rule "goal" only. A trajectory that is not in the map keeps the goal states from the data.
 
     Raises:
-        InputError: the errors of `positive_states`; or `goals` with a rule other than "goal"; or rule "goal" for
-            experts without any goal state.
+        InputError: the errors of `positive_states`; `goals` with a rule other than "goal"; or rule "goal" if no expert
+            trajectory of the set has a goal state.
     """
     if goals is not None and rule != "goal":
         raise InputError(f"goal states are given, which --label {rule} does not use; expected --label goal")

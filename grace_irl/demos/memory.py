@@ -48,7 +48,8 @@ BLOCK = 64 << 20
 """Size in bytes of one block of a `Region`, unless an array needs more."""
 
 FILE_SHARE = 0.5
-"""Share of the available memory that the blocks of a `Region` may take. Further blocks are temporary files."""
+"""Share of the available memory that the blocks of a `Region` may take. Blocks beyond this share are temporary
+files."""
 
 CGROUPS = Path("/sys/fs/cgroup")
 

@@ -34,7 +34,8 @@ class OpenSet:
 
     Args:
         wanted: pairs of a source and the role of all its trajectories. The role None uses the roles in the source.
-        kind: name of the states' kind, such as "grid", if the sources state none; "" chooses by the values.
+        kind: name of the states' kind, such as "grid", if the sources state none; "" chooses by the values of
+            the states.
         memory: memory limit of the set.
 
     Attributes:

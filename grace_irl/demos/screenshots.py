@@ -1,4 +1,4 @@
-"""Screenshots of states. The classes store the place of a picture, and read the picture on demand."""
+"""Screenshots of states. The classes of this module store the place of a picture, and read the picture on demand."""
 
 from __future__ import annotations
 
@@ -142,8 +142,8 @@ def beside(file: Path) -> FileScreenshot | None:
     In each folder, the suffix may be any of `SUFFIXES`.
 
     Raises:
-        InputError: the picture is a link that leads out of the folder of `file`. For the last of the three paths, the
-            link must not lead out of the parent of this folder.
+        InputError: the picture is a link that leads out of its allowed folder. The allowed folder is the folder of
+            `file` for the first two paths, and the parent of the folder of `file` for the third path.
     """
     for root, folder in ((file.parent, "."), (file.parent, "screenshots"), (file.parent.parent, "screenshots")):
         for suffix in SUFFIXES:

@@ -27,9 +27,9 @@ def split(demonstrations: Demonstrations, held_out: float, seed: int) -> Demonst
     tries to put at least one trajectory of each task and role on each side.
 
     Equal trajectories (same states, actions and instruction) are drawn together, even across tasks and roles. So the
-    random draw holds out no data that also occur in training. If some of several equal trajectories have a stated
-    split, the others get this split. If the stated splits differ, the others get "train" if it is one of them.
-    Otherwise they get the split that is stated last.
+    random draw holds out no data that also occur in training. Among equal trajectories, some may have a stated split.
+    The others then get this split. If the stated splits differ, the others get "train" if one of them is "train", and
+    otherwise the split that is stated last.
 
     The draw depends on the content of the trajectories and not on their order in files. A new task does not change the
     draws of other tasks, unless the tasks share trajectories.
@@ -145,7 +145,8 @@ def _require_two_sides(members: Group, task: str, role: Role) -> None:
     """Check that the trajectories of one task and role can be split into training and held-out trajectories.
 
     Raises:
-        InputError: there is only one trajectory, all are equal and state no split, or all state the same split.
+        InputError: there is only one trajectory; all trajectories are equal, and none states a split; or all
+            trajectories state the same split.
     """
     stated = {item.split for item in members}
     if len(members) > 1 and len(stated) == 1 and None not in stated:

@@ -72,7 +72,7 @@ class GroupSummary:
 
 @dataclass
 class DemosSummary:
-    """The figures of `grace-irl demos inspect`.
+    """The data that `grace-irl demos inspect` shows.
 
     Attributes:
         path: file, folder or Minari id that was read.

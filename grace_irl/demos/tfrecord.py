@@ -1,4 +1,4 @@
-"""TFRecord files, a format of TensorFlow and its data sets: a sequence of records, plain or in a GZIP stream.
+"""TFRecord files of TensorFlow and its data sets. A file is a sequence of records, plain or in a GZIP stream.
 
 A record consists of the length of its data (uint64), the masked CRC-32C of the length (uint32), the data, and the
 masked CRC-32C of the data (uint32). All numbers are little-endian (tensorflow/core/lib/io/record_writer.h). The data

@@ -114,7 +114,7 @@ class Trajectory:
     def outline(self) -> Trajectory:
         """A small copy for metrics, after a reward program has rewarded the states.
 
-        The copy keeps the digest, the length, the true rewards, `terminated` and `truncated`. All states of the copy
+        The copy keeps the digest, the length, `rewards`, `terminated` and `truncated`. All states of the copy
         equal the first state, and take the memory of one state. The actions are left out.
         """
         parts = self.state_kind.parts(self.states).items()
@@ -136,7 +136,7 @@ class Trajectory:
 class Metadata:
     """Facts about a set of demonstrations.
 
-    `environment` and `view` are enough to create an environment with states in the form of the stored states.
+    `environment` and `view` are enough to create an environment whose states have the form of the stored states.
 
     Attributes:
         kind: name of the states' kind, such as "grid".
@@ -172,8 +172,9 @@ class Demonstration:
         task: name of the task.
         split: name of the split; None if the source states none. `grace_irl.demos.split` then draws a split.
         goals: 0-based indices of the states that reach the goal, for label rule "goal"; None if no source marks them.
-        swapped: whether the instruction comes from another expert (`--swaps`). The instruction may then name things
-            that are not in this episode's world. Files do not store this flag.
+        swapped: whether the instruction of another expert episode replaces this episode's own instruction
+            (`--swaps`). The new instruction may name things that are not in this episode's world. Files do not store
+            this flag.
     """
 
     trajectory: Trajectory

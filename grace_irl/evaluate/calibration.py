@@ -1,7 +1,7 @@
 """Calibration: the scale > 0 and the offset that maximise the fitness f of a reward r (docs/fitness.md).
 
-The discriminator is D = sigmoid(scale * r + offset - log pi). Without calibration, f depends on the scale of r. With
-calibration, f is the same for r and a * r + b with a > 0. f is concave in scale and offset.
+The discriminator is D = sigmoid(scale * r + offset - log pi). Without calibration, f changes if r is multiplied by a
+number. With calibration, f is the same for r and a * r + b with a > 0. f is concave in scale and offset.
 
 In this module, an *expert reward* is the reward of a positive state, and a *negative reward* is the reward of a
 negative state. The optimum depends on the order of these rewards (`Edges`):
@@ -180,10 +180,10 @@ def _largest_scale(unit: Objective, edges: Edges, offset: float) -> float:
     """An upper bound of the optimal scale, if expert and negative rewards overlap by one unit.
 
     Let a be the smallest expert reward and b the largest negative reward, with b - a = 1. Let w be the smallest
-    weight of a state, and p the largest log pi minus the smallest. All log-terms are <= 0, so f is at most the sum of
-    the log-terms of the two states with rewards a and b. Since log sigmoid(z) <= min(0, z) and the offset cancels,
-    f <= -w (scale * (b - a) - p) for any offset. The optimal f is at least f at scale 0. Both inequalities together
-    bound the scale.
+    weight of a state, and p the largest log pi minus the smallest. All log-terms are <= 0, so f is at most the weighted
+    sum of the log-terms of the two states with rewards a and b. Since log sigmoid(z) <= min(0, z) and the offset
+    cancels, f <= -w (scale * (b - a) - p) for any offset. The optimal f is at least f at scale 0. Both inequalities
+    together bound the scale.
     """
     return -unit.value(0.0, offset) / edges.lightest + edges.spread_log_pi
 

@@ -36,7 +36,8 @@ class Columns:
             So the weighted sum of log D over positive states and log(1 - D) over negative states, for a discriminator
             D, is the mean over tasks of the fitness (GRACE, eq. 4.1). If a task has swaps and other negatives, the
             swaps have half of the total weight of the positive states, and the other negatives have the same weight as
-            the swaps. Tasks without positive or without negative states have weight 0, and are not counted.
+            the swaps. Tasks without positive or without negative states have weight 0, and do not count in the
+            number of tasks.
         swapped: `(m,)` True for swaps (experts' trajectories with another expert's instruction); None without swaps.
     """
 
@@ -86,7 +87,7 @@ class Columns:
         return replace(self, positive=positive, log_pi=log_pi, lengths=lengths, task=task, swapped=swapped)
 
     def of_task(self, number: int) -> Columns | None:
-        """The rows of one task, with weights as if there were no other task.
+        """The rows of one task, with weights as if the task were the only one.
 
         The result is None if the task lacks positive or negative states.
         """

@@ -22,8 +22,10 @@ Reward = Callable[[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[np.bool_]],
 """A function from n transitions to their rewards `(n,)`. Its arguments are the columns of `Transitions`."""
 
 CHUNK = 16_384
-"""Maximum number of transitions in one call of a reward function by `_means`. If there are more draws than this, a call
-holds all draws for one state."""
+"""Maximum number of transitions in one call of a reward function by `_means`.
+
+`_means` combines each state with all draws of an action and a next state. If there are more draws than this maximum, a
+call holds all draws for one state."""
 
 FLAT = 1e-10
 """Rewards count as constant if they deviate from their mean by at most this fraction of the largest |reward|."""

@@ -189,10 +189,11 @@ def share(value: float, of: int) -> Measurement | None:
 
 @lru_cache(maxsize=4096)
 def outranking(value: float, experts: int, negatives: int) -> Measurement:
-    """A probability of outranking (AUC), with its interval by method 5 of Newcombe (2006, Statistics in Medicine 25).
+    """The probability that an expert episode outranks a negative episode (an AUC), with its interval.
 
-    The interval holds the probabilities p whose distance from `value` is at most `Z` standard errors. The standard
-    error at p follows Hanley and McNeil (1982), with both sample sizes in the numerator replaced by their mean.
+    The interval follows method 5 of Newcombe (2006, Statistics in Medicine 25). It holds the probabilities p whose
+    distance from `value` is at most `Z` standard errors. The standard error at p follows Hanley and McNeil (1982), with
+    both sample sizes in the numerator replaced by their mean.
     """
     more = (experts + negatives) / 2 - 1
 
@@ -200,7 +201,7 @@ def outranking(value: float, experts: int, negatives: int) -> Measurement:
         variance = p * (1 - p) * (1 + more * ((1 - p) / (2 - p) + p / (1 + p))) / (experts * negatives)
         return (p - value) ** 2 - Z * Z * variance
 
-    edge = 1e-9  # the variance is 0 at the ends, where `beyond` may have further roots
+    edge = 1e-9  # the variance is 0 at p = 0 and p = 1, where `beyond` may have further roots
     low = 0.0 if value <= edge else brentq(beyond, 0.0, min(value, 1 - edge))
     high = 1.0 if value >= 1 - edge else brentq(beyond, max(value, edge), 1.0)
     return Measurement(value, float(low), float(high))

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from grace_irl.programs.program import Program
 
-EQUAL = 1e-9  # scores with at most this difference count as equal: optimisation is no more accurate
+EQUAL = 1e-9  # scores with at most this difference count as equal: calibration is not more accurate
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,10 @@ class Evaluator(Protocol):
         ...
 
     def verify(self, program: Program) -> str:
-        """Run the program over all data in strict mode. Return "", or the reason why the program is invalid."""
+        """Run the program over all data in strict mode (`Bar.elite`).
+
+        Return "", or the reason why the program is invalid.
+        """
         ...
 
     def close(self) -> None:

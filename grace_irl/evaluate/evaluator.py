@@ -1,8 +1,8 @@
 """The evaluator of reward programs by GRACE's fitness, the negative loss of an AIRL discriminator.
 
 An evaluation runs a program over the trajectories in stages, and ends early if the fitness cannot reach the caller's
-minimum. Rewards are cached. The elites (best programs) and the winner of a search also run in strict mode. Strict mode
-checks that no reward depends on later states or on other trajectories.
+minimum (`Bar.floor`). Rewards are cached. The elites (best programs) and the winner of a search also run in strict
+mode. Strict mode checks that no reward depends on later states or on other trajectories.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class DiscriminatorEvaluator:
 
         Args:
             rewards: rewards of the trajectories that have run, by digest.
-            takes_action: whether the program rewards transitions.
+            takes_action: whether the program gives rewards for transitions.
         """
         train = self._train
         rows = train.columns(takes_action)
@@ -226,7 +226,10 @@ class _Split:
             return self._columns[takes_action]
 
     def episodes(self, takes_action: bool) -> tuple[EpisodeLabels, dict[str, EpisodeLabels]]:
-        """All episodes, and the episodes of each task, for rewards of transitions or of states (each computed once)."""
+        """All episodes, and the episodes of each task. Rows are transitions (`takes_action`) or states.
+
+        Each of the two versions is computed once.
+        """
         with self._lock:
             if takes_action not in self._episodes:
                 everything = EpisodeLabels.of(self.items, self._rule, takes_action=takes_action)
@@ -235,7 +238,10 @@ class _Split:
             return self._episodes[takes_action]
 
     def sample(self, states: int) -> list[str]:
-        """Digests of mixed trajectories with at least `states` states in total; all digests if there are too few."""
+        """Digests of experts and negatives, mixed, with at least `states` states in total.
+
+        The result is all digests if the trajectories have fewer states.
+        """
         chosen: list[str] = []
         for digest in self._mixed:
             if states <= 0:
@@ -247,9 +253,9 @@ class _Split:
     def _stages(self) -> list[list[str]]:
         """Split the trajectories into stages (lists of digests). A set of at most `STAGE_STATES` states is one stage.
 
-        The first stage is the shortest trajectory, so a program that crashes or hangs costs little. The later stages
-        are large, because an evaluation stops only if the upper bound of the fitness is low. The bound assumes perfect
-        classification of all states that have not run, so it is rarely low after a few states.
+        In a larger set, the first stage is the shortest trajectory, so a program that crashes or hangs costs little.
+        The later stages are large, because an evaluation stops only if the upper bound of the fitness is low. The bound
+        assumes perfect classification of all states that have not run, so it is rarely low after a few states.
         """
         everything = list(self._length)
         if sum(self._length.values()) <= STAGE_STATES:

@@ -33,8 +33,8 @@ def clone(experts: Sequence[Trajectory], known: Sequence[Trajectory]) -> Policy:
     """Fit a policy to expert actions. Return a function from a trajectory to log pi(a_t | s_t), shape `(T,)`.
 
     The features are standardised, flattened states; the instruction is not a feature. For discrete actions, the policy
-    is a multinomial logistic regression. For continuous actions, the policy is a ridge regression with one Gaussian
-    deviation per action dimension. All log pi are clipped to [-20, 20].
+    is a multinomial logistic regression. For continuous actions, the policy is a Gaussian: a ridge regression gives the
+    mean, and each action dimension has one standard deviation. All log pi are clipped to [-20, 20].
 
     Args:
         experts: trajectories to which the policy is fitted.
@@ -245,7 +245,7 @@ def _uniform(trajectories: Sequence[Trajectory]) -> float:
     """log pi of the uniform policy: minus the log of the action space's size, estimated from the data.
 
     For discrete actions, the size is the number of different actions. For continuous actions, it is the volume of the
-    smallest box around all actions, without dimensions in which all actions are equal.
+    smallest box around all actions. The box has no dimension in which all actions are equal.
     """
     actions = np.concatenate([np.asarray(t.actions) for t in trajectories])
     if len(actions) == 0:

@@ -79,7 +79,7 @@ class RestTotals:
     Args:
         rule: the label rule.
         separation: calibration and threshold of the training data.
-        takes_action: whether the program rewards transitions.
+        takes_action: whether the program gives rewards for transitions.
         constant: whether log pi is 0 everywhere; otherwise the fitness is not computed.
     """
 

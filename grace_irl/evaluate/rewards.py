@@ -121,7 +121,7 @@ class RewardSource:
         return sum(len(self._by_digest[digest].states) for digest in digests)
 
     def _parsed_bytes(self, digests: Sequence[str]) -> int:
-        """Size in bytes of those trajectories whose states programs must parse, such as screens.
+        """Total size in bytes of those states of the trajectories that programs must parse, such as screens.
 
         The states of a trajectory are padded to equal length. The size includes the padding.
         """
@@ -159,8 +159,8 @@ class RewardSource:
             return outcome, {}
         rewards = dict(zip(shuffled, outcome.rewards, strict=True))
         if not program.takes_action and any(np.isnan(values[:1]).any() for values in outcome.rewards):
-            # Only a program that rewards transitions has NaN as the first reward. A program that rewards states gets
-            # here only if it tampered with the child process.
+            # Only rewards of transitions begin with NaN. A program with rewards of states gets here only if it tampered
+            # with the child process.
             return replace(outcome, status="nonfinite", rewards=(), message="no reward for a first state"), {}
         if mode == "batch":
             self._cache.put(program.id, rewards)
@@ -171,7 +171,7 @@ class RewardSource:
     ) -> tuple[Outcome, dict[str, Floats]]:
         """Run the program over the trajectories whose rewards are missing in `known`.
 
-        Return the outcome of the run, and old and new rewards by digest.
+        Return the outcome of the run, and all rewards by digest, known ones and new ones.
         """
         missing = [digest for digest in digests if digest not in known]
         outcome, fresh = self.run(program, missing) if missing else (Outcome("ok"), {})

@@ -1,4 +1,4 @@
-"""The choice of a program's size, by episodes that the search of the program did not use.
+"""The choice of a program's size, based on episodes that the search for the program did not use.
 
 The inputs are the AUCs of the same episodes for each size. The differences between the AUCs of two sizes, paired by
 episode, decide. Nested folds (`synthesis.vector.folds`) and validation episodes (`runs.preference`) use this module.
@@ -18,8 +18,8 @@ Mask = NDArray[np.bool_]
 FEWEST = 6
 """Minimum number of expert episodes, and of negative episodes, for the choice of a size."""
 DOUBT = 0.5
-"""`nearly_best` allows an AUC this number of standard errors (`Rung.error`) below the best AUC. With 1, the chosen
-sizes lost 0.007 of AUC on Hopper and 0.003 on HalfCheetah (`benchmarks/front_peers.py`)."""
+"""`nearly_best` allows an AUC this number of standard errors (`Rung.error`) below the best AUC. With the value
+1, the chosen sizes lost 0.007 of AUC on Hopper and 0.003 on HalfCheetah (`benchmarks/front_peers.py`)."""
 WORTH = 0.1
 """`nearly_best` allows an AUC loss of this fraction of (1 - best AUC), in addition to `DOUBT` standard errors."""
 

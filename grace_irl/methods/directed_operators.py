@@ -1,7 +1,7 @@
-"""Operators for searches other than GRACE's, in runs without a task. Each operator writes one kind of prompt.
+"""Operators for searches other than GRACE's, in runs without `--task`. Each operator writes one kind of prompt.
 
 Most of these prompts are GRACE's prompts (`grace_operators`) with two additions: a direction, such as "change the
-structure", and the texts of more programs. For runs with a task, `grace_irl.tasks.operators` has operators with the
+structure", and the texts of more programs. For runs with `--task`, `grace_irl.tasks.operators` has operators with the
 same names.
 """
 

@@ -45,7 +45,7 @@ def two_forms(
     Args:
         name, summary, search, width, course, following: as for `Method`.
         section: name and class of the search's settings.
-        more: function that returns sections about the search, for the report.
+        more: function that returns panels of the report about the search. Its arguments are those of `Method.panels`.
     """
     sections: dict[str, type[Section]] = {
         section[0]: section[1],

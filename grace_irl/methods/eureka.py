@@ -27,7 +27,7 @@ class EurekaConfig(Section):
 
 
 def greedy(config: Config) -> Search:
-    """The search."""
+    """Create the search from the settings of a run."""
     from grace_irl.search.greedy import GreedySearch, GreedySettings
 
     own = config.own(EurekaConfig)

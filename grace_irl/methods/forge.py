@@ -1,10 +1,10 @@
 """The method `forge` (FORGE, docs/methods/forge.md).
 
-A planner names single components of a reward, and each component becomes a program of the pool. Then pairs of programs,
-drawn by score, are crossed.
+A planner names single components of a reward. Each component becomes a program, and these programs form a pool. Then
+pairs of programs are drawn by score and crossed.
 
-There are two differences from the paper. One request names and writes one component; in the paper, the planner first
-names all components. An invalid component may be sent back to the model for repair; in the paper, it is dropped.
+There are two differences from the FORGE paper. One request names and writes one component; in the paper, the planner
+first names all components. An invalid component may be sent back to the model for repair; the paper drops it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ForgeConfig(Section):
 
 
 def pool(config: Config) -> Search:
-    """The search."""
+    """Create the search from the settings of a run."""
     from grace_irl.search.pool import PoolSearch, PoolSettings
 
     own = config.own(ForgeConfig)

@@ -1,6 +1,6 @@
-"""The method `grace`: evolution of programs by the discriminator's fitness (GRACE, section 4, phase 2, and table 6).
+"""The method `grace`: evolution of programs by the fitness of a discriminator (docs/fitness.md).
 
-The method is offline: it trains no policy.
+The method is offline: it trains no policy. The source is the GRACE paper, phase 2 of section 4, and table 6.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def discriminator(problem: Problem, config: Config) -> Callable[[Workbench], Eva
 
 
 def operators(config: Config) -> Mapping[str, Operator]:  # noqa: ARG001
-    """The operators initialise, mutate and reshape."""
+    """The operators "initialise", "mutate" and "reshape", by name."""
     from grace_irl.methods.grace_operators import OPERATORS
 
     return OPERATORS
@@ -135,7 +135,7 @@ def course(config: Config) -> Course:
     size, rounds = search.population, search.generations
     usual = rounds if plateau is None else min(rounds, plateau)
     reshaping = [Phase("reshape", search.reshape, search.reshape)] if search.reshape else []
-    # Answers without a valid program cause further requests for the first population. Each request may take a call.
+    # An answer without a valid program causes another request for the first population, perhaps in a call of its own.
     retries = 0 if search.steady else (ATTEMPTS - 1) * size
     first = Phase("initialise", size, size)
     end = (

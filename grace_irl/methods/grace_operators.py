@@ -39,11 +39,11 @@ MAX_TASKS_SCORED = 12
 
 
 EXPERTS = 2
-"""Minimum number of whole expert trajectories in a prompt for a better version, unless the data has fewer."""
+"""Minimum number of whole expert trajectories in a prompt of `mutate`, unless the data has fewer."""
 
 
 FOCUS = 5
-"""Maximum number of misclassified states that stay when a long trajectory is shortened for a prompt."""
+"""Maximum number of misclassified states of a trajectory that must stay when a prompt shortens the trajectory."""
 
 
 def initialise(
@@ -115,11 +115,12 @@ def mutation(briefing: Briefing, material: Material) -> dict[str, list[Shown]]:
     Three options of the material interpret GRACE's table 6:
 
     - `expert_only`: draw only wrong states that are positive, if there are any.
-    - `incorrect_only`: of each failure, show only the drawn wrong states and their predecessors.
+    - `incorrect_only`: of each failure, show only the first state, the drawn wrong states, and the state before each
+      drawn state.
     - `include_expert`: add one more expert trajectory as an example.
 
-    The choice of trajectories depends on `seed`, but not on `debug`: debug texts are collected afterwards, for the
-    chosen trajectories only.
+    The choice of trajectories depends on `Material.seed`, but not on `Material.debug`. The reason is that debug texts
+    are collected afterwards, for the chosen trajectories only.
     """
     rng = np.random.default_rng(material.seed)
     wrong = of_experts(briefing.items, material.wrong) if material.expert_only else material.wrong
@@ -161,7 +162,9 @@ def _told(briefing: Briefing, place: int, material: Material) -> Shown:
 
 
 def reshape(briefing: Briefing, material: Material) -> Prompt:
-    """Write a prompt that requests a version of a program with a steadier rise of the reward along expert trajectories.
+    """Write a prompt that requests a steadier version of a program.
+
+    Along expert trajectories, the reward of this version should rise more steadily than the reward of the program.
 
     The operator reads `seed`, `source`, `evaluation` and `rewards` of the material.
     """

@@ -118,7 +118,10 @@ def niche_of(scored: Scored, steps: int) -> Niche:
 
 
 def map_panel(others: Sequence[Scored]) -> Panel:
-    """The section of the report with the best score in each niche. The grid has the default number of columns."""
+    """The section of the report with the best score in each niche.
+
+    The grid of niches has the default number of columns (`MapElitesSettings.steps`), whatever the settings of the run.
+    """
     by_parts = any("components" in each.evaluation.evidence for each in others)
     steps = MapElitesSettings().steps
     best: dict[Niche, float] = {}

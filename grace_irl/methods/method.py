@@ -141,8 +141,9 @@ class Method:
         resumes: function that raises InputError if the run in a folder must not go on with these settings.
         with_task: the form of this method for runs with a task (`--task`), in which trained policies judge programs;
             None if the method has one form. Both forms have the same name, search and sections.
-        writer: function from the data and the settings to the proposer "synthesis", which works without a model. None
-            selects the synthesiser, which composes programs from demonstrations.
+        writer: function from the data and the settings to a proposer that works without a model, for runs with
+            `--proposer synthesis`. If `writer` is None, such runs use the synthesiser, which composes programs from
+            demonstrations.
     """
 
     name: str

@@ -33,7 +33,7 @@ class PolicyEvolutionConfig(Section):
 
 
 def evolution(config: Config) -> Search:
-    """The search."""
+    """Create the search from the settings of a run."""
     from grace_irl.search.evolution import Evolution, EvolutionSettings
 
     own = config.own(PolicyEvolutionConfig)

@@ -20,7 +20,7 @@ class RandomConfig(Section):
 
 
 def independent(config: Config) -> Search:
-    """The search."""
+    """Create the search from the settings of a run."""
     from grace_irl.search.independent import IndependentSearch, IndependentSettings
 
     return IndependentSearch(IndependentSettings(config.own(RandomConfig).programs), config.seed)

@@ -40,12 +40,12 @@ def method(name: str) -> Method:
 
 
 def method_of(config: Config) -> Method:
-    """The method of a run. For a run with a task, this is `Method.with_task`, if the method has it."""
+    """The method of a run. In a run with a task, a method with two forms is replaced by its `Method.with_task`."""
     return judged_by(config.method, task_named(config))
 
 
 def judged_by(name: str, task: str) -> Method:
-    """The method with this name. For a run with a task (`task` is not ""), this is `Method.with_task`, if it exists."""
+    """The method with this name. If `task` is not "", a method with two forms is replaced by its `Method.with_task`."""
     found = method(name)
     return found.with_task if task and found.with_task is not None else found
 

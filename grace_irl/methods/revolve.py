@@ -1,7 +1,7 @@
 """The method `revolve` (Hazra et al. 2025): populations on islands, with mutation, crossover and migration.
 
-In the paper, people compare policies, and the fitness comes from these comparisons. Here the fitness is the score of
-the task or, without a task, the discriminator's fitness.
+In the paper, people compare policies, and the fitness comes from these comparisons. In this package, the fitness is the
+score of trained policies on a task. In runs without a task, it is the fitness of method `grace`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class RevolveConfig(Section):
 
 
 def islands(config: Config) -> Search:
-    """The search."""
+    """Create the search from the settings of a run."""
     from grace_irl.search.islands import IslandSearch, IslandSettings
 
     own = config.own(RevolveConfig)

@@ -53,7 +53,7 @@ class TreeConfig(Section):
 
 
 def tree(config: Config) -> Search:
-    """The search."""
+    """Create the search from the settings of a run."""
     from grace_irl.search.tree import TreeSearch, TreeSettings
 
     own = config.own(TreeConfig)

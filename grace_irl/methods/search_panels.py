@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 SHOWN = 100
-"""Maximum number of best programs that a tree shows. The tree also shows their ancestors."""
+"""Maximum number of best programs that the tree of `tree_panel` shows. The tree also shows their ancestors."""
 
 
 def tree_panel(best: Scored | None, others: Sequence[Scored]) -> Panel:
-    """The tree of a search: each program below its first parent, with its operator and score.
+    """The tree of a search. Each program stands below its first parent, with the program's operator and score.
 
     A large tree shows only the `SHOWN` best programs and their ancestors.
     """
@@ -100,5 +100,5 @@ def _score(program: Scored) -> str:
 
 
 def number(value: float | None) -> str:
-    """A number with three significant digits, so that small components do not become 0."""
+    """A number as text with three significant digits, so that small values do not become 0; "-" for None."""
     return "-" if value is None else f"{value:.3g}"

@@ -218,7 +218,7 @@ def _row(name: str, metrics: Metrics | None) -> tuple[str, ...]:
 
 
 def _judged(metrics: Metrics) -> str:
-    """A clause about the metrics of a reward: over episodes if they are known, and over states."""
+    """A text about the metrics of a reward, first over episodes if such metrics are known, then over states."""
     episodes = metrics.episodes
     if episodes is None:
         return f"the reward {_parts(metrics)}"

@@ -1,4 +1,4 @@
-"""Settings, evaluator and account of the methods that judge a program by policies trained on it."""
+"""Settings, evaluator and account of the methods that judge a program by policies trained on the program's rewards."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ def policy_evaluator(problem: Problem, config: Config) -> Callable[[Workbench], 
     """Return a function that creates the evaluator of a run.
 
     Raises:
-        InputError: the task or its environment cannot be used, or the demonstrations have states of another kind than
-            the environment.
+        InputError: the task or its environment cannot be used, or the states of the demonstrations differ from those of
+            the environment in kind or signature (`_form`).
     """
     from grace_irl.atomic import write_atomically
     from grace_irl.tasks.policy_evaluator import PolicyEvaluator
@@ -171,10 +171,13 @@ def resumes(config: Config, folder: Path) -> None:
 
 
 def writer(problem: Problem, config: Config) -> Proposer:
-    """The proposer that needs no model. It composes rewards from statistics of scored episodes of random actions.
+    """The proposer that needs no model.
+
+    The proposer composes rewards from statistics of episodes with random actions, and from the scores of these
+    episodes.
 
     Raises:
-        InputError: the task does not reward transitions, or the proposer cannot write programs for it.
+        InputError: `Task.sees` is not "transition", or the proposer cannot write programs for the task.
     """
     del problem
     from grace_irl.propose.given import InThread
@@ -203,7 +206,7 @@ def _steps(episodes: Sequence[Trajectory]) -> list[tuple[Any, NDArray[Any]]]:
 
 
 def operators(config: Config) -> Mapping[str, Operator]:
-    """The operators of all methods with a task. Their prompts contain the text of the task."""
+    """The operators of methods in runs with a task, by name. All their prompts contain the text of the task."""
     from grace_irl.tasks.operators import operators as of_task
 
     context = Path(config.model.context).read_text(encoding="utf-8") if config.model.context else ""

@@ -123,7 +123,9 @@ FORBIDDEN_ATTRIBUTES = frozenset(
 """Attributes that lead from a value to the interpreter: frames, code objects, the class tree, imports and pickling."""
 
 FORBIDDEN_UNLESS_SELF = frozenset({"base", "sys", "os", "modules"})
-"""Attributes that lead from a module or an array to other modules or memory. On `self`, a program may define them."""
+"""Attributes that lead from a module or an array to other modules or memory.
+
+A program may define attributes with these names on `self`."""
 
 UNSEEDED = frozenset({"default_rng", "RandomState", "Random", "SystemRandom"})
 """Constructors of random generators. Without a seed, a generator draws different numbers in every run.
@@ -261,7 +263,7 @@ def _no_class(tree: ast.Module) -> str:
 def _method(
     owner: ast.ClassDef, classes: dict[str, ast.ClassDef], name: str
 ) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """The method `name` of a class; None if there is none. The class may inherit it from a class of the source.
+    """The method `name` of a class; None if there is none. The method may be inherited from a class of the same source.
 
     If a class defines the method several times, the last definition counts, as in Python.
 
@@ -288,7 +290,7 @@ def _method(
 def _arity(method: ast.FunctionDef) -> tuple[int, int]:
     """The minimum and maximum number of positional arguments that a method takes, without self.
 
-    For a method with `*args`, the maximum is at least 3, the largest number of arguments in the contract.
+    For a method with `*args`, the maximum is at least 3, because the contract has at most 3 arguments.
     """
     arguments = method.args
     most = len(arguments.posonlyargs) + len(arguments.args)

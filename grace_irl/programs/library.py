@@ -149,9 +149,10 @@ def library_source(
 
     The imports come first. A constant comes before the first function that needs it. Above each function, a comment
     gives its origin and its use in the run. The comment also names definitions that the function needs and the module
-    lacks. It names a needed constant, too, if that is too long or the module has another constant of the same name. A
-    method becomes a function whose first argument is `self`. If several functions have the same name, the later ones
-    get a number (`near_2`), also in their own recursive calls.
+    lacks. If a needed constant is longer than `MAX_CONSTANT`, or if the module has another constant of the same name,
+    the comment names the constant, and the module does not define it. A method becomes a function whose first argument
+    is `self`. If several functions have the same name, the later ones get a number (`near_2`), also in their own
+    recursive calls.
 
     Args:
         uses: functions to write, best first.

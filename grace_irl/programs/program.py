@@ -46,8 +46,8 @@ class Program:
         operator: operator of the search that made the program, such as "initialise" or "mutate".
         parents: ids of the programs from which the operator made this program.
         prior: log-prior of this program minus the highest log-prior of all programs of its proposer, in nats. The
-            proposer computes this difference. It is at most 0; 0 if unknown. It affects the ranking more if there are
-            fewer demonstrations.
+            proposer computes this difference. The difference is at most 0; 0 if unknown. With fewer demonstrations, the
+            prior affects the ranking more.
         functions: functions and classes of the program.
         takes_action: whether reward_fn takes (state, action, next_state) instead of (state).
     """

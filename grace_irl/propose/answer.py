@@ -116,12 +116,13 @@ def _closing(lines: Sequence[str], start: int, mark: str) -> tuple[int, str | No
 def joined(parts: Sequence[Block], wanted: re.Pattern[str]) -> str:
     """Build the program from the blocks of an answer. The result is "" if no block matches `wanted`.
 
-    The main block is chosen among the matching blocks with `def reward_fn`, or among all matching blocks if none has
-    this function. The last complete block is chosen, or the longest block if all are incomplete. A block is incomplete
-    if it contains words such as "rest unchanged" instead of code.
+    Candidates for the main block are the matching blocks with `def reward_fn`, or all matching blocks if none has this
+    function. The main block is the last complete candidate, or the longest candidate if all are incomplete. A block is
+    incomplete if it contains words such as "rest unchanged" instead of code.
 
-    Models often put imports and helpers into other blocks. So other blocks are added if they define a name that the
-    program uses but does not define. A block with the function `debug` is also added if the program lacks `debug`.
+    Models often put imports and helpers into other blocks. So a block that does not match `wanted` is added if it
+    defines a name that the program uses but does not define. A block with the function `debug` is also added if the
+    program lacks `debug`.
     """
     programs = [part for part in parts if part.language not in _NO_PROGRAM and not part.text.startswith("{")]
     candidates = [part for part in programs if wanted.search(part.text)]
@@ -185,7 +186,8 @@ class Answer:
             - "empty": the answer has no text except white space and thoughts.
             - "unparsable": JSON without a program, or a text longer than `MAX_CHARS`.
             - "no_class": no class Reward.
-            - "untold": no program, because the states lack the information for a better one (`Result.untold`).
+            - "untold": no program. The model answers that the states lack information for a better program
+              (`Result.untold`).
     """
 
     source: str

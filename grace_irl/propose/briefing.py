@@ -46,7 +46,8 @@ HELPER_FROM = 8_000
 """Minimum `PromptBudget.total` for which prompts contain `vector.HELPER`, a function that compares sets of vectors."""
 
 TERSE_BELOW = 0.5
-"""`PromptBudget.scale` below which prompts omit advice, the text on debug functions, and the list of instructions."""
+"""If `PromptBudget.scale` is below this number, prompts omit advice, the text on debug functions, and the list of
+instructions."""
 
 SECTIONS = {
     "legend": (1_500, 1 / 8),  # notation of states, and statistics of the data

@@ -15,13 +15,13 @@ from grace_irl.propose.llm import Asking
 from grace_irl.propose.prompter import Prompter
 from grace_irl.propose.protocol import Prompt
 
-ANSWERS = 3  # maximum number of answers about one trajectory
+ANSWERS = 3  # maximum number of new answers about one trajectory in a call of `Cleaner.clean`
 
 
 class Cleaner:
     """A client that asks a model for the goal states of trajectories, several trajectories in parallel.
 
-    If an answer is invalid, the client asks again and adds the reason.
+    If an answer is invalid, the client asks again, and the new prompt gives the reason.
 
     Args:
         asking: access to the model.

@@ -1,4 +1,4 @@
-"""Feedback on programs, for use in prompts: rewards, wrong states, and the output of the programs' debug functions.
+"""Feedback on programs, for use in prompts: rewards, misclassified states, and the output of debug functions.
 
 Most prompts show one or more parents, the programs on which the new program builds.
 """

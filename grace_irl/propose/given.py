@@ -34,7 +34,7 @@ class GivenProgram:
 
 
 class Given:
-    """A proposer that answers the request with index i with program i.
+    """A proposer that returns program i for the request with index i.
 
     If there are too few programs, the answer is the failure "no more given programs".
     """

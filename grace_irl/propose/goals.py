@@ -188,5 +188,5 @@ class GoalAnswer:
 
 
 def last_words(answers: Iterable[GoalAnswer]) -> dict[str, tuple[int, ...]]:
-    """Goal states by trajectory digest, counted from 1, from the last valid answer about each trajectory."""
+    """Map from trajectory digest to the numbers of the goal states, from 1. The last valid answer is used."""
     return {answer.digest: answer.indices for answer in answers if answer.indices is not None}

@@ -13,7 +13,8 @@ REASONING_KEYS = ("reasoning", "rationale", "explanation", "thought")
 key that is present is used."""
 
 MAX_ATTEMPTS = 16
-"""Maximum number of opening braces at which `objects` tries to decode. Each attempt may read the whole text."""
+"""Maximum number of opening braces at which `objects` tries to decode an object. Each attempt may read the whole
+text."""
 
 _OBJECT = re.compile(r"\{\s*[\"}]")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "", '"': '"', "'": "'", "\\": "\\", "/": "/"}
@@ -99,7 +100,7 @@ def _inner(value: dict[str, object]) -> Iterator[dict[str, object]]:
 
 
 def _text(value: object) -> str:
-    """Convert a JSON value to text: a string as it is, a list of lines joined, and any other value to ""."""
+    """Convert a JSON value to text. A list of lines is joined. Any value except a string or such a list gives ""."""
     if isinstance(value, list) and value and all(isinstance(line, str) for line in value):
         return "\n".join(line.rstrip("\n") for line in value)
     return value if isinstance(value, str) else ""

@@ -61,7 +61,7 @@ class Asking:
         """Request `n` answers to a prompt.
 
         Args:
-            write: function that writes the prompt with a `Prompter`. It is called again for a shorter prompt.
+            write: function that calls a `Prompter` to write the prompt. It is called again if the prompt is too long.
             name: unique name of the prompt within the run, such as "0012".
             n: number of answers.
             schema: JSON schema of answers in the format "json".
@@ -145,7 +145,8 @@ class LlmProposer:
         """
         group = request.index - request.sample
         if group not in self._calls:
-            # A resumed run may already have the answers to the first requests. Then only the others are sent.
+            # A resumed run may already have the answers to the first requests of this group. Then the call asks only
+            # for the other answers.
             work = self._answers(request, tuple(parents), request.samples - request.sample)
             self._calls[group] = _Call(request.sample, asyncio.create_task(work))
         call = self._calls[group]

@@ -1,6 +1,6 @@
 """The content of one prompt (`Material`), and the data and tools of a proposer during a run (`Workbench`).
 
-This module also finds the states that a program misclassifies, and samples trajectories with such states for prompts.
+This module also finds the states that a program misclassifies, and draws trajectories with such states for prompts.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class Pictures:
 
     @property
     def text(self) -> str:
-        """The captions as a section of a prompt."""
+        """The legend and the captions as a section of a prompt."""
         lines = [f"Picture {place}: {caption}" for place, caption in enumerate(self.captions, start=1)]
         return "\n".join(["# Pictures", self.legend, *lines])
 
@@ -130,7 +130,7 @@ def _tells(shown: Shown) -> bool:
 
 
 def _steps(shown: Shown) -> list[int]:
-    """The steps to draw of a trajectory without states in focus, most informative first."""
+    """Choose the states to draw if a trajectory has no states in focus. Return their steps, most informative first."""
     last = len(shown.item.positive) - 1
     return list(dict.fromkeys((last, 0) if shown.marks else (last, 0, *halves(last + 1))))
 

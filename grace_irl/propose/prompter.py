@@ -63,7 +63,7 @@ class Prompter:
         """Write the prompt of a request.
 
         Raises:
-            InputError: the prompt cannot be made short enough, or this operator has no prompt.
+            InputError: the prompt cannot be made short enough, or the request's operator has no prompt.
         """
         operators = self._settings.operators
         if request.operator not in operators:
@@ -81,7 +81,7 @@ class Prompter:
             version: the current version of the program.
 
         Raises:
-            InputError: the prompt cannot be made short enough, or this operator has no prompt.
+            InputError: the prompt cannot be made short enough, or the operator of `step` has no prompt.
         """
         if step.operator == "repair":
             return self.repair(request, version)

@@ -89,13 +89,16 @@ class Proposer(Protocol):
 
 @dataclass(frozen=True)
 class SizeFigures:
-    """Figures of one program size in nested folds (`synthesis.vector.folds`), or of one program on validation episodes.
+    """Figures of one program size, by which a size is chosen.
+
+    The figures come from nested folds (`synthesis.vector.folds`), or from validation episodes (`runs.preference`). On
+    validation episodes, the figures belong to one program, and the word "size" below stands for this program.
 
     Attributes:
         words: the size in words, such as "3 terms"; "" on validation episodes.
         program: id of the best program of this size, from the search on all training episodes.
-        auc: area under the ROC curve, averaged over episodes. The program that scores an episode comes from a search
-            on other episodes.
+        auc: area under the ROC curve, averaged over episodes. In nested folds, the program that scores an episode comes
+            from a search on other episodes.
         worse: AUC of the best size minus AUC of this size, averaged over episodes.
         error: standard error of `worse`.
         chosen: whether this size is chosen.
@@ -138,9 +141,9 @@ class Step:
 
 
 Following = Callable[[Request, Result, Sequence[Step]], Step | None]
-"""Rule for follow-up calls: a function of a request, the request's result, and the steps so far.
+"""Rule for follow-up calls: a function of a request, the request's result, and the follow-up calls so far.
 
-The function returns the next step, or None if the result is final."""
+The function returns the next follow-up call, or None if the result is final."""
 
 
 def repairs(most: int) -> Following:
@@ -161,7 +164,7 @@ class Follower(Protocol):
     async def follow(
         self, step: Step, request: Request, parents: Sequence[Parent], version: Parent, attempt: int
     ) -> Proposal | None:
-        """Return an answer to a step, or None to end the steps.
+        """Return the answer to a follow-up call, or None to make no more follow-up calls.
 
         If `step.writes` is False, only `Proposal.raw` of the answer is used.
 

@@ -1,6 +1,6 @@
 """Operators, which write prompts from templates (docs/prompts.md).
 
-All operators write prompts with `compose`. Every search method has the operators `repair` and `clean`.
+All operators call `compose` to write a prompt. Every search method has the operators `repair` and `clean`.
 """
 
 from __future__ import annotations

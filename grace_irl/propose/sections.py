@@ -42,9 +42,9 @@ def section(view: View, shown: Sequence[Shown], tokens: int, numbers: Mapping[st
     """Write trajectories under headings by task and role, in about `tokens` tokens.
 
     If not everything fits, trajectories are added in the given order until one does not fit. The length of a
-    trajectory is measured without pure moves, the steps in which only the actor changes (`telling`). The first
-    trajectory is always added, in its shortest form if necessary. The remaining tokens are divided evenly among the
-    added trajectories. A last line gives the number of omitted trajectories.
+    trajectory is measured without its least important steps (see `telling`). The first trajectory is always added, in
+    its shortest form if necessary. The remaining tokens are divided evenly among the added trajectories. A last line
+    gives the number of omitted trajectories.
 
     Args:
         view: the object that writes states as text.

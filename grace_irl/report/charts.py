@@ -185,7 +185,7 @@ def reach(values: Floats) -> tuple[float, float, int]:
 
 
 def thinned(values: Floats, known: NDArray[np.bool_]) -> list[Place]:
-    """The points (number of the state from 1, reward) of a trajectory's reward curve.
+    """The points of a trajectory's reward curve: x is the number of the state, from 1, and y is the reward.
 
     A long trajectory is divided into sections, and only the extremes of each section are kept.
 

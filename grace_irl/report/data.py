@@ -92,7 +92,7 @@ class Valued:
 
     Attributes:
         row: description of the trajectory in the run's database.
-        values: `(T+1,)` rewards of a program. The first is NaN if the program rewards transitions.
+        values: `(T+1,)` rewards of a program. The first is NaN for rewards of transitions.
         positive: `(T+1,)` True for positive states.
     """
 
@@ -124,7 +124,7 @@ def _positive(row: TrajectoryRow, rule: str, goals: Mapping[str, tuple[int, ...]
     Args:
         row: description of the trajectory.
         rule: rule that selects the positive expert states: "all", "last" or "goal".
-        goals: goal states by digest, counted from 1.
+        goals: indices of the goal states, from 1, by digest of the trajectory.
     """
     marked = np.zeros(row.states, dtype=np.bool_)
     if row.role == "expert" and row.positives:

@@ -197,7 +197,7 @@ class GalleryFigures:
 
     Args:
         data: readable demonstrations of the run.
-        evidence: evidence about the reward. Statistics of fields use its training trajectories.
+        evidence: evidence about the reward. Statistics of fields use the training trajectories of the evidence.
         states: states to draw.
 
     Attributes:

@@ -25,7 +25,7 @@ from grace_irl.text import line as one_line
 def digits(spread: float) -> int:
     """Number of decimal places that resolve about a thousandth of `spread`, the spread of a column's values.
 
-    All values of a column have the same number of places, so that their decimal points align.
+    All values of a column have the same number of decimal places, so that their decimal points align.
     """
     return min(max(2 - math.floor(math.log10(spread)), 0), 8) if 0 < spread < math.inf else 4
 

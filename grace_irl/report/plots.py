@@ -261,7 +261,10 @@ def _learning(
     high: float | None = None,
     note: str = "",
 ) -> Plot | None:
-    """A chart with one line per training with this measure; None if no training has this measure."""
+    """A chart of one measure (an attribute of `CurvePoint`), with one line per training.
+
+    A training without values of the measure has no line. The result is None if there are no lines.
+    """
     lines = []
     for number, each in enumerate(trainings):
         known = [(look.steps, value) for look in each.looks if (value := getattr(look, measure)) is not None]

@@ -32,9 +32,9 @@ class RewardFile:
 
     `rewards(trajectories)` runs the program in the sandbox, so the file need not be trusted.
 
-    A call of this object with the instruction returns the program's own `Reward` object for one trajectory. The program
-    then runs in the user's process, with all permissions of that process. So read the file before you load it by
-    `load_reward(path, trust=True)`.
+    A call of this object, with the instruction of one trajectory, returns the program's own `Reward` object for this
+    trajectory. The program then runs in the user's process, with all permissions of that process. So read the file
+    before you load it by `load_reward(path, trust=True)`.
 
     `wrap`, `wrap_vec` and `imitation_reward` are for training. They run a trusted program in this process, and any
     other program in a separate, locked-down process (docs/training.md).
@@ -64,7 +64,7 @@ class RewardFile:
         process.
 
         Args:
-            extra_info: the instruction; None means "", as in the sandbox.
+            extra_info: the instruction of the trajectory; None means "", as in the sandbox.
 
         Raises:
             InputError: the file is not trusted, or defines no class Reward.

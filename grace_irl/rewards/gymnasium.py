@@ -96,7 +96,7 @@ class RewardVectorEnv(VectorWrapper):
     All modes of automatic reset are supported (`metadata["autoreset_mode"]`):
 
     - `NEXT_STEP`: if an episode of a sub-environment has ended, the next call of `step` ignores the action for this
-      sub-environment. The call returns the first observation of its next episode and the reward 0.
+      sub-environment. The call returns the first observation of the next episode and the reward 0.
     - `SAME_STEP`: the `Reward` object of the old episode rewards the last state of that episode (`infos["final_obs"]`).
       A new `Reward` object starts from the returned observation.
     - `DISABLED`: the caller resets environments by `options={"reset_mask": ...}`.

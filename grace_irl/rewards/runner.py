@@ -332,7 +332,7 @@ class OnlineReward:
 
 
 def trusted_candidate(source: str, *, takes_action: bool = False, filename: str = FILENAME) -> Candidate:
-    """Compile a trusted program. Each program has its own module, because the module's name contains a hash.
+    """Compile a trusted program. Different programs have different modules, named by a hash of the source.
 
     Args:
         source: the text of the program.

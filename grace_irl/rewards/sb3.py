@@ -34,9 +34,9 @@ class RewardVecEnv(VecEnvWrapper):
     Every sub-environment behaves as in `grace_irl.rewards.gymnasium.RewardEnv`. In each step, the program receives all
     new states in one message.
 
-    The step that ends an episode also resets its sub-environment. The `Reward` object of the old episode first rewards
-    the last state (`info["terminal_observation"]`). Then a new `Reward` object starts from the new observation. Other
-    entries of `info`, such as `"TimeLimit.truncated"`, stay unchanged.
+    The step that ends an episode also resets the sub-environment. The `Reward` object of the old episode first rewards
+    the last state (`info["terminal_observation"]`). Then a new `Reward` object starts from the new observation. Entries
+    of `info` such as `"TimeLimit.truncated"` stay unchanged.
 
     A learner that needs rewards only at the end of a rollout may call `defer`. The program then computes the rewards
     while the environments go on. This saves time if the program runs in the sandbox.

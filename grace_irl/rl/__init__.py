@@ -6,4 +6,5 @@ TRAINING_IMPORTS = (
     "grace_irl.rl.ppo",
     "grace_irl.rewards.file",
 )
-"""Slow modules that every training imports (`grace_irl.work.executor.Job.imports`)."""
+"""Names of slow modules that every training imports. Jobs that train list them in
+`grace_irl.work.executor.Job.imports`."""

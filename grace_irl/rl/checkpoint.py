@@ -74,7 +74,7 @@ def require_tensors(found: object) -> dict[str, torch.Tensor]:
 
 
 def require_layers(weights: Mapping[str, torch.Tensor], described: object, inputs: int, critics: int = 1) -> None:
-    """Refuse layers that need more weights than the file holds, so that a small file cannot request a huge network.
+    """Refuse layers that need more numbers than `weights` holds, so that a small file cannot request a huge network.
 
     Args:
         weights: result of `require_tensors`.
@@ -83,7 +83,7 @@ def require_layers(weights: Mapping[str, torch.Tensor], described: object, input
         critics: number of critic networks. If `described` is a dict, its last list holds the layers of each critic.
 
     Raises:
-        ValueError: `described` has another form, or its layers need more weights.
+        ValueError: `described` has another form, or its layers need more numbers.
         InputError: the network does not fit into memory.
     """
     numbers = sum(tensor.numel() for tensor in weights.values())

@@ -2,7 +2,8 @@
 
 The candidates are the last policy and the copies of the policy kept during the training. The favourite is the candidate
 with the highest mean return under one reward, the signal. The signal is the final version of the recovered reward. For
-PPO on the true reward, the signal is the environment's own reward. No other method uses this reward for the choice.
+PPO on the true reward, the signal is the environment's own reward. No other method uses the environment's own
+reward for the choice.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def choose(
     Args:
         policies: the candidates, in the order of training. The last candidate is the last policy.
         problem: the problem of the training, which provides the environments.
-        signal: the reward of the training.
+        signal: the reward under which the candidates are compared.
         episodes: number of episodes of each policy.
         seed: seed of the environments and of drawn actions. Each policy gets the same seed.
         deterministic: whether to use the most probable action in each state instead of drawing one.
@@ -67,7 +68,7 @@ def choose(
     Raises:
         GraceError: the reward fails on an episode.
     """
-    # This number divides `episodes`, so all environments play the same number of episodes.
+    # `count` divides `episodes`, so all environments play the same number of episodes.
     count = max(lanes for lanes in range(1, problem.num_envs + 1) if episodes % lanes == 0)
     totals, lengths, steps = [], [], 0
     for each in policies:

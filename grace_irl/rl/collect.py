@@ -19,13 +19,13 @@ from grace_irl.rl.policies import ActingPolicy, PolicyDoneError, PolicyFailureEr
 
 PATIENCE = 10
 """Collection fails if more than PATIENCE * (1 + number of kept episodes) episodes failed or were left out. The policy
-is then not good enough for this environment. A near miss needs a world that allows another task than the instructed
-task. Worlds that do not allow such a task have a limit of their own, `WORLDS`."""
+is then not good enough for this environment. Episodes in worlds without a possible near miss (`grace_irl.rl.near_miss`)
+do not count towards this limit, but towards `WORLDS`."""
 
 WORLDS = 100
-"""Collection of near misses fails if more than WORLDS * (1 + number of kept episodes) worlds allow no other task than
-the instructed task. Such a world is usually recognised before the first step, so this limit is higher than
-`PATIENCE`."""
+"""Collection of near misses (`grace_irl.rl.near_miss`) fails if more than WORLDS * (1 + number of kept episodes) worlds
+allow no other task than the instructed task. Such a world is usually recognised before the first step, so WORLDS is
+higher than `PATIENCE`."""
 
 
 @dataclass
@@ -159,8 +159,9 @@ def _check_losses(count: EpisodeTally, kept: int, episodes: int, env_id: str) ->
     """Check that not too many episodes were left out.
 
     Raises:
-        InputError: no world has another task for a near miss.
-        GraceError: too many episodes were left out for other reasons.
+        InputError: no episode was kept, and too many were left out, all because their worlds have no other task for a
+            near miss.
+        GraceError: too many episodes were left out, in any other case.
     """
     lost, poor = count.failures.total() + count.dropped_successes, count.failures[NO_OTHER_TASK]
     if lost - poor <= PATIENCE * (1 + kept) and poor <= WORLDS * (1 + kept):

@@ -24,7 +24,8 @@ class Point:
         mean, deviation: mean and standard deviation of the true return.
         success: share of episodes that reached the goal; None if the environment has no goal.
         length: mean steps of an episode.
-        components: mean over episodes of the sum of each reward component, by its key in `info` (`reward_forward`, …).
+        components: sum of each reward component over an episode, averaged over the episodes, by the component's key in
+            `info` (`reward_forward`, …).
         paid: mean return, under the learner's reward, of the training episodes since the previous point; None if it was
             not recorded or no episode ended.
         seconds: seconds of training so far, without evaluations.

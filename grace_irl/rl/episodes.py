@@ -37,9 +37,9 @@ class ExpertEpisode:
 def expert_episodes(problem: PolicyProblem, method: str, *, absorbing: bool = True) -> tuple[ExpertEpisode, ...]:
     """Convert the expert trajectories of the training data. Trajectories without a step are left out.
 
-    Under the label rule "goal", only states that are marked as goals are positive. So this function cuts a trajectory
-    after its last goal state. It leaves out a trajectory that was checked and has no goal state, and uses a trajectory
-    whole if nobody has checked it yet.
+    The label rule of the demonstrations decides which expert states are positive examples. Under the rule "goal", these
+    are the states that are marked as goals. So this function cuts a trajectory after its last goal state. A trajectory
+    that was checked for goal states and has none is left out. A trajectory that nobody has checked yet is used whole.
 
     Continuous actions are clipped to the action space, like the learner's actions. Otherwise a discriminator could
     recognise experts by actions outside the space.
@@ -52,7 +52,8 @@ def expert_episodes(problem: PolicyProblem, method: str, *, absorbing: bool = Tr
             because the actions of padding steps are random.
 
     Raises:
-        InputError: there is no expert or no action, or observations or actions do not fit the environment.
+        InputError: no expert trajectory with a step is left, an expert has no actions, or observations or actions do
+            not fit the environment.
     """
     experts = problem.demonstrations.select(role="expert", split="train")
     followed = map(_to_goal, experts) if problem.demonstrations.metadata.label == "goal" else _whole(experts)

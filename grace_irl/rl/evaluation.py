@@ -193,8 +193,8 @@ def evaluate(
     The seed determines the initial states of the episodes (in MiniGrid, the levels), so all policies start from equal
     states. The policy and torch's random state stay unchanged, so an evaluation does not affect training.
 
-    This function keeps only sums and scores, and accepts every policy with `predict`, including recurrent ones. For
-    whole trajectories from the same initial states, see `grace_irl.rl.rollouts.play`.
+    This function keeps only sums and scores, and accepts every policy with `predict`, including recurrent ones. To get
+    whole trajectories, call `grace_irl.rl.rollouts.play`. With equal seeds, both functions start from equal states.
 
     Args:
         policy: the policy.
@@ -203,7 +203,7 @@ def evaluate(
         seed: seed of the environments and of the policy's drawn actions.
         deterministic: whether to use the most probable action in each state instead of drawing one.
         at_once: number of environments open at the same time.
-        score: function that scores an episode, for `Performance.scores`. The environments must be `Observed`.
+        score: function that scores an episode, for `Performance.scores`. Scoring requires `Observed` environments.
 
     Raises:
         InputError: `episodes` is below 1, or the score fails.

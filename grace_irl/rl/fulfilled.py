@@ -30,7 +30,7 @@ class Fulfilment:
 def fulfilments(trajectory: Trajectory, instructions: Sequence[str]) -> list[Fulfilment | None]:
     """Decide for each instruction when the episode fulfils it. The episode is replayed once for all instructions.
 
-    MiniGrid decodes the world from the first state, and a bare environment replays the actions. The trajectory's own
+    MiniGrid decodes the world from the first state, and `ReplayedLevel` replays the actions. The trajectory's own
     instruction, rewards and source are not used. The environment in which the trajectory was recorded is not created.
 
     BabyAI's verifiers decide, as in the environment (`Instr.verify`). "open" and "pick up" need an action of the agent
@@ -42,8 +42,8 @@ def fulfilments(trajectory: Trajectory, instructions: Sequence[str]) -> list[Ful
         instructions: texts of BabyAI, or of our own levels (`grace_irl.rl.levels`).
 
     Returns:
-        One result for each instruction, in order. None means doubtful: the text is not in the grammar, or it has no
-        clear meaning in this world (`grace_irl.rl.instructions.parse`). All results are None if MiniGrid is not
+        One result for each instruction, in order. None means doubtful: `grace_irl.rl.instructions.parse` does not know
+        the text, or the text has no clear meaning in this world. All results are None if MiniGrid is not
         installed, if actions are missing, if the states are not whole grids of BabyAI with MiniGrid's codes, or if
         the replayed states differ from the stored states.
     """

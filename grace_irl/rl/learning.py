@@ -50,7 +50,7 @@ def true_pay(venv: VecEnv, gamma: float) -> VecEnv:  # noqa: ARG001
 
 @dataclass(frozen=True)
 class ProgramPay:
-    """A `Pay` that returns a reward file's reward. The program runs in this process if trusted, else in the sandbox.
+    """A `Pay` for the reward of a file. The file's program runs in this process if trusted, else in the sandbox.
 
     Attributes:
         reward: the file.
@@ -69,7 +69,7 @@ class ProgramPay:
     def scale(self) -> Scale:
         """The conversion of the program's reward to `form`, with the file's calibration.
 
-        The conversion has the default discount. `__call__` replaces this discount by the learner's.
+        The conversion has a default discount. `__call__` replaces this discount by the learner's discount.
         """
         return self.reward.scaled(self.form)
 
@@ -81,7 +81,7 @@ class ProgramPay:
 
 @dataclass(frozen=True)
 class NetPay:
-    """A `Pay` that returns a reward for transitions between observations, such as the output of a reward network.
+    """A `Pay` for a reward of transitions between observations, such as the output of a reward network.
 
     Attributes:
         reward: the reward.

@@ -1,4 +1,7 @@
-"""Deviations from the tasks of our own levels: scripts that do almost, but not quite, what the mission says."""
+"""Deviations from the tasks of the levels in `grace_irl.rl.levels`.
+
+A deviation is a script that does almost, but not quite, what the instruction of the level says.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,7 @@ def anchor_moved(level: Any, rng: np.random.Generator) -> Iterator[Any]:
 
 
 def wrong_door_opened(level: Any, rng: np.random.Generator) -> Iterator[Any]:
-    """Open a door that does not match the key, which ends the episode (`OpenMatchingDoor`)."""
+    """In `OpenMatchingDoor`, open a door that does not match the key. The episode then ends."""
     (right,) = level.instrs.desc.obj_set
     doors = [cell_of(door.cur_pos) for door in level.get_room(1, 1).doors if door is not right]
     yield from _acted(level, _one(doors, rng), level.actions.toggle)

@@ -94,7 +94,7 @@ class SortColors(PlannedLevel):
         return (x - 1, y), (x + 1, y)
 
     def _free(self, room: int) -> list[Cell]:
-        """The empty cells of a room where a ball may lie, except the agent's cell and the cell beside the door."""
+        """The cells of a room in which a ball may be dropped: empty, not beside the door, and without the agent."""
         (left, top), (width, height) = self.get_room(room, 0).top, self.get_room(room, 0).size
         cells = [(x, y) for x in range(left + 1, left + width - 1) for y in range(top + 1, top + height - 1)]
         taken = {cell_of(self.agent_pos), *self._beside_the_door()}
@@ -102,7 +102,7 @@ class SortColors(PlannedLevel):
 
 
 def between(one: Cell, other: Cell) -> list[Cell]:
-    """The cells strictly between two cells in the same row or column; [] if they share neither."""
+    """The cells strictly between two cells in the same row or column; [] if the two share no row and no column."""
     (x, y), (u, v) = one, other
     if x == u:
         return [(x, row) for row in range(min(y, v) + 1, max(y, v))]
@@ -145,7 +145,7 @@ class PlaceBetweenInstr(ActionInstr):
     def cells(self) -> list[Cell]:
         """Cells between the two objects `ends`.
 
-        The result is [] if the agent carries one of these objects, or has opened one that was a box.
+        The result is [] if the agent carries one of these objects, or if one of them was a box and has been opened.
         """
         one, other = self.ends
         return between(cell_of(one.cur_pos), cell_of(other.cur_pos)) if all(map(self._lies, self.ends)) else []

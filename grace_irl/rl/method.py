@@ -96,7 +96,8 @@ class PolicyProblem:
         gamma: discount factor of the learner.
         norm_reward: whether to divide the learner's rewards by the standard deviation of their discounted return
             (`VecNormalize`). This applies to all methods.
-        watches: number of calls of `watch` during training, evenly spaced, the last one at the end.
+        watches: number of calls of the callback `watch` (`PolicyMethod.train`) during training, evenly spaced. The last
+            call is at the end.
         keeps: numbers of environment steps, in rising order and below `steps`. After each number of steps, a method
             keeps a copy of its policy (`Trained.kept`).
         horizon: number of steps of every episode; 0 if episodes keep their own lengths. After a terminal state, an

@@ -18,8 +18,10 @@ RIGHT_TASK_DONE = "the right task done on the way"
 OUT_OF_TIME = "time limit before the other task was done"
 GIVEN_UP = "the bot gave the other task up"
 FAILED = 0.25
-"""Amount that a failed episode adds to the count of near misses in `NearMissPolicy`; a near miss adds 1. Each kind of
-near miss (deviation) has its own count. So a deviation that always fails does not come first in every episode."""
+"""Amount that a failed episode adds to a count in `NearMissPolicy`. The policy has one count for each deviation (kind
+of near miss). Each near miss adds 1 to the count of its deviation, and the deviation with the lowest count is tried
+next. A failed episode raises the count too. Otherwise, a deviation that always fails would be tried in every
+episode."""
 
 
 class NearMissPolicy:
@@ -108,7 +110,7 @@ class NearMissPolicy:
         return np.int64(action), None
 
     def _rarest_first(self, names: Iterable[str], rng: np.random.Generator) -> list[str]:
-        """Sort deviations by their near misses so far, fewest first. Equal deviations are in random order."""
+        """Sort deviations by their counts (`FAILED`), lowest first. Those with equal counts are in random order."""
         return sorted(rng.permutation(list(names)).tolist(), key=lambda name: self._made[name])
 
     def _first_possible(self, scripts: dict[str, Iterator[Any]]) -> Iterator[Any]:

@@ -35,9 +35,9 @@ def other_tasks(level: Any) -> dict[str, list[Instr]]:
 
     The deviations depend on the form of the instruction:
 
-    - "go to", "open" and "pick up": another description replaces the right description. The new description has
-      values for the same parts (type, colour, location), but matches no object that the right description matches. In
-      "similar object", the two descriptions share a value. In "other object", they share no value.
+    - "go to", "open" and "pick up": a new description replaces the description in the level's instruction. The new
+      description has values for the same parts (type, colour, location), but matches no object that the replaced
+      description matches. In "similar object", the two descriptions share a value. In "other object", they share none.
     - "put next to": in "exchanged", the two objects swap roles. In "other moved", another description replaces that
       of the moved object. In "other fixed", another description replaces that of the fixed object.
     - sequences: in "other order", the two parts of "then" or "after" swap places. In "other part", another task of the
@@ -140,7 +140,7 @@ def _is_alike(one: Any, other: Any) -> bool:
 
 
 def _copy_of(task: Any) -> Any:
-    """A copy of an instruction that is not strict and remembers nothing of an episode."""
+    """A copy of an instruction. The copy is not strict, and remembers nothing of an episode."""
     if isinstance(task, SeqInstr):
         return type(task)(_copy_of(task.instr_a), _copy_of(task.instr_b))
     if isinstance(task, PutNextInstr):

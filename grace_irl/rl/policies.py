@@ -77,7 +77,7 @@ class BotPolicy:
     bot after `alarm_s` seconds of computation in one episode.
 
     Raises:
-        InputError: the environment is not of BabyAI, or the caller is not in the main thread. Alarms need this thread.
+        InputError: the environment is not of BabyAI, or the caller is not in the main thread, which alarms need.
     """
 
     def __init__(self, environment_id: str, alarm_s: float = 5.0) -> None:

@@ -37,7 +37,7 @@ POLICY, STATE, CURVE = "policy.pt", "training.pt", "curve.json"
 """Files in the folder of a training: the current policy, the checkpoint to resume from, and the learning curve."""
 
 TENSORBOARD = "tensorboard"
-"""Folder of TensorBoard's logs, inside the folder of a training. Stable-Baselines3 writes them."""
+"""Folder of TensorBoard's logs, inside the folder of a training. Stable-Baselines3 writes the logs."""
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,8 @@ def make_problem(
         make: factory of one environment and its view.
         steps: environment steps of training.
         settings: settings of PPO; None: those of the environment (`hyperparameters`).
-        horizon: steps of every episode in the fixed-horizon form; 0 if episodes keep their own lengths.
+        horizon: steps of every episode, if all episodes have the same length (`grace_irl.rl.horizon`); 0 if episodes
+            keep their own lengths.
         watches: number of calls of a method's callback (`Watch`) during training.
         keeps: environment steps after which a method keeps a copy of its policy.
         device: torch device; "auto" is a GPU if there is one and the observer's networks gain from it.
@@ -86,7 +87,7 @@ PROBES = 5
 
 
 def ends_early(problem: PolicyProblem) -> str:
-    """A clause with the evidence that episodes can end early; "" without evidence, or in the fixed-horizon form.
+    """A clause with the evidence that episodes can end early; "" without evidence, or if the problem has a horizon.
 
     The evidence is a terminal state in an expert's episode, else in one of a few episodes with random actions. An
     expert's terminal state at the time limit is ignored, because recordings often mark a time limit as terminal.

@@ -30,7 +30,7 @@ class Answering:
         store: database of the run.
         records: programs that the search has received, by id. The engine adds entries to this mapping.
         on_proposal: callback for each new answer.
-        following: rule that returns the follow-up step after a result, for example a repair, or None.
+        following: rule that returns the follow-up step after a result, for example a repair; None for no step.
         evaluations: number of parallel evaluations. If the sandbox has more workers, their number applies instead.
     """
 
@@ -158,7 +158,7 @@ class Answering:
         return said
 
     def forget(self, name: str) -> None:
-        """Drop the finished evaluations of a program. Call this once the program's score is in `records`."""
+        """Drop the finished evaluations of a program. Call this method when the program's score is in `records`."""
         for key in [key for key, task in self._in_flight.items() if key[0] == name and task.done()]:
             del self._in_flight[key]
 

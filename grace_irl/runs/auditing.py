@@ -73,7 +73,7 @@ def rewards_on(bench: Workbench, program: Program, changed: Sequence[Trajectory]
 
 
 def in_simulator(trajectory: Trajectory, instructions: Sequence[str], state: int) -> list[bool | None]:
-    """Decide which instructions an episode of BabyAI fulfils by a given state; see `Judge`."""
+    """Decide which instructions an episode of BabyAI fulfils at or before the state with index `state`; see `Judge`."""
     return [None if found is None else found.by(state) for found in fulfilments(trajectory, instructions)]
 
 

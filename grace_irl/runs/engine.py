@@ -1,6 +1,7 @@
 """The main loop of a run (docs/runs.md, "The loop").
 
-The engine gets requests from the search, then programs and their scores, and passes the results to the search.
+The engine gets requests from the search. For each request, it gets a program from the proposer, and the program's score
+from the evaluator. Then it passes the result to the search.
 """
 
 from __future__ import annotations
@@ -204,7 +205,7 @@ class Engine:
             await self._answering.close()
 
     def finish(self) -> Record | None:
-        """Decide the fates (such as "kept") that are still open, and return the best program that passes strict mode.
+        """Decide all open fates of programs, such as "kept", and return the best program that passes strict mode.
 
         Strict mode computes all rewards twice, in different orders, and requires equal results.
         """

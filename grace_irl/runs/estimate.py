@@ -52,8 +52,8 @@ class PromptSize:
 
     Attributes:
         typical: mean over a few built prompts.
-        most: maximum that the prompt budget and the model's context allow; if a built prompt is longer, the prompt's
-            size.
+        most: maximum that the prompt budget and the model's context allow. If a built prompt is longer, this is the
+            size of the longest built prompt.
         guess: whether the prompts were built around a made-up program with made-up mistakes.
     """
 

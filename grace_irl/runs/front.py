@@ -139,7 +139,8 @@ def _row(record: Record, figures: SizeFigures | None, best: str) -> FrontRow:
 def pareto(records: Sequence[Record], best: str = "") -> list[Record]:
     """Records of programs that score higher than all smaller programs, and the record of the program with id `best`.
 
-    Of more than `MOST_ROWS` records, evenly spaced ones are returned, and the record of the program with id `best`.
+    If there are more than `MOST_ROWS` such records, only `MOST_ROWS` evenly spaced records are returned, and always the
+    record of the program with id `best`.
     """
     found: list[Record] = []
     for record in sorted(records, key=lambda each: (each.program.size, -each.evaluation.score, each.index)):

@@ -34,7 +34,7 @@ Item = TypeVar("Item", bound=_HasTrajectory)
 def rewarded(
     items: Iterable[Item], rewards: Callable[[Sequence[Trajectory]], Sequence[Floats]], workers: int
 ) -> Iterator[tuple[list[Item], dict[str, Floats]]]:
-    """Yield the items in parts of about `PART` bytes, each with its rewards by digest, in order.
+    """Yield the items in parts of about `PART` bytes, in order. Each part comes with its rewards by trajectory digest.
 
     Each worker of the sandbox gets one part at a time, and the next part is read meanwhile. While the parts in memory
     have more than 2 * `PART` * `workers` bytes together, no further part is read. This limit is for large trajectories:

@@ -1,10 +1,11 @@
 """The choice of a run's best program: by validation episodes, by contrast, and then by size.
 
-The front contains the programs that score higher than all smaller programs. If episodes are set aside for validation,
-they judge the programs of the front, and the nearly best programs compete. Otherwise, the winner of the search competes
-with the programs that the training data cannot tell apart from the winner. The smallest competitor with about the
-highest contrast wins. Contrast is the share of other instructions under which a program no longer rewards an expert's
-goal (`audit.contrast`). Contrast comes before size, because a small program may ignore the instruction.
+The front contains the programs that score higher than all smaller programs. The rivals are the winner of the search and
+the programs that the training data cannot tell apart from the winner. If episodes are set aside for validation, the
+front and the rivals are compared on these episodes, and the nearly best programs compete. Otherwise, the rivals
+compete. The smallest competitor with about the highest contrast wins. Contrast is the share of other instructions under
+which a program no longer pays an expert's goal (`audit.contrast`). Contrast comes before size, because a small program
+may ignore the instruction.
 """
 
 from __future__ import annotations
@@ -101,8 +102,9 @@ class Preference:
     def _by_contrast(self, records: Sequence[Record]) -> Record:
         """The first program with about the highest contrast on training experts.
 
-        Its contrast is below the highest contrast by at most one standard error of the difference. The difference is
-        the mean of paired differences, one per expert.
+        The contrast of a program is the mean of `_unpaid`. The contrast of the chosen program is at most one standard
+        error below the highest contrast. This is the standard error of the mean difference, with one difference per
+        expert.
         """
         if len(records) == 1 or not self._spoken:
             return records[0]
@@ -116,8 +118,8 @@ class Preference:
     def _unpaid(self, record: Record) -> Floats:
         """The share of swaps in which the program does not pay the goals, for each expert with swaps.
 
-        A swap is an expert's episode with another instruction. Swaps are left out if the episode fulfils the other
-        instruction, too. Without a simulator, all swaps count.
+        A swap is an expert's episode with another instruction. A swap is left out if the episode fulfils the other
+        instruction, too. If no simulator can decide this, the swap is included.
         """
         separation = Separation.of(record.evaluation)
         if separation is None or separation.threshold is None:
@@ -144,7 +146,7 @@ def _validates(bench: Workbench) -> bool:
 
 
 def _finished(records: Sequence[Record]) -> list[Record]:
-    """The valid programs with complete evaluations, except reshaped versions: the reshaping judges these."""
+    """The valid programs with complete evaluations, without reshaped versions, which the reshaping itself judges."""
     return [
         each
         for each in records

@@ -41,7 +41,7 @@ def programs_of(paths: Sequence[str], most: int) -> tuple[GivenProgram, ...]:
 
     Args:
         paths: reward files and folders of runs. A folder gives the best programs of its run, best first.
-        most: maximum number of programs in total: the size of the population.
+        most: maximum number of programs in total, which is the size of the population.
 
     Raises:
         InputError: a path that is neither a reward file nor the folder of a run, a run without a valid program, or too
@@ -359,7 +359,7 @@ def settled(config: Config) -> Config:
 
     Values that the user gave stay unchanged. `search.samples` is the number of programs per call, and `search.lag` the
     number of requests in flight. `data.validation` becomes `VALIDATION` if the proposer reads prompts, else 0. If the
-    method needs no demonstrations, the value stays None.
+    method needs no demonstrations, `data.validation` stays None.
     """
     data, proposer, search, model = config.data, config.proposer, config.search, config.model
     name = author_of(config)

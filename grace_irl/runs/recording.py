@@ -1,4 +1,4 @@
-"""Recordings: files with the answers of a run's proposer. Other people can replay a recording without the model.
+"""Recordings: files with the answers of a run's proposer. Other people can replay a recording without a model.
 
 If trained policies judge the programs of the run, the recording also contains their trainings.
 """
@@ -44,7 +44,7 @@ _NEEDED = {"source", "failure"}  # fields of an answer that are written even if 
 
 
 Content = list[tuple[str, str, str, str]]
-"""(digest, role, task, split) of each trajectory, sorted."""
+"""The trajectories of a run, sorted. Each entry has the digest, role, task and split of one trajectory."""
 
 
 @dataclass(frozen=True)

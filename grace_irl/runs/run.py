@@ -269,7 +269,7 @@ class Generation:
     Attributes:
         number: number of the generation; 0 is the initial population.
         calls: number of results.
-        kept, dropped, invalid, duplicate, repaired: number of programs with this decision of the search in this
+        kept, dropped, invalid, duplicate, repaired: number of decisions of each kind that the search made in this
             generation. A decision may be about a program of an earlier generation.
         failed: number of answers without a program.
         new_functions: number of different functions and classes that occur for the first time in this generation.

@@ -113,7 +113,7 @@ OLDER = {
         (",\n  drafts TEXT NOT NULL, notes TEXT NOT NULL\n", ", draft TEXT\n"),
     ),
 }
-"""Changes of `SCHEMA` as pairs (new text, old text), by the format that introduced them."""
+"""Changes of `SCHEMA` as pairs (new text, old text), by the format that introduced the new text."""
 
 _STEP = "CASE attempt WHEN 0 THEN '' ELSE 'repair' END"
 _PROPOSALS = """

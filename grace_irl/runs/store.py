@@ -161,7 +161,7 @@ class Store:
         self._write([("INSERT OR REPLACE INTO meta VALUES (?, ?)", [(key, value)])])
 
     def set_problem(self, problem: Problem) -> None:
-        """Store the trajectories of a run. They replace those of an earlier call, which may lack labels."""
+        """Store the trajectories of a run in place of those from an earlier call, for example to add labels."""
         rows = [(place, *astuple(row)) for place, row in enumerate(trajectory_rows(problem))]
         self._states = None
         self._write([("INSERT OR REPLACE INTO trajectories VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)])
@@ -320,7 +320,7 @@ class Store:
         self._write([("INSERT OR REPLACE INTO rewards VALUES (?, ?, ?)", rows)])
 
     def add_event(self, kind: str, detail: str) -> None:
-        """Store an event of the run with the current time. Its kind is, for example, "started" or "note"."""
+        """Store an event of the run with the current time. `kind` is, for example, "started" or "note"."""
         row = (datetime.now(UTC).isoformat(timespec="seconds"), kind, detail)
         self._write([("INSERT INTO events (time, kind, detail) VALUES (?, ?, ?)", [row])])
 
@@ -334,7 +334,7 @@ class Store:
         return sum(row[0] for row in rows), sum(row[1] for row in rows)
 
     def spent(self) -> list[tuple[int, int, float]]:
-        """The cost of each answer as (input tokens, output tokens, seconds), including answers to follow-up calls."""
+        """Input tokens, output tokens and seconds of each answer, including answers to follow-up calls."""
         rows = self._rows("SELECT tokens_in, tokens_out, seconds FROM proposals ORDER BY idx, attempt")
         return [(row[0], row[1], row[2]) for row in rows]
 
@@ -361,8 +361,8 @@ class Store:
     def _troubles(self) -> Iterator[None]:
         """Turn database errors into errors for the user. An error from a defect of this code stays unchanged.
 
-        The result is a GraceError if the machine is the cause (a full disk, a file locked by another process), and an
-        InputError if the file is damaged.
+        The new error is a GraceError if the machine is the cause (a full disk, a file locked by another process), and
+        an InputError if the file is damaged.
         """
         try:
             yield

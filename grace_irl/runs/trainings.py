@@ -25,7 +25,7 @@ from grace_irl.tasks.recorded import (
 from grace_irl.toml import MAX_BYTES
 
 _PROGRAM = re.compile(r"[0-9a-f]{16}")
-_UNTRIED = ("ok", "rejected")  # statuses that are not recorded as failures; no evaluator runs rejected programs
+_UNTRIED = ("ok", "rejected")  # statuses that are not failures; a program with status "rejected" never ran
 
 
 def policies_of(config: Config) -> PolicyConfig | None:

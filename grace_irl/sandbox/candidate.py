@@ -119,7 +119,7 @@ def _constants(found: Iterable[object]) -> Iterator[object]:
 
 
 class Reward:
-    """A wrapper of one object of the class `Reward` that a program defines.
+    """A wrapper of one object. The object's class is the class `Reward` of a program.
 
     Attributes:
         call: the object's method reward_fn.

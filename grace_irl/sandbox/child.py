@@ -110,8 +110,8 @@ def prepare(source: str, *, checks: bool) -> Candidate | ProgramFailure:
 
     Args:
         source: text of the program.
-        checks: whether the static checks may refuse forbidden code, such as `open`. Test attacks set this argument to
-            False, to try the other protections alone. Errors of syntax and of the contract are always failures.
+        checks: whether the static checks may refuse forbidden code, such as `open`. It is False for test
+            programs that attack the other protections. Errors of syntax and of the contract are always failures.
     """
     try:
         source = canonical(source)
@@ -208,7 +208,7 @@ class ProgramPass:
             self.step = step
 
     def transitions(self, actions: NDArray[Any], requests: dict[int, int]) -> None:
-        """Call reward_fn(state, action, next_state) for each step. `requests` is as in `states`.
+        """Call reward_fn(state, action, next_state) for each step. For `requests`, see `states`.
 
         The reward of the step into state t+1 has index t+1. The reward with index 0 is NaN.
         """

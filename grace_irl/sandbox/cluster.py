@@ -67,7 +67,7 @@ class RaySandbox:
 
     @property
     def busy(self) -> int:
-        """Number of workers that run a program."""
+        """Number of workers that are running a program now."""
         return max(0, len(self._actors) - self._idle.qsize())
 
     def put(self, trajectories: Sequence[Trajectory]) -> int:
@@ -197,7 +197,7 @@ class RaySandbox:
 
 @dataclass(frozen=True)
 class _Stored:
-    """Trajectories in the object store.
+    """Trajectories in the cluster's object store.
 
     Attributes:
         handle: handle of the trajectories.

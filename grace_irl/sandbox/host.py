@@ -56,7 +56,7 @@ class ZygoteHandle:
         return self._process.pid
 
     def ask(self, request: dict[str, Any], fds: Sequence[int] = (), within_s: float = _GRACE_S) -> dict[str, Any]:
-        """Send a request, and return its reply.
+        """Send a request to the zygote, and return the reply.
 
         Args:
             request: message for the zygote, with the key `op`.

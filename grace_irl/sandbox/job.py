@@ -1,9 +1,9 @@
 """The shared memory of a job, through which the host and a sandbox child exchange data.
 
-A job is the work of one child process, such as a run of a program, a portion of a long run, or an inspection, which
-analyses a source without running it. The host, the process that uses the sandbox, writes the input before the child
-starts, and reads the output after the child has ended. The host checks the output, because the program may have forged
-it.
+A job is the work of one child process, such as a run of a program, a portion of a long run, or an inspection. An
+inspection analyses a source without running it. The host, the process that uses the sandbox, writes the input before
+the child starts, and reads the output after the child has ended. The host checks the output, because the program may
+have forged it.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _unusable(
 ) -> str:
     """A message about the first reward that is too large or not finite; "" if all rewards are usable.
 
-    A program that rewards transitions has no reward for the first state of a trajectory, so that reward is not checked.
+    If the program rewards transitions, the first entry of each trajectory is no reward. So this entry is not checked.
 
     Args:
         rewards: rewards of all states of the job.
@@ -194,8 +194,8 @@ class AnswerMap:
         job: layout of the memory.
         rewards: rewards of all states, `(states,)` float64. Assignments to its elements write to the memory.
         mapped: size of the memory in bytes.
-        transitions: whether the program takes actions and so rewards transitions. The child sets this attribute, and
-            `finish` writes it to the memory.
+        transitions: whether the program takes actions, so that rewards belong to transitions. The child sets this
+            attribute, and `finish` writes it to the memory.
     """
 
     def __init__(self, fd: int) -> None:

@@ -129,7 +129,7 @@ class Package:
         return seal_parcel(self.kind, self.stored, even, [self.texts[code] for code in numbers])
 
     def _bytes(self, index: int, shown: set[int]) -> int:
-        """Bytes of a trajectory. Texts with a code in `shown` do not count, because the portion already holds them."""
+        """Bytes that a trajectory adds to a portion. The portion already holds the texts with codes in `shown`."""
         parts, actions, _ = self.contents[index]
         numbers = (
             part.size * (_CODE_BYTES if about.is_text else np.dtype(about.dtype).itemsize)
@@ -252,8 +252,8 @@ def action_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
 def _precision(array: NDArray[Any]) -> np.dtype[Any] | None:
     """The float type in which an array's numbers were recorded; None if the numbers are too short to reveal the type.
 
-    An array of at most 4 bytes per number has its own type. A wider array counts as float32 if float32 can hold all its
-    numbers exactly, and as float64 otherwise.
+    For an array of at most 4 bytes per number, the result is the array's type. An array with more bytes per number
+    counts as float32 if float32 can hold all its numbers exactly, and as float64 otherwise.
     """
     if array.dtype.itemsize <= np.dtype(np.float32).itemsize:
         return array.dtype.newbyteorder("=")

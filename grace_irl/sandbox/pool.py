@@ -130,8 +130,8 @@ class ZygotePool:
         """See `Sandbox`. Strict mode scores all trajectories twice. The limits hold for each of the two passes.
 
         Args:
-            checks: whether the static checks may refuse the source. Test attacks (canaries) set this argument to False,
-                so that only the layers of protection can stop the attacks.
+            checks: whether the static checks may refuse the source. For canaries (harmless attacks, see `tiers.py`),
+                this argument is False, so that only the layers of protection can stop the attack.
             layers: layers of protection that the child applies; None for the layers of the pool.
         """
         package = self._package(handle)
@@ -158,7 +158,7 @@ class ZygotePool:
         limits: Limits = Limits(),
         checks: bool = True,
     ) -> Outcome:
-        """See `Sandbox`. `checks` is whether the static checks may refuse the source."""
+        """See `Sandbox`. The argument `checks` is that of `run`."""
         package = self._package(handle)
         data = source.encode("utf-8", "surrogatepass")
         refused = too_long(len(data))
@@ -187,7 +187,7 @@ class ZygotePool:
             package: the trajectories that the run's handle refers to.
             positions: indices of the portion's trajectories in `package`.
             tally: outcome of the earlier portions, with the limits that remain.
-            part: place of the portion in the order of the run.
+            part: range of the portion in the order of the run.
             request: request for the zygote, without the limits.
         """
         limits, lengths, debug = tally.left, tally.lengths[part], tally.requests(part)

@@ -59,7 +59,7 @@ class Inspection:
 
     Attributes:
         id: hash of the normalised syntax tree (16 hex digits), independent of comments, docstrings and layout.
-        problems: messages of the static checks, each with its line; () for a source that may run.
+        problems: messages of the static checks, each with a line number, if known; () for a source that may run.
         functions: definitions of all functions and classes. A search compares their digests to find functions that
             several programs share.
         takes_action: whether reward_fn takes (state, action, next_state) instead of (state).
@@ -81,7 +81,9 @@ class Inspection:
 
 @dataclass(frozen=True)
 class DebugRequest:
-    """Request for the text of a program's debug_fn about one state, right after reward_fn scored that state.
+    """A request for a text about one state. The program's debug_fn returns the text.
+
+    The sandbox calls debug_fn right after reward_fn has scored that state.
 
     Attributes:
         position: index of the trajectory in the order of the run, from 0.
@@ -98,8 +100,8 @@ class Outcome:
 
     Attributes:
         status: "ok", or the kind of failure (see `Status`).
-        rewards: one `(T+1,)` array per trajectory, in the order of the run; () unless the status is "ok". A program
-            that takes actions rewards transitions: entry t+1 is r(s_t, a_t, s_{t+1}), and entry 0 is NaN.
+        rewards: one `(T+1,)` array per trajectory, in the order of the run; () unless the status is "ok". For a
+            program that takes actions, entry t+1 is the reward r(s_t, a_t, s_{t+1}), and entry 0 is NaN.
         message: one line for the user; "" if the status is "ok".
         traceback: the program's own lines of the traceback, for a model that repairs the program; "" if there are none.
         debug: one text per `DebugRequest`, in order, without control characters.
@@ -123,7 +125,7 @@ class Sandbox(Protocol):
 
     @property
     def tier(self) -> str:
-        """The strength of this sandbox, from "A" (strongest) to "E", as test attacks found it (docs/sandbox.md)."""
+        """The strength of the sandbox, from "A" (strongest) to "E", according to harmless attacks (docs/sandbox.md)."""
         ...
 
     @property

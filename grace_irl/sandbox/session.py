@@ -1,4 +1,4 @@
-"""Sessions, in which a reward program rewards episodes while they run, for example to train a policy.
+"""Sessions. In a session, a reward program computes rewards while episodes run, for example to train a policy.
 
 The program runs in a locked-down process of its own, as long as the session lasts. In each turn, the host (the user's
 process, where this module runs) sends the steps of several episodes, and the program's process answers with the
@@ -44,8 +44,8 @@ _MOST_BYTES = 16 << 20
 components of many rewards."""
 
 _POSTED_BYTES = 16 << 10
-"""Number of bytes of posted turns to collect before they are sent. A larger number costs less time for messages, but
-leaves the program's process idle for longer."""
+"""Number of bytes of turns that `RewardSession.post` collects before it sends them. A larger number costs less
+time for messages, but leaves the program's process idle for longer."""
 
 _READ_BYTES = 1 << 16
 
@@ -92,7 +92,7 @@ class TurnRewards(NamedTuple):
     terms: tuple[dict[str, float], ...] = ()
 
     def problem(self, max_abs: float) -> str:
-        """A message about the first reward or component that is not finite or beyond `max_abs`; "" if there is none."""
+        """A message about the first reward or component that is NaN or larger in size than `max_abs`; else ""."""
         found = [f"reward {value:g}" for value in self.rewards[~(np.abs(self.rewards) <= max_abs)]]
         found += [
             f"terms_fn: {name!r} is {value:g}"

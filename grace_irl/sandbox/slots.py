@@ -26,7 +26,7 @@ _AS_IT_IS = nullcontext()
 
 
 class Generators:
-    """The random numbers of one episode: its own states of the global generators of `random` and `numpy.random`.
+    """The random numbers of one episode: a copy of the global generators (`random`, `numpy.random`) for this episode.
 
     Args:
         used: whether the program draws random numbers. If not, `lent` does nothing, which saves time.
@@ -37,11 +37,11 @@ class Generators:
         self._state: tuple[Any, Any] | None = None
 
     def lent(self, *, kept: bool = True) -> AbstractContextManager[None]:
-        """Context in which the global generators have the states of this episode.
+        """Context in which the global generators continue the random numbers of this episode.
 
         Args:
-            kept: whether the episode keeps the generators' states at the end of the block. If not, the next block draws
-                the same numbers again.
+            kept: whether the episode keeps its place in the random numbers at the end of the block. If not, the next
+                block draws the same numbers again.
         """
         return self._lent(kept) if self._used else _AS_IT_IS
 
@@ -108,7 +108,7 @@ class Slots:
             extra_info: instruction of the episode.
 
         Returns:
-            The reward of the first state; NaN if the program rewards transitions.
+            The reward of the first state; NaN for a program that takes actions, because no action led to this state.
         """
         self._running.pop(slot, None)
         generators = Generators(used=self._candidate.uses_random)
@@ -130,7 +130,7 @@ class Slots:
         *,
         terms: bool,
     ) -> tuple[list[float], list[dict[str, float]]]:
-        """Reward one step of several episodes.
+        """Compute the rewards of one step in each of several episodes.
 
         Args:
             numbers: slots of the episodes.

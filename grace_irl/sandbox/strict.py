@@ -1,9 +1,9 @@
 """Strict mode, in which a reward program runs twice, in two processes that get one state at a time and no other data.
 
 A trusted process, the runner, forks the two processes as its children before it reads any state. The runner sends the
-states to the first child in the given order of trajectories, and to the second child in another order. If a reward
-depends on anything but its own trajectory, such as a counter over several trajectories or a memory address, the two
-children give different rewards. The run then has the status "mismatch".
+trajectories to the first child in the order of the run, and to the second child in another order. If a reward depends
+on anything but its own trajectory, such as a counter over several trajectories or a memory address, the two children
+give different rewards. The run then has the status "mismatch".
 """
 
 from __future__ import annotations
@@ -259,7 +259,7 @@ class Player:
         return data
 
     def _silence(self) -> ProgramFailure | None:
-        """The failure of a child that has written anything after its last answer, or has ended; else None.
+        """Check that the child still runs and has written nothing after its last answer. Return None, or the failure.
 
         A program that forges answers adds them to the child's own answers, so some answers are left in the pipe.
         """

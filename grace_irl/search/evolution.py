@@ -71,7 +71,7 @@ class Evolution:
         self._told = 0
         self._generation = 0
         self._left = settings.population  # number of requests of this generation that `ask` has not returned yet
-        self._same = Request(0, "initialise")  # the current identical requests, without index and sample
+        self._same = Request(0, "initialise")  # the request that `ask` repeats, with a new index and sample
         self._sample = 0
         self._exhausted = False
 
@@ -97,7 +97,7 @@ class Evolution:
 
     @property
     def bar(self) -> Bar:
-        """Two limits on the next program's score. They decide how much of its evaluation runs (`Bar`).
+        """Two limits on the next program's score. They decide how thorough the program's evaluation is (`Bar`).
 
         `Bar.floor` is the merit of the worst member, or -inf until the population is full. `Bar.elite` is the merit of
         the worst elite. Merit is the fitness plus a small share of the program's log-prior (`ranks.merit`).

@@ -25,7 +25,7 @@ class IslandSettings:
         programs: number of programs to request, including those that fill the islands.
         crossover: probability that a request crosses two parents instead of mutating one.
         migration: probability that a program migrates after a generation.
-        temperature: temperature of the softmax over scores that draws parents, in units of the score.
+        temperature: temperature, in units of the score, of the softmax by which parents are drawn.
     """
 
     islands: int = 4
@@ -42,10 +42,10 @@ class IslandSearch:
     The first generation requests new programs ("initialise") for the islands in turn. Each island gets `size` / 2
     requests, rounded up.
 
-    Each later request draws an island. With probability `crossover`, the request crosses two different parents from
-    this island ("crossover"), otherwise it mutates one parent ("mutate"). Parents are drawn by a softmax over the
-    scores. If the island has only one program, this program is mutated. If the island is empty, a new program is
-    requested.
+    For each later request, the search draws an island. With probability `crossover`, the request crosses two different
+    parents from this island ("crossover"), otherwise it mutates one parent ("mutate"). Parents are drawn by a softmax
+    over the scores. If the island has only one program, this program is mutated. If the island is empty, a new program
+    is requested.
 
     A child stays on its island if its score is at least the island's mean score. The mean includes earlier children of
     the same generation. Then the island keeps only its best `size` programs.
@@ -181,7 +181,10 @@ class IslandSearch:
         return lost if child not in self._islands[home] else [Fate(child.program.id, "kept", reason), *lost]
 
     def _settle(self, scored: Scored, home: int) -> list[Fate]:
-        """Add a program to an island and cut the island. Return the fates of programs that are now on no island."""
+        """Add a program to an island, and keep only the best `size` programs of the island.
+
+        Return the fates of programs that are now on no island.
+        """
         size = self._settings.size
         order = ordered([*self._islands[home], scored])
         self._islands[home] = order[:size]

@@ -75,7 +75,7 @@ class PoolSearch:
     best programs.
 
     A request is not repeated if its program is invalid or a duplicate. `ask` returns `Wait` at the end of each round
-    and of each wave of plans. The requests do not depend on the number of pending results.
+    and of each wave of "plan" requests. The requests do not depend on the number of pending results.
     """
 
     def __init__(self, settings: PoolSettings, seed: int) -> None:
@@ -85,7 +85,7 @@ class PoolSearch:
         self._pool: list[Scored] = []  # after the last cut, best first
         self._fresh: list[Scored] = []  # valid programs of this round, neither kept nor dropped yet
         self._history: dict[str, PoolProgram] = {}
-        self._shown: tuple[str, ...] = ()  # ancestors of this wave of plans
+        self._shown: tuple[str, ...] = ()  # ancestors of this wave of "plan" requests
         self._asked = 0
         self._told = 0
         self._round = 0
@@ -147,7 +147,7 @@ class PoolSearch:
         return self._round == 0 or len(self._pool) < 2
 
     def _open_wave(self) -> bool:
-        """If a wave of plans begins, choose its ancestors. Return False if the wave must wait for results."""
+        """If a wave of "plan" requests begins, choose their ancestors. Return False if it must wait for results."""
         if not (self._plans and self._settings.planner) or self._place % self._settings.wave:
             return True
         if self._told < self._asked:
@@ -223,9 +223,9 @@ class PoolSearch:
 def pair_chances(scores: Sequence[float]) -> dict[tuple[int, int], float]:
     """The probability of each pair (i, j) of programs, with i < j.
 
-    The probability is (J_i + J_j) / ((n - 1) sum J), where J are the scores of n programs (paper FORGE, equation 6; the
-    factor n - 1 makes the sum over all pairs 1). If a score is negative, the lowest score is first subtracted from all
-    scores. If all scores are then 0, all pairs have the same probability.
+    The probability is (J_i + J_j) / ((n - 1) sum J), where J are the scores of n programs (paper FORGE, equation 6).
+    With the factor n - 1, the probabilities of all pairs add up to 1. If a score is negative, the lowest score is first
+    subtracted from all scores. If all scores are then 0, all pairs have the same probability.
     """
     pairs = list(itertools.combinations(range(len(scores)), 2))
     values = np.array(scores, dtype=float)

@@ -24,7 +24,7 @@ class Request:
         index: index of the request within the search, from 0.
         operator: name of the operator that writes the prompt, for example "initialise" or "mutate".
         parents: ids of the programs on which the new program builds; () for "initialise".
-        seed: seed of all random choices in the answer, drawn by the search.
+        seed: seed of all random choices in the answer. The search draws this number.
         context: options of the operator as pairs of name and value, for example ("include_expert", True).
         samples: number of consecutive requests with equal operator, parents, seed and context. A model answers
             them in one call.

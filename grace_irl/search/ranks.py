@@ -9,11 +9,11 @@ from grace_irl.evaluate.evaluation import EQUAL, Evaluation
 from grace_irl.programs.program import Program
 
 CLOSE = 1.0
-"""Maximum deficit in log-posterior, in nats, at which a program that separates positive from negative states still
-beats a program that does not (`winner`).
+"""Tolerance of `winner`, in nats. A program that separates positive from negative states beats a program that does not,
+if the log-posterior of the separating program is lower by at most this number.
 
-The log-likelihood of the labels (see `merit`) counts each wrong state once among all states. So a program loses almost
-nothing if it wrongly gives a high reward in one state of each of several negative episodes."""
+The log-likelihood of the labels (see `merit`) counts each misclassified state once among all states. So a program loses
+almost nothing if it wrongly gives a high reward in one state of each of several negative episodes."""
 
 
 @dataclass(frozen=True)

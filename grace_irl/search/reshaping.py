@@ -1,4 +1,4 @@
-"""Reshaping: a search for versions of the best program whose reward rises more steadily (docs/runs.md, "Reshaping").
+"""Reshaping: a search that makes the reward of the best program rise more steadily (docs/runs.md, "Reshaping").
 
 The monotonicity of a program is Kendall's tau between reward and time along an expert trajectory, averaged over the
 expert trajectories.
@@ -20,7 +20,7 @@ STEADIEST = 1.0  # highest possible monotonicity: the reward rises at every step
 
 
 class Reshaping:
-    """A search in two stages: an inner search for the best program, then `count` requests for versions of it.
+    """A search in two stages: an inner search for the best program, then `count` requests for versions of this program.
 
     The requests of the second stage have the operator "reshape". The first stage ends when the inner search ends, or
     when the caller calls `conclude`. The second stage begins when all results of the first stage have arrived. A

@@ -69,7 +69,7 @@ class TreeNode:
         score: score of the program.
         q: value of the node. It equals the score before the node's first expansion.
         visits: sum of 1 for the node, the visits of its children, and 1 for each expansion without a valid child.
-        opinion: the model's own assessment of the program before its training, from -1 to 1; 0 if there is none.
+        opinion: the model's own assessment of the program, from -1 to 1; 0 if there is none. The model sees no score.
         depth: number of steps from the virtual root; 1 for an initial node.
     """
 
@@ -229,7 +229,7 @@ class TreeSearch:
             return self._first_leaf(self._settings.rule)
         # The budget counts initial nodes, so the weight counts them too, unlike t in the paper's algorithm 1.
         weight = decayed(self._settings.exploration, self._asked, self._settings.programs)
-        # The paper does not say over which nodes Q is normalised: here over all nodes, with their current values.
+        # The paper does not say over which nodes the value Q is normalised. This search uses all nodes.
         values = [vertex.q for vertex in self._vertices]
         low, high = min(values), max(values)
         here = self._root

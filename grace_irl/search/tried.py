@@ -12,7 +12,8 @@ from grace_irl.search.ranks import Scored
 class Tried:
     """The programs that a search has received, with the evaluations of the valid programs.
 
-    A program is valid if its evaluation is valid and complete and its score is finite. A failed training scores -inf.
+    A program is valid if its evaluation is valid and complete and its score is finite. If a training fails, the score
+    is -inf.
     """
 
     def __init__(self) -> None:

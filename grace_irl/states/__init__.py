@@ -1,6 +1,6 @@
 """Kinds of state: vectors, grids, images, screens and records.
 
-One object per kind recognises, checks, stores, shows and scrambles its states.
+Each kind is one object. This object recognises, checks, stores, shows and scrambles states of its kind.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ class GridKind(StateKind):
 
 
 def _advice(states: States) -> str:
-    """The end of a message about arrays `(T+1, ...)` with four dimensions that are not grids."""
+    """The end of an error message about a four-dimensional array `(T+1, ...)` that does not hold grids."""
     if states.shape[1] in COLOURS and states.shape[3] not in COLOURS:
         return "expected the channels last, (T+1, h, w, channels): np.moveaxis(states, 1, -1) moves those of pictures"
     if states.dtype.kind == "f" and states.shape[3] in COLOURS:

@@ -136,7 +136,7 @@ class ImageCensus:
         self._counts += ValueTally.counted(states)
 
     def rows(self) -> list[dict[str, Any]]:
-        """Name, smallest, mean and largest value of each channel, and its number of different values."""
+        """A dict for each channel: its name, smallest, mean and largest value, and number of different values."""
         found = []
         for name, counts in zip(CHANNELS[self._channels], self._counts, strict=True):
             values = np.flatnonzero(counts)

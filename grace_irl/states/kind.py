@@ -173,7 +173,8 @@ class StateKind(ABC):
         annotated: whether episodes may carry screenshots and descriptions of actions.
         has_parts: whether states are dicts of named parts. Programs need these names.
         named_fields: whether the features of a state may have names (`Metadata.fields`).
-        label: default rule for the positive states of experts: "all", or "last" for kinds whose tasks end at the goal.
+        label: default rule for the positive states of experts, "all" or "last". Kinds whose tasks end at the goal have
+            "last".
         view: name of the default view, which is the form of states in prompts. A file may name another view.
         stored_as: description of the column that holds a state in a file, for messages.
     """
@@ -289,7 +290,7 @@ class StateKind(ABC):
     # Files and the sandbox
 
     def layout(self, states: States) -> tuple[PartLayout, ...]:
-        """The layout of each part that stores the states."""
+        """The layout of each part of the states in stored form (`StateKind.parts`)."""
         return tuple(layout_of(name, array) for name, array in self.parts(states).items())
 
     def parts(self, states: States) -> Parts:
@@ -341,7 +342,7 @@ class StateKind(ABC):
         return np.dtype(np.float64) if np.dtype(part.dtype).kind == "f" else np.dtype(np.int64)
 
     def joined(self, values: Mapping[str, Any]) -> Any:
-        """One state in the form that programs receive. This default is for kinds whose states have one part.
+        """Build one state, in the form that programs receive, from its parts. This default is for kinds with one part.
 
         Args:
             values: value of each part: a fresh array, a number or a text.

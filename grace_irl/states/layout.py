@@ -39,7 +39,11 @@ class StateLayout:
 
     @classmethod
     def of(cls, kind: StateKind, state: Any) -> StateLayout:
-        """The layout of states like `state`, a state of an environment.
+        """The layout of all states that have the same parts, types and shapes as `state`.
+
+        Args:
+            kind: kind of the states.
+            state: a state of an environment.
 
         Raises:
             InputError: the state is not of this kind.

@@ -61,7 +61,7 @@ def reduced(image: NDArray[Any], height: int, width: int) -> NDArray[np.uint8]:
 def characters(images: Sequence[NDArray[Any]], width: int = 24, gap: int = 3) -> Text:
     """Images side by side as text, each at most `width` characters wide.
 
-    A character stands for two rows and one column of pixels.
+    The images are reduced first, if necessary. Then a character stands for two rows and one column of pixels.
     """
     small = [reduced(image, 2 * width, width) for image in images]
     cells = [_means(image, 2, 1) for image in small]

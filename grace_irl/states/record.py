@@ -276,7 +276,7 @@ def rows_of(batch: Mapping[str, Any], count: int) -> NDArray[Any]:
 
 
 def require_names(names: Sequence[str], where: str) -> None:
-    """Refuse names of parts that a file cannot store, or that would be paths out of a folder, such as "../x".
+    """Refuse a part's name if a file cannot store the name, or if the name is a path out of a folder, such as "../x".
 
     Raises:
         InputError: the number of names is 0 or above `MOST_PARTS`; a name is longer than `LONGEST_NAME`; a name

@@ -109,8 +109,8 @@ class ScreenScrambler(Scrambler):
     """Scrambler that replaces the words of screens and instructions, so that knowledge of Android does not help.
 
     A word is a run of letters, split before a capital that follows a lower-case letter ("alarmTab", "FrameLayout").
-    The scrambler replaces words in texts, descriptions, hints, ids, classes, packages and all other attributes. It
-    replaces the same words in the instruction, so equal words stay equal. Numbers, punctuation, booleans ("true",
+    The scrambler replaces words in texts, descriptions, hints, ids, classes, packages and all other attributes. Words
+    of the instruction get the same replacements, so equal words stay equal. Numbers, punctuation, booleans ("true",
     "false"), bounds, attribute names and the tree stay, because a method must find the relations between them.
     """
 

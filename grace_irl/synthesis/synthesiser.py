@@ -67,7 +67,7 @@ class Sketcher(Protocol):
 
 
 PATIENCE = 20
-"""The proposer is exhausted after this number of variations in a row that give no new program."""
+"""The synthesiser is exhausted after this number of variations in a row that give no new program."""
 EXHAUSTED = f"exhausted: {PATIENCE} variations in a row gave no new program"
 
 
@@ -76,8 +76,8 @@ class Synthesiser:
 
     The answer depends on the operator of the request:
 
-    - "reshape": the parent with additional rewards for progress. The answer is a failure if the parent is no grid
-      program of the synthesiser, or has no further version.
+    - "reshape": a version of the first parent with additional rewards for progress. The answer is a failure if
+      `Reshaper` has no such version, for example because the parent is no synthesised program over grids.
     - "initialise", if no parent has a sketch: the program with the request's index in a list of distinct programs. The
       list begins with the initial programs, best first, and goes on with variations of initial programs. The answer is
       a failure if the list is too short.
@@ -126,7 +126,10 @@ class Synthesiser:
 
     @property
     def sizes(self) -> tuple[SizeFigures, ...] | None:
-        """See `SizesPrograms`. Only `AdditiveSketcher` and `GoalSketcher` choose sizes by folds."""
+        """The figures of each size of programs, as in `SizesPrograms`. They are also None before the data are analysed.
+
+        Only `AdditiveSketcher` and `GoalSketcher` choose the size of programs by folds.
+        """
         with self._lock:
             if "_sketcher" not in self.__dict__ or not isinstance(self._sketcher, (AdditiveSketcher, GoalSketcher)):
                 return None
@@ -234,8 +237,8 @@ def _grids(problem: Problem, seed: int) -> Sketcher:
     """Make the sketcher for grids. Its programs wait for an event at the goal, for example that a door opens.
 
     If every expert state is positive, or if no event happens in goal states, the programs are additive rewards instead.
-    The terms of such a reward read distances, and numbers of cells with a code. Terms also read a distance or number
-    that is constant within every episode, because it shows the layout of the grid.
+    The terms of such a reward read distances from the agent, and counts of the cells with a code. Some of these numbers
+    are constant within every episode. Terms read them, too, because they show the layout of the grid.
     """
     if problem.rule != "all":
         happenings = GridSketcher(problem.train, seed)

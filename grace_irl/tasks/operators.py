@@ -139,7 +139,11 @@ def _told(title: str, program: ParentMaterial, *, results: bool) -> _Told:
 
 
 def outcome(program: ParentMaterial) -> str:
-    """A text with the score of a program, and the values of score and components along its training."""
+    """A text about the results of a program.
+
+    The text gives the score of the program, and the courses of score, episode length and components along a training.
+    For an invalid program, the text gives the error.
+    """
     evaluation = program.evaluation
     if not evaluation.valid:
         return f"It could not be used: {evaluation.status}: {evaluation.message}"

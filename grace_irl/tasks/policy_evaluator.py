@@ -1,4 +1,4 @@
-"""The evaluator that trains policies on the rewards of a program. The mean score of these policies scores the program.
+"""The evaluator that trains policies on a program's rewards. The program's score is the mean score of these policies.
 
 An evaluation has up to three stages. Dry runs on episodes of random actions find programs that fail. If the task has a
 short training, the policy of this training must reach the score `Task.floor`. Then policies are trained in full, one
@@ -38,7 +38,7 @@ Checkpoint = Literal["best", "last"]
 ONLINE_STEPS = 50
 """Maximum number of steps in the dry run of `PolicyEvaluator._fails_online`, which goes step by step as in training."""
 VALUES = 10
-"""Number of values of each component of a reward that an evaluation keeps, evenly spaced along the training."""
+"""Maximum number of values of each component of a reward in the result of `components`."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class PolicySettings:
 
 
 class PolicyEvaluator:
-    """An `Evaluator` that trains policies on a program's rewards and scores them by the task.
+    """An `Evaluator` that trains policies on a program's rewards, and scores these policies by `Task.score`.
 
     Args:
         task: the task.
@@ -250,9 +250,9 @@ def components(runs: Sequence[Sequence[Point]]) -> dict[str, dict[str, Any]]:
         runs: learning curves, one for each seed.
 
     Returns:
-        For each component: at most `VALUES` values along training, and the maximum, mean and minimum over all
-        evaluations. A value belongs to one evaluation. It is the mean over the curves that have the component in this
-        evaluation; None if no curve has the component there.
+        For each component: at most `VALUES` values, evenly spaced along the training, and the maximum, mean and minimum
+        over all evaluations. A value belongs to one evaluation of the policies. It is the mean over the curves that
+        have the component in this evaluation; None if there are no such curves.
     """
     names = dict.fromkeys(name for curve in runs for point in curve for name in point.terms)
     length = min(map(len, runs), default=0)

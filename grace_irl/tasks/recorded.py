@@ -24,9 +24,9 @@ SHORT, FULL = "short", "full"
 MOST = 2**53
 """Largest valid value of a recorded seed, number of steps or number of episodes."""
 LARGEST = 1e100
-"""Maximum absolute value of a number in an evaluation, so that means of such numbers are finite."""
+"""Maximum absolute value of a number in a recorded evaluation, so that means of such numbers are finite."""
 LONGEST = 2_000
-"""Maximum length of the message of a failure, in characters."""
+"""Maximum length of the message of a recorded failure, in characters."""
 _PROGRAM = re.compile(r"[0-9a-f]{16}")
 _NAME = re.compile(rf"({SHORT}|{FULL})-[0-9]{{1,9}}")
 _CODE = ("env", "score")  # parts of a task that may name a Python file

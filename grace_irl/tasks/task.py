@@ -1,4 +1,4 @@
-"""Tasks: TOML files that name an environment and a score of episodes, so that rewards can be designed for them."""
+"""Tasks, for which search methods design rewards. A task is a TOML file with an environment and a score of episodes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ class Task:
         text: description for the author of programs, a model or a person.
         score: "info:KEY", or a function (`Score`) as `package.module:function` or `file.py:function`.
         scored: the score in words, for tables and prompts.
-        sees: what programs reward: "state", or "transition" (state, action and next state).
+        sees: the most that `reward_fn` may take, "state" or "transition". A transition is a state, an action and the
+            next state.
         shows_score: whether the task's text or the states reveal parts of the score.
         fields: names of the components of state vectors; () if the components have no names.
         options: further arguments of `gymnasium.make`.
@@ -203,7 +204,7 @@ class _InfoScore:
 
 @dataclass(frozen=True)
 class _FunctionScore:
-    """A `Score` from a function that the task names. Its results must be finite numbers."""
+    """A `Score` that calls a function which the task names. The function must return finite numbers."""
 
     task: str
     function: Callable[[Rollout], Any]

@@ -25,7 +25,7 @@ RESULT = "result.json"
 REWARD = "reward.py"
 """Name of the file with the reward program of a training."""
 LATE = "late"
-"""Message that a training sends when it reaches its time limit, just before its process ends."""
+"""Message that a training sends when it reaches its time limit. The process of the training then ends."""
 
 
 def job(

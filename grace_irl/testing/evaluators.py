@@ -47,7 +47,7 @@ def told(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
 
 
 class EvaluatorSuite(ABC):
-    """Tests that every evaluator passes."""
+    """The tests of the conformance suite for evaluators."""
 
     valid: Sequence[str] = (f"{WHOLE}        return 1.0\n", f"{WHOLE}        return 2.5\n")
     """Sources of different programs that the evaluator accepts."""
@@ -56,7 +56,7 @@ class EvaluatorSuite(ABC):
 
     @abstractmethod
     def make(self) -> Evaluator:
-        """Return a new evaluator, always for the same data. The suite closes it."""
+        """Return a new evaluator, always for the same data. The suite closes the evaluator."""
 
     @contextmanager
     def opened(self) -> Iterator[Evaluator]:

@@ -103,7 +103,7 @@ def burn(tell: Tell, seconds: float) -> float:  # noqa: ARG001
 
 @contextmanager
 def raises(error: type[BaseException], said: str = "") -> Iterator[list[BaseException]]:
-    """Require that the block raises an error of exactly this type, with a text that contains `said`.
+    """Require that the `with` block raises an error of exactly this type, with a message that contains `said`.
 
     Yields:
         A list that contains the error after the block.
@@ -142,7 +142,7 @@ def there(pid: int) -> bool:
 
 
 class ExecutorSuite(ABC):
-    """Tests that every executor passes."""
+    """The tests of the conformance suite for executors."""
 
     @abstractmethod
     def make(self, workers: int, services: Mapping[str, Callable[..., Any]]) -> Executor:

@@ -44,7 +44,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 class StateKindSuite(ABC):
-    """Tests that every kind of state passes, once it is in `grace_irl.states.KINDS`."""
+    """The tests of the conformance suite for kinds of state. The tested kind must be in `grace_irl.states.KINDS`."""
 
     kind: ClassVar[StateKind]
     fields: ClassVar[tuple[str, ...]] = ()

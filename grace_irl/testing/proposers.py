@@ -49,7 +49,7 @@ async def _in_time(work: Coroutine[Any, Any, T]) -> T:
 
 
 class ProposerSuite(ABC):
-    """Tests that every proposer passes. Subclasses may override `asked`, `unanswered` and `steps`."""
+    """The tests of the conformance suite for proposers. Subclasses may override `asked`, `unanswered` and `steps`."""
 
     @abstractmethod
     def make(self) -> Proposer:
@@ -64,7 +64,7 @@ class ProposerSuite(ABC):
         return []
 
     def steps(self) -> Sequence[Step]:
-        """Follow-up calls about a program, such as a repair. The suite makes them only for a `Follower`."""
+        """Follow-up calls about a program, such as a repair. The suite makes these calls only for a `Follower`."""
         return [Step("repair")]
 
     async def answers(self, asked: Sequence[Asked]) -> list[Proposal | None]:

@@ -75,7 +75,7 @@ class Places:
 
 
 class ReaderSuite(ABC):
-    """Tests that every reader passes."""
+    """The tests of the conformance suite for readers."""
 
     role: ClassVar[Role | None] = None
     """Role of all demonstrations ("expert" or "negative") if the format stores no roles, otherwise None."""

@@ -54,7 +54,7 @@ class Reward:
     def reward_fn(self, state, action, next_state):
         return float(next_state[0] - 10 * state[0] + 100 * action[0])
 """
-"""A program that takes actions and rewards transitions."""
+"""A program with actions, which gives rewards for transitions."""
 PROGRAMS = {"remembers": REMEMBERS, "draws": DRAWS, "moves": MOVES}
 
 
@@ -92,11 +92,11 @@ def _drawn() -> tuple[Any, ...]:
 
 
 class RewardRunnerSuite(ABC):
-    """Tests that every reward runner passes."""
+    """The tests of the conformance suite for reward runners."""
 
     @abstractmethod
     def make(self, source: str, *, terms: bool = False) -> RewardRunner:
-        """Return a runner of a program. The suite closes it.
+        """Return a runner of a program. The suite closes the runner.
 
         Args:
             source: text of the program.

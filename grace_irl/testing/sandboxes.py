@@ -34,14 +34,14 @@ class Reward:
         state[0] = -1
         return found
 """
-"""A program that counts the calls of its object and overwrites the states that it receives. If trajectories shared
-objects or states, the rewards would differ from the result of the function `expected`."""
+"""A program that counts the calls of `reward_fn` per `Reward` object, and overwrites the states that it receives. If
+trajectories shared objects or states, the rewards would differ from the result of the function `expected`."""
 MOVES = """
 class Reward:
     def reward_fn(self, state, action, next_state):
         return float(next_state[0] - state[0]) + 10 * float(action)
 """
-"""A program that takes actions and rewards transitions."""
+"""A program with actions, which gives rewards for transitions."""
 TALKS = """
 def debug(expert_states, negative_states):
     return f"{len(expert_states)} and {len(negative_states)}"
@@ -72,7 +72,7 @@ def expected(trajectories: Sequence[Trajectory]) -> list[list[float]]:
 
 
 class SandboxSuite(ABC):
-    """Tests that every sandbox passes."""
+    """The tests of the conformance suite for sandboxes."""
 
     @abstractmethod
     def make(self) -> Sandbox:

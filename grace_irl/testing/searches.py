@@ -36,7 +36,7 @@ Reply = Callable[[Request, Bar], Result]
 
 @dataclass
 class Drive:
-    """Record of one use of a search.
+    """A record of one use of a search by `drive`.
 
     Attributes:
         requests: all requests, in order.
@@ -91,7 +91,7 @@ def fails(request: Request, bar: Bar) -> Result:
 
 
 class SearchSuite(ABC):
-    """Tests that every search passes."""
+    """The tests of the conformance suite for searches."""
 
     @abstractmethod
     def make(self, seed: int) -> Search:

@@ -14,7 +14,7 @@ processes, such as the child processes of a sandbox or the server of a model.
 - Files named in arguments are accessible from every machine, in a shared folder.
 - The executor forwards all messages of `tell` in order, before the result.
 - The executor kills a cancelled job and all its child processes. A job also ends if its submitting process ends.
-- `result()` raises the same `InputError` or `GraceError` as the task, and a `JobError` for any other failure.
+- `JobFuture.result()` raises the same `InputError` or `GraceError` as the task, and a `JobError` for any other failure.
 - The executor may replace a service by a task with the same effect.
 """
 
@@ -48,7 +48,7 @@ class Job:
         log: file for the output of the task's process; None to discard the output.
         environment: additional environment variables of the task's process.
         imports: names of modules that the task needs and that are slow to import. On Linux, the task's process is then
-            forked from one that has imported them (`grace_irl.work.fork_server`).
+            forked from a process that has already imported these modules (`grace_irl.work.fork_server`).
     """
 
     task: str

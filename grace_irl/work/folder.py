@@ -38,7 +38,7 @@ class FolderExecutor(LocalExecutor):
 
     Args:
         folder: the shared folder. It is made if missing.
-        workers: maximum number of jobs in the subfolder that wait or run at the same time.
+        workers: maximum number of jobs that wait or run in the subfolder at the same time.
         services: see `LocalExecutor`.
         name: prefix of the threads' names.
 
@@ -141,7 +141,7 @@ def free_jobs(folder: Path, wait_s: float, stop: threading.Event) -> Iterator[St
     """Yield the free jobs of a folder, one after the other. A job is free if no worker works on it.
 
     The iteration waits for further jobs. It ends when no job is unfinished, no submitter has a heartbeat, and `wait_s`
-    seconds have passed since the caller finished the last yielded job.
+    seconds have passed since the caller finished the last yielded job. A submitter is a process that waits for jobs.
 
     Args:
         folder: folder of the jobs.

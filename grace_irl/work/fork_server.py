@@ -23,11 +23,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any
 
 IDLE_S = 60.0
-"""Seconds after which a server without jobs ends, because it holds several hundred megabytes."""
+"""Seconds after which a fork server without jobs ends, so that its several hundred megabytes of memory become free."""
 _MOST_BYTES = 1 << 20
 _AT_START = ("PYTHON", "MALLOC_", "GLIBC_", "LD_")
 _PLACES = ("stdin", "output", "answers")
-"""Roles of an order's file descriptors in the forked process."""
+"""Roles of the file descriptors that come with an order. An order is a message that requests a forked process."""
 _BOOT = """
 import sys
 sys.path.append(sys.argv.pop(1))
@@ -59,7 +59,8 @@ class ForkedProcess:
         """Wait until the process ends, and reap it.
 
         Returns:
-            The exit code; -N if signal N ended the process. It is also -9 if the server has ended before.
+            The exit code; -N if signal N ended the process. If the server ended first, the result is -9, because the
+            exit code is unknown.
         """
         if self._code is None:
             self._ended(None)
@@ -132,7 +133,7 @@ _running: _Server | None = None
 
 
 def possible() -> bool:
-    """Whether this system has what forked processes need: Linux, and its descriptors of processes."""
+    """Whether this system can fork processes from a server: Linux with `os.pidfd_open`."""
     return sys.platform == "linux" and hasattr(os, "pidfd_open")
 
 
@@ -181,13 +182,13 @@ def _server(modules: Sequence[str], packages: str, environment: Mapping[str, str
         if known is None or not known.modules.issuperset(modules) or known.python != _python(environment):
             every = dict.fromkeys((*(known.modules if known else ()), *modules))
             _running = _Server(list(every), packages, environment)
-            # The server before lives on until the last of its processes is reaped.
+            # The previous server lives on until the last of its processes is reaped.
         assert _running is not None
         return _running
 
 
 def _end(server: _Server | None = None) -> None:
-    """End the server, or do nothing if it is not the running one any more."""
+    """End the running server. If `server` is given and is not the running server, do nothing."""
     global _running
     with _lock:
         if _running is not None and server in (None, _running):
@@ -196,7 +197,7 @@ def _end(server: _Server | None = None) -> None:
 
 
 def _python(environment: Mapping[str, str]) -> tuple[object, ...]:
-    """The interpreter, and those environment variables that only count when a process starts."""
+    """The interpreter, and the environment variables that have an effect only at the start of a process."""
     return sys.executable, *sorted(item for item in environment.items() if item[0].startswith(_AT_START))
 
 
@@ -205,7 +206,7 @@ os.register_at_fork(after_in_child=lambda: globals().update(_running=None))
 
 
 def serve(main: Callable[[], None]) -> None:
-    """Import modules, then fork a process for each order, which runs `main`.
+    """Import modules, then fork a process for each order (see `_PLACES`). Each forked process runs `main`.
 
     The server ends with the submitting process. It also ends if it has no forked process, and gets no order for
     `IDLE_S` seconds.
@@ -219,7 +220,7 @@ def serve(main: Callable[[], None]) -> None:
         while children or select.select([orders], [], [], float(idle_s))[0]:
             message, fds, _, _ = socket.recv_fds(orders, _MOST_BYTES, len(_PLACES))
             if not message:
-                os._exit(0)  # the submitting process has ended; so do the forked ones by themselves
+                os._exit(0)  # the submitting process has ended; the forked processes end by themselves
             order = json.loads(message)
             if "reap" in order:
                 _, status = os.waitpid(order["reap"], 0)

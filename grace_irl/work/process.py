@@ -26,11 +26,11 @@ from grace_irl.work import fork_server
 from grace_irl.work.executor import Job, JobError, Tell
 
 _PACKAGES = Path(__file__).parents[2]
-# The process imports no code from the current folder or the folder of a job.
+# The process of a job imports no code from the current folder or the folder of the job.
 _BOOT = "import sys; sys.path.append(sys.argv.pop(1)); from grace_irl.work.process import main; main()"
 
 POLL_S = 0.2
-"""Seconds between two checks of the parent whether the process of a job still runs."""
+"""Interval in seconds at which the parent checks whether the process of a job still runs."""
 END_S = 5.0
 """Seconds for a process to end by itself after its result. Then the parent kills the process."""
 MOST_BYTES = 64 << 20
@@ -199,7 +199,7 @@ def _started(job: Job, output: int, answers: int) -> _Process:
     Args:
         job: the job.
         output: file descriptor for the standard output and standard error of the process.
-        answers: file descriptor of the pipe for its answers.
+        answers: file descriptor of the pipe for the answers of the process.
     """
     environment = {**os.environ, "PYTHONUNBUFFERED": "1", **job.environment}
     if job.imports and fork_server.possible():

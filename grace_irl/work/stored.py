@@ -40,9 +40,11 @@ TASKS = "grace_irl."
 """Prefix of the names of all tasks. A folder cannot make this program call other code."""
 
 BEAT_S = 2.0
-"""Seconds between two heartbeats."""
+"""Seconds between two changes of the file of a heartbeat (`Beat`)."""
 STALE_S = 30.0
-"""Seconds without a heartbeat after which a claim expires, and a submitter counts as dead."""
+"""Maximum number of seconds between two changes of the file of a heartbeat.
+
+After this time, a claim expires, and a submitter (the process that waits for a job) is considered dead."""
 LOOK_S = 0.2
 """Seconds between two checks for a reason to end a running job early."""
 SOONEST_S, LATEST_S, PATIENCE = 0.02, 0.5, 0.02
@@ -273,7 +275,7 @@ class StoredJob:
             task, submitter = str(found["task"]), found["submitter"]
             log = None if found["log"] is None else Path(found["log"])
             environment = {str(k): str(v) for k, v in found["environment"].items()}
-            imports = tuple(map(str, found.get("imports", ())))  # versions before it wrote none
+            imports = tuple(map(str, found.get("imports", ())))  # older versions wrote no imports
             job = Job(task, dict(found["arguments"]), log, environment, imports)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"{path}: damaged ({type(error).__name__}: {error}); expected a job as written") from None

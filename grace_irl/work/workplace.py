@@ -60,7 +60,7 @@ class Workplace:
 
     @classmethod
     def of(cls, kind: str | None = None, jobs: Path | None = None, address: str | None = None) -> Workplace:
-        """The workplace for the options `--executor`, `--jobs` and `--ray-address`; None for an option not given.
+        """The workplace for the options `--executor`, `--jobs` and `--ray-address`. A missing option is None.
 
         Raises:
             InputError: an unknown kind, or options that do not fit together.

@@ -1,4 +1,4 @@
-"""Readers of NumPy files: `.npy` with one array of episodes, and `.npz` archives that state no episode lengths."""
+"""Readers of NumPy files: `.npy` with one array of episodes, and `.npz` archives without an array of lengths."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def open_npy(file: Path, memory: Memory) -> EpisodesSource:
     """
     memory.require(2 * file.stat().st_size, str(file))
     try:
-        # A memory map cannot be larger than the file, even if the file's header states a larger array.
+        # A memory map cannot be larger than the file, even if the file's header gives a larger shape.
         array = np.array(np.load(file, mmap_mode="r", allow_pickle=False))
     except DAMAGED as error:
         if "allow_pickle" in str(error) or "Python objects" in str(error):
@@ -40,7 +40,7 @@ def open_npy(file: Path, memory: Memory) -> EpisodesSource:
 def is_foreign(file: Path) -> bool:
     """Whether an npz archive holds flat arrays (`flat.py`) or arrays of episodes.
 
-    It is False for damaged archives and for archives in a layout that `demos/npz` reads.
+    The result is False for damaged archives, and for archives in a layout that `demos/npz` reads.
     """
     try:
         with zipfile.ZipFile(file) as archive:

@@ -22,7 +22,7 @@ def columns_of(table: pa.Table, where: str) -> dict[str, NDArray[Any]]:
         where: file or argument, for messages.
 
     Raises:
-        InputError: two columns of one name, or names that are not UTF-8.
+        InputError: two columns with the same name, or names that are not UTF-8.
     """
     try:
         names = table.column_names

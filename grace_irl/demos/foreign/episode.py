@@ -89,7 +89,7 @@ class EpisodesSource:
         self._fields = tuple(fields)
         self._episodes = [_whole(each, self._fields_of(each) if vectors else None) for each in episodes]
         kinds = self._kinds()
-        if kinds[-1].annotated:  # texts: check here that each is a screen, before a later stage parses it
+        if kinds[-1].annotated:  # the states are texts: parse each now, so that an invalid screen is reported here
             for each in self._episodes:
                 for step, screen in enumerate(each.states):
                     markup.parse(screen, f"{each.where}, step {step}")

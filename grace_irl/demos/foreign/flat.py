@@ -29,7 +29,7 @@ KNOWN = (*OBSERVATIONS, *NEXT, *ACTIONS, *REWARDS, *TERMINALS, *TIMEOUTS)
 
 
 def is_flat(arrays: Mapping[str, Any]) -> bool:
-    """Whether arrays are flat: their names include observations, and flags for the ends of episodes."""
+    """Whether arrays are flat: some name is in `OBSERVATIONS`, and some other name is in `TERMINALS` or `TIMEOUTS`."""
     return _found(OBSERVATIONS, arrays) is not None and any(name in arrays for name in (*TERMINALS, *TIMEOUTS))
 
 
@@ -91,7 +91,7 @@ Rows = NDArray[Any] | Mapping[str, NDArray[Any]]
 
 
 def _rows(names: Sequence[str], arrays: Mapping[str, Any], path: str) -> Any:
-    """The array with one of these names, or a map of its parts; None if no array has such a name."""
+    """The entry with the first of these names, as an array or a map of arrays; None if there is no such entry."""
     name = _found(names, arrays)
     if name is None:
         return None

@@ -151,7 +151,10 @@ def _of_record(record: Mapping[Any, Any], where: str) -> Episode:
 
 
 def _states(value: Any, where: str) -> NDArray[Any] | Mapping[str, NDArray[Any]]:
-    """The states of an episode: an array, or a map of arrays made from a mapping or from a list of mappings."""
+    """The states of an episode, as an array. If the states have named parts, return a map from part names to arrays.
+
+    `value` holds states with named parts as one mapping of arrays, or as a list with one mapping per state.
+    """
     if isinstance(value, Mapping):
         return parts_of(value, where)
     mapped = getattr(value, "_d", None)  # imitation's DictObs

@@ -32,7 +32,7 @@ ENDS = ("is_terminal", "is_last")
 SORTS = ("tensor", "text", "image", "video", "audio", "sequence", "classLabel", "boundingBox", "translation")
 """Sorts of features. In `features.json`, the sort is one of the keys of a feature's entry."""
 LEFT_OUT = ("image", "video")
-"""Sorts of observations that are left out of states. An observation of another sort that cannot be read is an error."""
+"""Sorts of observations that are left out of states. Any other observation that cannot be read raises an error."""
 DEPTH = 8
 """Maximum nesting depth of groups whose features are read."""
 FACTOR = 30
@@ -71,7 +71,7 @@ class Layout:
         states: parts of a state, by name. A single part without a name has the key `OBSERVATION`.
         actions: parts of an action, in order.
         rewards: the reward, or None.
-        ends: flags of the last step, by name.
+        ends: flags that mark the end of an episode, by name, from `ENDS`.
         text: the instruction, or None.
         left_out: names of the features that are left out.
     """
@@ -225,7 +225,7 @@ def _episode(data: bytes, layout: Layout, where: str, side: str, memory: Memory)
 
 
 def _side_by_side(actions: Sequence[NDArray[Any]]) -> NDArray[Any] | None:
-    """Join the parts of actions to one array; None without parts. The last action is left out: it leads to no state."""
+    """Join the parts of actions to one array; None without parts. The last action leads to no state and is left out."""
     if len(actions) < 2:
         return actions[0][:-1] if actions else None
     return np.concatenate([part.reshape(len(part), -1) for part in actions], axis=1)[:-1]

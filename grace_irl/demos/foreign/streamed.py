@@ -28,10 +28,10 @@ FACTOR = 4
 
 
 class StreamedTable:
-    """An open Parquet file with one column per number (see `Source`). Its rows are read in batches.
+    """An open Parquet file with one column per number of a state (see `Source`). Its rows are read in batches.
 
-    The attribute `header` describes the set of demonstrations. It is made from the first episodes of the file. The rows
-    of an episode must be consecutive, and a column must give the episode of each row.
+    The attribute `header` describes the set of demonstrations. The header is made from the first episodes of the file.
+    The rows of an episode must be consecutive, and a column must give the episode of each row.
 
     Args:
         file: the file.
@@ -86,7 +86,7 @@ class StreamedTable:
             self.header = replace(self.header, metadata=replace(self.header.metadata, fields=self._fields))
 
     def _require_alike(self, source: EpisodesSource) -> None:
-        """Check that the states have the same columns as the states of the first episodes."""
+        """Check that the states of `source` have the same columns as the states of the first episodes."""
         if sorted(source.header.metadata.fields) != sorted(self.header.metadata.fields):
             raise InputError(
                 f"{self.path}: some episodes have other numbers in their states than the first ones; expected the "

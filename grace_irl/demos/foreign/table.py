@@ -33,7 +33,7 @@ STEP = ("step", "timestep", "time_step", "step_id", "t", "frame", "frame_index")
 """Possible names of the column that numbers the steps of an episode."""
 
 STATE = ("state", "states", "observation", "observations", "obs")
-"""Possible names of a column of whole states, which are lists of numbers or texts."""
+"""Possible names of a column whose entries are whole states. An entry is a list of numbers, a text or a number."""
 
 ROLES_OF_COLUMNS: dict[str, tuple[str, ...]] = {
     "reward": ("reward", "rewards", "rew", "next.reward"),
@@ -58,8 +58,8 @@ RESULTS = (*OUTCOMES, "return", "index", "task_index", "timestamp", "time", "unn
 """Names of numeric columns that are not part of the states: outcomes of episodes, and counters of rows or time."""
 
 NAME, VALUE = ("name", "variable", "feature", "field", "sensor", "signal", "key"), "value"
-"""Two columns of a long table: possible names of the column with the name of each number, and the name of the column
-with the numbers."""
+"""The two special columns of a long table. `NAME` lists possible names of the column that names each number. `VALUE` is
+the name of the column with the numbers."""
 
 WORDS: dict[str, Role] = {
     **dict.fromkeys(("expert", "experts", "positive", "1", "1.0", "true"), "expert"),
@@ -73,9 +73,10 @@ class Columns:
     """The user's choice of columns. The reader recognises all other columns by their names.
 
     Attributes:
-        state: columns that form the states, in order; () for the first name in `STATE` that fits. If no name fits, all
-            numeric columns without another use form the states.
-        episode: column with the number or name of each row's episode; "" for the first name in `EPISODE` that fits.
+        state: columns that form the states, in order. () selects the first name in `STATE` that the table has. If the
+            table has none of these names, all numeric columns without another use form the states.
+        episode: column with the number or name of each row's episode. "" selects the first name in `EPISODE` that the
+            table has.
     """
 
     state: tuple[str, ...] = ()
@@ -274,7 +275,7 @@ class _Layout:
 
 
 def _wide(table: Table, columns: Columns, path: str) -> Table:
-    """Convert a long table (one row per number) to a table with one column per number.
+    """Convert a long table (one row per number) to a table with one row per state and one column per name.
 
     A table that is not long is returned unchanged.
     """

@@ -1,4 +1,4 @@
-"""Readers of tables in files: CSV, JSON Lines, and Parquet with one column per number."""
+"""Readers of tables in files: CSV, JSON Lines, and Parquet with one column per number of a state."""
 
 from __future__ import annotations
 
@@ -66,7 +66,9 @@ def open_csv(file: Path, memory: Memory, columns: Columns = Columns()) -> Episod
 
 
 def open_json_lines(file: Path, memory: Memory, columns: Columns = Columns()) -> EpisodesSource:
-    """Open a file with one JSON object per line: either a state, with a key for its episode, or a whole episode.
+    """Open a file with one JSON object per line.
+
+    An object is either a state, with a key for the episode of the state, or a whole episode.
 
     Args:
         file: the file, which may be compressed by gzip.
@@ -122,7 +124,7 @@ def _require(memory: Memory, nbytes: int, file: Path) -> None:
     """Check that a text file, which is read as a whole, fits into memory.
 
     Raises:
-        BeyondLimitError: the bytes do not fit.
+        BeyondLimitError: the file needs more memory than the limit.
     """
     try:
         memory.require(nbytes, str(file))

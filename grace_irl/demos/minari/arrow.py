@@ -1,8 +1,8 @@
 """The episodes of a Minari dataset in arrow or Parquet, one folder per episode.
 
-The library Arrow allocates any size that a compressed column states. So files in arrow with compressed columns, which
-Minari never writes, are refused. For Parquet files, the sizes are checked first (`parquet/pages.py`). Every batch of
-rows is validated before use.
+The library Arrow allocates any size that a compressed column claims to have. So arrow files with compressed columns are
+refused. Minari never writes such files. For Parquet files, the sizes are checked first (`parquet/pages.py`). Every
+batch of rows is validated before use.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ COLUMNS = ("observations", "actions", "rewards", "terminations", "truncations", 
 needs no more memory than its size."""
 
 TEXT_BYTES = 64
-"""Size in bytes of one text in a list, without the text's characters."""
+"""Memory in bytes of one Python string in a list, without the characters of the string."""
 
 
 class ArrowEpisodes:

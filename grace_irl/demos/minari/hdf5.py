@@ -36,7 +36,7 @@ class Hdf5Episodes:
 
     def array(self, index: int, names: tuple[str, ...], shape: tuple[int, ...] | None, where: str) -> NDArray[Any]:
         """See `Episodes.array`."""
-        del shape  # the file states the shape
+        del shape  # an hdf5 file contains the shape
         return self._file.array((f"episode_{index}", *names), where)
 
     def texts(self, index: int, names: tuple[str, ...], where: str, most: int | None = None) -> list[str]:

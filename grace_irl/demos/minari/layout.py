@@ -1,6 +1,6 @@
 """The parts of a Minari dataset's observations that form a state, and the kind of the states.
 
-The JSON of the observation space determines the parts and the kind. The Gymnasium space is never created.
+The JSON of the observation space determines the parts and the kind. No Gymnasium space is created from the JSON.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ class Episodes(Protocol):
     """The episodes of a dataset. A path to a part of an episode is a tuple, such as `("observations", "image")`."""
 
     def about(self, index: int, where: str) -> Mapping[str, Any]:
-        """The attributes of an episode, such as `total_steps`. grace-irl's writer puts its attributes under `KEY`."""
+        """The attributes of an episode, such as `total_steps`. grace-irl's own writer adds one under the name `KEY`."""
         ...
 
     def array(self, index: int, names: tuple[str, ...], shape: tuple[int, ...] | None, where: str) -> NDArray[Any]:
@@ -111,7 +111,7 @@ class MinariSource:
         folder: data folder of the dataset.
         memory: memory limit of the whole set of demonstrations, which may have other files, too.
         kind: name of the kind of states in a `Dict` space, such as "grid"; "" to choose the kind by the parts of the
-            `Dict`. This argument is ignored if the dataset has grace-irl's header, which states the kind.
+            `Dict`. This argument is ignored if the dataset has grace-irl's header, which names the kind.
 
     Raises:
         InputError: a library for the dataset's format is not installed, or the dataset cannot be used.

@@ -245,7 +245,7 @@ class MinariWriter(SetWriter):
 
 
 def _nested(parts: dict[str, Any]) -> Any:
-    """Nested dicts of the parts: `obs/goal` becomes `{"obs": {"goal": …}}`. A part with the name "" is not nested."""
+    """Nest the parts in dicts: `obs/goal` becomes `{"obs": {"goal": …}}`. If a part is named "", return this part."""
     if "" in parts:
         return parts[""]
     found: dict[str, Any] = {}

@@ -50,7 +50,7 @@ class NpzSource:
         memory: memory limit for all files of the set.
 
     Raises:
-        InputError: a truncated or pickled file, a file that is no npz archive or has another layout, or more data than
+        InputError: no npz archive, an archive with another layout, a damaged or pickled array, or more data than
             `memory` allows.
     """
 

@@ -1,4 +1,4 @@
-"""Writer of npz archives for `source.py`, in the plain layout or in the layout of the library `imitation`."""
+"""Writer of npz archives that `source.py` reads, in the plain layout or in the layout of the library `imitation`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STEP_ARRAYS = ("actions", "rewards", "log_probs")
 class NpzWriter(SetWriter):
     """A writer of npz archives.
 
-    Rows are collected in temporary files, because the header of an array comes before the rows and states their number.
+    Rows are collected in temporary files, because the header of an array precedes the rows and contains their number.
 
     Args:
         path: the archive.

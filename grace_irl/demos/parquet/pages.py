@@ -1,7 +1,7 @@
 """Unpacked sizes of the pages in a Parquet file, read before Arrow unpacks the pages.
 
-Arrow allocates the size that a page's header states. The header of a page of one kilobyte may state gigabytes, while
-the file's footer states a small size. So this module adds up the sizes in all page headers before Arrow decodes data.
+Arrow allocates the size that a page's header claims. The header of a page of one kilobyte may claim gigabytes, while
+the file's footer claims a small size. So this module adds up the sizes in all page headers before Arrow decodes data.
 Headers are structs of parquet.thrift in Thrift's compact protocol.
 """
 

@@ -14,7 +14,7 @@ from grace_irl.errors import InputError
 from grace_irl.states.kind import Allocate
 
 Columns = Mapping[str, pa.Array]
-"""The columns of a batch by name. A batch is a number of consecutive rows that Arrow decodes together."""
+"""The columns of a batch by name. A batch consists of consecutive rows that Arrow decodes together."""
 
 
 class EpisodeRows:

@@ -157,10 +157,10 @@ COLUMNS: dict[str, tuple[Callable[[pa.DataType], bool], str]] = {
     **dict.fromkeys(STATE_COLUMNS, FLAG),
     **dict.fromkeys(TEXT_COLUMNS, TEXT),
 }
-"""Map from each column to a test for its allowed types, and to a description of these types for messages."""
+"""Map from each column to a function that checks the column's type, and to a description of the allowed types."""
 
 WORDED_COLUMNS: dict[str, tuple[Callable[[pa.DataType], bool], str]] = {
     **dict.fromkeys(WORD_COLUMNS, TEXT),
     SCREENSHOT: (_is_screenshot, f"a struct with {PICTURE!r} (binary) and 'path' (text)"),
 }
-"""Further entries of `COLUMNS`, for kinds with screenshots and action texts (`StateKind.annotated`)."""
+"""Further entries of `COLUMNS`, for kinds of states that have screenshots and action texts (`StateKind.annotated`)."""

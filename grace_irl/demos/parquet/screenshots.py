@@ -1,6 +1,6 @@
 """Screenshots in a Parquet set (one file of demonstrations). They are read on demand.
 
-A row holds either the picture itself or its place: the path of a file. The path is untrusted, because it comes from the
+A row holds the picture itself, or the path of a file with the picture. The path is untrusted, because it comes from the
 author of the set. So the path must be relative to the set's folder and must not leave that folder.
 
 If a row also states the SHA-256 of the picture, the path may lead to any folder. Only a picture with that SHA-256 is
@@ -111,7 +111,7 @@ class SetPictures:
         """The screenshot that a row refers to, with an absolute path.
 
         Args:
-            place: place that the row states.
+            place: place of the picture, from the row.
             where: file and row, for messages.
 
         Raises:
@@ -142,7 +142,7 @@ class SetPictures:
         """Check that a row may refer to a place, and return the absolute path of the place.
 
         Args:
-            place: place that the row states.
+            place: place of the picture, from the row.
             where: file and row, for messages.
 
         Raises:
@@ -172,7 +172,8 @@ class SetScreenshot:
     Attributes:
         pictures: screenshots of the set.
         row: index of the row in the set.
-        reference: place that the row states, or None. It is used only if the row does not hold the picture itself.
+        reference: place of the picture, from the row, or None. It is used only if the row does not hold the picture
+            itself.
     """
 
     pictures: SetPictures

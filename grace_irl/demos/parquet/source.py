@@ -137,7 +137,7 @@ class ParquetSource:
 
     @property
     def nbytes(self) -> int:
-        """Size of all numbers of states and actions in bytes, from the file's metadata. Texts do not count."""
+        """Size in bytes of all numbers in states and actions, from the file's metadata. Texts do not count."""
         about, total = self._file.metadata, 0
         columns = {*self._parts.values(), self._name("action")} & {*self._schema.names}
         for leaf in range(about.num_columns):
@@ -286,7 +286,7 @@ class ParquetSource:
         return [found[text] for text in texts]
 
     def _actions(self, rows: EpisodeRows, allocate: Allocate) -> NDArray[Any] | None:
-        """The actions, in the shape that the metadata state; None if there are no actions."""
+        """The actions, in the shape from the file's metadata; None if there are no actions."""
         actions, shape = rows.numbers("action", len(rows) - 1, allocate), self.header.action_shape
         if actions is None or shape is None:
             return actions
@@ -416,9 +416,9 @@ def open_parquet(file: Path, memory: Memory, columns: Columns = Columns()) -> So
 
 
 def _is_wide(schema: pa.Schema) -> bool:
-    """Whether a file is a table of episodes that has no column of this module's schema for the states.
+    """Whether a file is a table of episodes in which `part_columns` finds no states.
 
-    Such a table may have one column per number of a state, for example.
+    For example, such a table has one column per number of a state.
     """
     return not part_columns(schema.names) and is_table(schema.names) and _has_numbers(schema)
 

@@ -38,8 +38,8 @@ GROUP_BYTES = 64 << 20
 row group stores each distinct screen once, so a few large groups store fewer screens than many small groups."""
 
 NUMBERS = 8 << 20
-"""Limit in bytes that replaces `GROUP_BYTES` for kinds such as images, whose states have thousands of numbers. It is
-smaller, because Arrow needs a dozen extra bytes of memory for each number."""
+"""Limit in bytes that replaces `GROUP_BYTES` for kinds such as images, whose states have thousands of numbers. This
+limit is smaller, because Arrow needs a dozen extra bytes of memory for each number."""
 
 PICTURES_OF_A_PAGE = 4
 """Number of pictures in one data page of a Parquet file. It is small, because a reader that needs one picture decodes

@@ -156,8 +156,9 @@ def read_elements(text: str, where: str) -> list[dict[str, object]]:
 def read_description(text: str, where: str) -> dict[str, Any]:
     """The fields of an element, parsed from the text that AndroidWorld's agents see.
 
-    Values in this text are not escaped, and may contain quotes and line breaks. So the flags are parsed first, from the
-    end of the text. In the rest of the text, each value ends before the next field name.
+    Values in this text are not escaped, and may contain quotes and line breaks. So the flags (fields such as
+    `is_clickable`) are parsed first, from the end of the text. In the rest of the text, each value ends before the next
+    field name.
 
     Raises:
         InputError: a text of another form.

@@ -144,7 +144,8 @@ def open_folder(folder: Path, memory: Memory) -> EpisodeSource:
         memory: memory limit of the set.
 
     Raises:
-        InputError: no dumps, or a dump, picture or task file that cannot be used or links to a file outside the folder.
+        InputError: no dumps; a dump or task file that cannot be used, or that is a link to a file outside the folder;
+            or a picture that `beside` refuses.
     """
     dumps = steps(folder)
     if not dumps:
@@ -204,7 +205,7 @@ def instruction_of(about: Mapping[str, Any], where: Path) -> str:
 
 
 def success_of(value: object, where: Path) -> bool | None:
-    """Check and return whether an episode reached its goal, as its source states; None if the source states nothing.
+    """Check and return a source's value for success: True if the episode reached its goal, None if there is no value.
 
     Raises:
         InputError: neither a boolean nor null.

@@ -207,8 +207,8 @@ class About:
         task, split, goals: attributes of `Demonstration`.
         terminated, truncated: attributes of `Trajectory`.
         arrays: map from the names in `ARRAYS` to the trajectory's arrays. Missing arrays are left out.
-        screens: residue of each screen: the parts of its XML that a forest cannot represent (`residue.py`). None for a
-            screen without residue; () in records from other programs.
+        screens: residue of each screen (`residue.py`), None for a screen without residue; () in records from other
+            programs. A residue holds the parts of the screen's XML that a forest cannot represent.
     """
 
     metadata: Metadata = METADATA

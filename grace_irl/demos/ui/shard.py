@@ -1,4 +1,7 @@
-"""Shards of the data set AndroidControl: TFRecord files, usually one GZIP stream each. Pictures are read on demand."""
+"""Shards of the data set AndroidControl. A shard is a TFRecord file, usually one GZIP stream.
+
+Pictures are read on demand.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ class Shard:
 
         The current record of `records` and the last result of this method are in memory. For any other record, reading
         continues after the last result. Reading restarts at the beginning of the file if the record comes before the
-        last result, if the file has changed, or if another shard was read in between.
+        last result, if the file has changed, or if a record of another shard was looked up in between.
 
         Raises:
             InputError: the file is missing or damaged, or has no such record.
@@ -84,7 +87,7 @@ class Shard:
         """Parse the data of a record.
 
         Raises:
-            InputError: the errors of `EpisodeRecord.parse`, or a record larger than the memory.
+            InputError: the errors of `EpisodeRecord.parse`, or a record that needs more memory than the limit.
         """
         where = f"{self.path}: record {number}"
         self._memory.require(PARSED * len(data), where)

@@ -96,7 +96,8 @@ def read_json(path: Path, memory: Memory) -> Any:
     """Read the content of a JSON file.
 
     Raises:
-        InputError: the errors of `read_text`, invalid JSON, more than `MAX_PARTS` parts, or too deep nesting.
+        InputError: the errors of `read_text`, invalid JSON, more than `MAX_PARTS` lists and objects, or too deep
+            nesting.
     """
     text = read_text(path, memory)
     parts = text.count("{") + text.count("[")

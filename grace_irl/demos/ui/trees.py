@@ -80,7 +80,7 @@ def write_tree(found: object, where: str, memory: Memory) -> str:
         memory: memory limit of the set.
 
     Raises:
-        InputError: no tree, too many nodes, too deep nesting, or a tree larger than the memory.
+        InputError: no tree, too many nodes, too deep nesting, or a tree that needs more memory than the limit.
     """
     root = markup.hierarchy()
     count = 0

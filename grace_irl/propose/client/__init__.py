@@ -1,4 +1,4 @@
-"""Client of model servers with OpenAI's chat protocol, such as vLLM, llama.cpp and hosted services (docs/models.md)."""
+"""Client of model servers that use OpenAI's chat protocol: vLLM, llama.cpp, hosted services (docs/models.md)."""
 
 from grace_irl.propose.client.chat import ChatClient
 from grace_irl.propose.client.errors import CallFailed, ContextOverflow, ServerGone

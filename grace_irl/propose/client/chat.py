@@ -64,8 +64,8 @@ class ChatClient:
 
     Args:
         settings: the server, and the form of requests.
-        on_note: callback for one-line messages. There is a message for each parameter that the server refuses, and if
-            the server goes away or comes back.
+        on_note: callback that shows the user one line. The client calls it for each parameter that the server refuses,
+            and whenever the server goes away or comes back.
         backoff: waiting times between attempts.
 
     Attributes:
@@ -169,7 +169,7 @@ class ChatClient:
         return tuple(got)
 
     async def answer_format(self) -> AnswerFormat:
-        """The answer format in the settings. With "auto", the first call finds the format with a probe.
+        """The answer format in the settings. With "auto", the first call sends a probe to find the format.
 
         Raises:
             InputError, ServerGone: as in `complete`.

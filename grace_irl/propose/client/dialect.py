@@ -11,7 +11,7 @@ from typing import Any, Literal
 from grace_irl.propose.client.errors import CallFailure, Kind, refuses_system_role, rejected_parameters
 from grace_irl.propose.protocol import Completion, Finish, Prompt
 
-SchemaForm = Literal["json_schema", "json_object"]  # OpenAI and vLLM use the first, llama.cpp the second
+SchemaForm = Literal["json_schema", "json_object"]  # llama.cpp uses "json_object", other servers "json_schema"
 # Parameters that the client can leave out or replace if the server refuses them.
 DROPPABLE = {"temperature", "n", "response_format", "max_tokens", "max_completion_tokens"}
 
@@ -140,8 +140,9 @@ def _data_url(image: bytes) -> str:
 def answers(body: bytes, most: int, seconds: float) -> tuple[Completion, ...]:
     """Read the answers in the body of a response, at most `most`, ordered by index.
 
-    Only the first answer has the prompt's tokens and the seconds, so that sums over answers are right. Servers report
-    only the sum of the answers' tokens, which is divided in proportion to the lengths of the texts.
+    Only the first answer has the number of the prompt's tokens and the seconds of the request, so that sums over
+    answers are right. Servers report only the total number of tokens of all answers. This total is divided among the
+    answers in proportion to the lengths of their texts.
 
     Raises:
         CallFailure: the body is empty or malformed, contains an error, or has no answers.

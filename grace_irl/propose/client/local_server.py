@@ -54,7 +54,7 @@ def find_vllm(given: str, environment: Mapping[str, str] = os.environ) -> str:
 
 
 def check_port(host: str, port: int) -> None:
-    """Raise InputError if the port cannot be used, most often because another process listens on it."""
+    """Raise InputError if the port cannot be used. Most often, another process listens on this port."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -146,7 +146,7 @@ class LocalServer:
         return lines[-1] if lines else ""
 
     def reason(self) -> str:
-        """The last line of the log that names an error, otherwise the last line."""
+        """The last error message in the log. If no line names an error, the last line of the log."""
         lines = self._tail()
         errors = [line for line in lines if _ERROR.search(line)]
         return (errors or lines or ["it printed nothing"])[-1]

@@ -238,7 +238,7 @@ class ServerWatch:
         look: function that sends a cheap request to the server, and raises `CallFailure` if the request fails.
         patience: maximum seconds to wait.
         backoff: waiting times between checks.
-        on_note: callback for one-line messages when the wait starts and when it ends.
+        on_note: callback that shows the user one line when the wait starts, and one when the server is back.
     """
 
     def __init__(

@@ -21,8 +21,8 @@ class ModelWeights:
     """Size, quantisation and maximum context of a model.
 
     Attributes:
-        gib: size of the weights in GiB, from the stored files, or from the number of parameters in the model's name at
-            16 bits per parameter; None if unknown.
+        gib: size of the weights in GiB; None if unknown. If the model is a folder, this is the size of the stored
+            files. Otherwise it is estimated from the number of parameters in the model's name, 16 bits for each.
         quantised: whether the stored weights are quantised.
         context: the model's maximum context in tokens; None if unknown.
     """
@@ -133,9 +133,9 @@ def visible(gpus: tuple[Gpu, ...], chosen: str | None) -> tuple[Gpu, ...]:
 
     Args:
         gpus: all cards.
-        chosen: value of the variable, entries separated by commas; None to select all cards. An entry is the number of
-            a card, from 0, or a UUID such as "GPU-8932f937". `QUERY` returns no UUIDs, so a UUID at position n of the
-            list, from 0, selects card n. An entry that selects no card ends the list.
+        chosen: value of the variable, a list of entries separated by commas; None to select all cards. An entry is the
+            number of a card, from 0, or a UUID such as "GPU-8932f937". `QUERY` returns no UUIDs, so a UUID at
+            position n of the list, from 0, selects card n. An entry that selects no card ends the list.
     """
     if chosen is None:
         return gpus
@@ -160,7 +160,9 @@ SPARE = 2.0
 """Memory on each card, in GiB, for activations and CUDA graphs, in addition to the weights and the KV cache."""
 
 CONTEXTS = ((8.0, 32768), (4.0, 16384), (0.0, 8192))
-"""Pairs (GiB, tokens). For example, if the weights leave at least 8 GiB free, a context of 32,768 tokens fits.
+"""Choices of the context length by the memory that the weights leave free, each a pair (GiB, tokens).
+
+For example, if the weights leave at least 8 GiB free, a context of 32,768 tokens fits.
 
 For comparison, a prompt with 8 expert and 8 negative trajectories takes up to about 10,000 tokens."""
 

@@ -30,7 +30,7 @@ class ChatSettings:
             on a CPU takes minutes.
         answer_format: format of answers. "auto" tests with a probe whether the model writes correct JSON.
         attempts: maximum number of attempts at one request while the server can be reached.
-        max_bytes: maximum size of one response, bytes. A larger response is a failure.
+        max_bytes: maximum size of one response in bytes. A larger response is a failure.
     """
 
     url: str
@@ -82,7 +82,7 @@ def origin(url: str) -> str:
 
 
 VARIABLES = ("GRACE_IRL_API_KEY", "OPENAI_API_KEY")  # variables for the key; the first one that is set is used
-LONGEST_QUOTE = 300  # maximum characters of a server's message in our messages
+LONGEST_QUOTE = 300  # maximum characters of a server's message that a user sees
 
 
 def key_variable() -> str:

@@ -1,4 +1,4 @@
-"""HTTP requests to a model server with OpenAI's client library. This module does not repeat failed requests."""
+"""HTTP requests to a model server through OpenAI's client library. This module does not repeat failed requests."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Wire:
             raise self._failure(error) from None
 
     async def _read(self, response: Any) -> bytes:
-        """Read the body of a response. Stop with CallFailure if it exceeds `ChatSettings.max_bytes`."""
+        """Read the body of a response. Raise CallFailure if the body exceeds `ChatSettings.max_bytes`."""
         parts, size = [], 0
         try:
             async for part in response.iter_bytes():
@@ -110,7 +110,7 @@ class Wire:
 
 
 def openai_library() -> Any:
-    """Import the module `openai`. This takes about a second, so it happens only if a model is used.
+    """Import the module `openai`. The import takes about a second, so it is delayed until a model is used.
 
     Raises:
         InputError: the module is not installed.

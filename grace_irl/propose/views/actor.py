@@ -1,4 +1,4 @@
-"""The actor of grids, found in the training data: the one thing that moves in nearly every step.
+"""Search for the actor of grids in the training data. The actor is the one thing that moves in nearly every step.
 
 Prompts distinguish pure moves, the steps in which only the actor changes, from other steps.
 """
@@ -21,12 +21,11 @@ ACTIVE = 0.5
 """Minimum share of steps that change the actor's cell, among the steps that change anything."""
 
 STEADY = 0.95
-"""Minimum share of the actor's moves that go in one direction, among the moves from a cell with the same code. If the
-share is lower for any code, prompts do not say in which direction the actor moves from each code."""
+"""Minimum share of the most frequent move among all moves of the actor with the same code before the move. If the share
+is lower for any code, prompts do not say which move follows each code."""
 
 MOST_CODES = 8
-"""Maximum number of the actor's codes. With more codes, prompts do not say in which direction the actor moves from each
-code."""
+"""Maximum number of the actor's codes. With more codes, prompts do not say which move follows each code."""
 
 MAX_STATES = 20_000
 """Maximum number of states in which the actor is searched. Each trajectory contributes its first states."""
@@ -107,7 +106,10 @@ def _activity(stacks: Sequence[NDArray[Any]], channel: int, number: int) -> floa
 
 
 def _steps(stacks: Sequence[NDArray[Any]], channel: int, number: int) -> dict[Code, Place]:
-    """Map from the actor's code to its next step; {} if one code has several steps, or all codes have the same step."""
+    """Map from the actor's code to the actor's most frequent next step.
+
+    The map is {} if a code has no steady next step (`STEADY`), or if all codes have the same one.
+    """
     counted: dict[Code, Counter[Place]] = {}
     for states in stacks:
         places = np.argwhere(states[..., channel] == number)[:, 1:].tolist()

@@ -15,8 +15,8 @@ MOST = 400
 """Maximum number of differing nodes in both screens together. If there are more, `difference` returns None."""
 
 MANY = 8
-"""If the second screen has at least this number of distinct lines, and fewer than a quarter of these lines are on the
-first screen, `difference` returns None."""
+"""`difference` returns None if the screen `after` has at least this number of distinct lines, and fewer than a quarter
+of these lines are on the screen `before`."""
 NEAR = 40  # maximum characters of a label that describes the position of a node
 
 

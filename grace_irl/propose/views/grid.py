@@ -47,7 +47,7 @@ def backdrop(states: Sequence[NDArray[Any]], codes: Sequence[Code]) -> NDArray[n
 
     Args:
         states: arrays `(n, h, w, 3)` of one size.
-        codes: codes of the background, most frequent first. A cell that never has one of these codes gets the first.
+        codes: codes of the background, most frequent first. A cell that never has any of them gets the first.
     """
     votes = sum(np.stack([(each == np.array(code)).all(axis=3).sum(axis=0) for code in codes]) for each in states)
     best: NDArray[np.int64] = np.array(codes, dtype=np.int64)[np.asarray(votes).argmax(axis=0)]
@@ -101,7 +101,7 @@ CHANNELS = "abc"
 """Names of the three numbers of a code."""
 
 HIDING = ("minigrid-full",)
-"""Names of views (`Metadata.view`) whose states do not show the things that the actor stands on or carries."""
+"""Values of `Metadata.view` for states that hide the things that the actor (see `find_actor`) stands on or carries."""
 
 MAX_CODES = 20_000_000
 """Maximum number of array elements from which the background and the other codes are found. If there are more, only

@@ -21,9 +21,10 @@ MOST_COLOURS = 8
 MOST_SIZES = 8  # maximum number of image sizes in `about`
 
 SHADES = 32
-"""Width of the ranges into which the values of a channel are divided. Pixels in equal ranges form one colour.
+"""Width of the ranges into which the values of a channel are divided.
 
-Without ranges, a shaded surface would have thousands of colours."""
+All pixels whose values lie in the same ranges form one colour. Without ranges, a shaded surface would have
+thousands of colours."""
 
 MAX_PIXELS = 20_000_000
 """Maximum number of pixels for the statistics in the legend. In larger sets, only every n-th state is read."""
@@ -128,7 +129,7 @@ class ImageView:
         return f"now {self._colours(after, differs)}" if differs.any() else "no change"
 
     def _colours(self, state: NDArray[Any], among: NDArray[np.bool_]) -> str:
-        """List the colours of a state's pixels where the mask `among` `(h, w)` is true."""
+        """List the colours of those pixels of a state for which the mask `among` `(h, w)` is true."""
         shades = _shades(state)
         found, counts = np.unique(shades[among], return_counts=True)
         order = np.lexsort((found, -counts))
@@ -159,6 +160,6 @@ def _colour(found: NDArray[Any]) -> str:
 
 
 def _box(mask: NDArray[np.bool_]) -> str:
-    """Write the bounding box of the true pixels of `(h, w)`."""
+    """Write the bounding box of the true pixels of a mask `(h, w)`."""
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     return f"rows {rows[0]}..{rows[-1]}, columns {columns[0]}..{columns[-1]}"

@@ -30,7 +30,7 @@ MOST_PARTS = 60
 
 
 class RecordView(VectorView):
-    """View of dicts of named parts. It writes the numbers of small parts like `VectorView`, with the parts' names."""
+    """View of dicts of named parts. It writes each small part with its name. Numbers are rounded as in `VectorView`."""
 
     modules, tokens_of, helps = "numpy", "texts", False
 

@@ -22,10 +22,10 @@ MAX_TRAJECTORIES = 200
 """Maximum number of trajectories that `reached` returns. `sharing` compares their instructions and screens in pairs, so
 the cost grows with the square of this number."""
 
-MOST_PLACES = 8  # maximum number of places that `sharing` returns
+MOST_PLACES = 8  # maximum number of places (see `Sharing`) that `sharing` returns
 LEAST_GAP = 0.25
 """Minimum of `Sharing.own` / n - `Sharing.other` for the places that `sharing` finds in n trajectories."""
-EXAMPLE = 60  # maximum characters of a place's text, and of its instruction, in an example
+EXAMPLE = 60  # maximum characters of each text in an example of `words_table`
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Writer of trajectories as text for prompts, within a token limit.
 
-The text begins with the first state. Later states are written as changes since an earlier state, or in full.
+The text begins with the first state. Later states are written as changes since an earlier state, or in full. In some
+kinds of states, the view finds an actor, the one thing that moves in nearly every step (`View.events`).
 """
 
 from __future__ import annotations
@@ -232,7 +233,7 @@ def _lines(view: View, shown: Shown, steps: Sequence[int], events: Set[int] | No
 
 
 def _gap(shown: Shown, steps: range, events: Set[int] | None) -> str:
-    """Write the line that replaces steps: their number, whether all are pure moves, and how many are wrong."""
+    """Write the line that replaces steps: their number, whether only the actor changes, and how many are in `wrong`."""
     moves = events is not None and events.isdisjoint(steps)
     wrong = sum(step in shown.wrong for step in steps)
     word = ("move " if len(steps) == 1 else "moves ") if moves else ""

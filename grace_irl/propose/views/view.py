@@ -14,8 +14,9 @@ class View(Protocol):
     two spaces.
 
     Attributes:
-        modules: modules that programs need to read these states, for prompts.
-        tokens_of: name of the elements of a state that may be new in other trajectories, such as "codes" or "texts".
+        modules: names of the modules that programs need to read these states, as prompts list them.
+        tokens_of: word for the elements of a state, such as "codes" or "texts". Prompts warn that other trajectories
+            may have new elements.
         helps: whether prompts include the helper function of `vector.HELPER`, which compares two sets of vectors.
         recalls: number of written states to which a change may refer; 1 for only the state written last.
     """

@@ -47,7 +47,7 @@ class Without:
 
     Attributes:
         actor: the actor, or None if it is not known.
-        background: codes of the background.
+        background: codes of the background, each with the numbers of all three channels.
     """
 
     actor: Actor | None = None
@@ -62,7 +62,9 @@ class Without:
 
 
 def associations(items: Sequence[Labelled], without: Without = Without()) -> Going[tuple[int, int]]:
-    """Find the codes that occur with each word: the codes in every first state whose instruction has the word.
+    """Find the codes that occur with each word of the instructions.
+
+    These are the codes in the first state of every trajectory whose instruction has the word.
 
     First states contain the things that the instruction names, also in negative trajectories. So all trajectories
     count, except those with an instruction from another trajectory (`Demonstration.swapped`). Trajectories with equal
@@ -82,8 +84,8 @@ def near_goals(items: Sequence[Labelled], without: Without = Without()) -> Going
 
     "Near the goal" means in or right beside a cell that the step to the first positive state changes. In a crowded
     grid, first states have nearly all codes, but the object that the instruction names is most likely near the goal.
-    The counts are as in `associations`, but over expert trajectories only. A code is kept only if it is in every first
-    state whose instruction has the word.
+    The counts are as in `associations`, but over expert trajectories only. A code is kept only if it is in the first
+    state of every trajectory whose instruction has the word.
     """
     told = _told(items)
     first = _shared(told, without)
@@ -100,7 +102,7 @@ def _often(items: Sequence[Labelled], present: Sequence[frozenset[tuple[int, int
 
 
 def _shared(items: Sequence[Labelled], without: Without) -> dict[str, frozenset[tuple[int, int]]]:
-    """Map from each word to the codes in every first state whose instruction has the word."""
+    """Map from each word to the codes in the first state of every trajectory whose instruction has the word."""
     found: dict[str, frozenset[tuple[int, int]]] = {}
     for item in items:
         present = _at_first(item, without)
@@ -187,7 +189,7 @@ def _likely(entry: tuple[str, tuple[int, list[tuple[tuple[int, int], int, float]
 def _told(items: Sequence[Labelled]) -> list[Labelled]:
     """The trajectories with an instruction of their own, one for each pair of first state and instruction."""
     found: dict[tuple[str, bytes], Labelled] = {}
-    for item in sorted(items, key=lambda item: not item.positive.any()):  # `setdefault` keeps experts
+    for item in sorted(items, key=lambda item: not item.positive.any()):  # experts first
         if item.trajectory.extra_info and not item.demonstration.swapped:
             found.setdefault((item.trajectory.extra_info, item.trajectory.states[0].tobytes()), item)
     return list(found.values())

@@ -209,7 +209,7 @@ def _learner(config: Config, parts: fits.Parts) -> Learner:
 
 @contextmanager
 def _part_of(folder: Path) -> Iterator[None]:
-    """Make an interruption or error of a run name the expansion's folder, so that the user resumes the expansion."""
+    """Put the expansion's folder into interruptions and errors of a run, so that the user resumes the expansion."""
     try:
         yield
     except Interrupted as interrupted:

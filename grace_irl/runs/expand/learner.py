@@ -121,7 +121,7 @@ def train_policy(
     initial: str | None,
     path: list[str],
 ) -> dict[str, Any]:
-    """Train a policy by PPO in a separate process, and save it in the folder.
+    """Train a policy by PPO, and save it in the folder. `PpoLearner` calls this function in a separate process.
 
     Args:
         tell: callback for each evaluation of the policy.

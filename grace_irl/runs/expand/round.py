@@ -1,7 +1,8 @@
 """The record of one round of an expansion.
 
 A round trains a policy on the reward. The policy's episodes (rollouts) become negatives, unless they look like an
-expert's. If the reward does not separate the new negatives from the experts well, the round searches for a new reward.
+expert's trajectory. If the reward does not separate the new negatives from the experts well, the round searches for a
+new reward.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ def ends(steps: int, rounds: int, growth: float) -> tuple[int, ...]:
 
 
 def share(done: Round) -> float:
-    """The share of a round's rollouts that look like an expert's; 0 without rollouts."""
+    """The share of a round's rollouts that look like an expert's trajectory; 0 without rollouts."""
     return done.alike / done.rollouts if done.rollouts else 0.0
 
 
@@ -147,7 +148,7 @@ def favourite(rounds: Sequence[Round], folder: Path, reward: Path, config: Confi
 
     With label rule "all", the best policy has the highest mean return under `reward`. This comparison is fair, because
     the new negatives of every round were used to fit `reward` or to check it. With other rules, the best policy has the
-    largest share of rollouts that look like an expert's.
+    largest share of rollouts that look like an expert's trajectory.
 
     Args:
         rounds: complete rounds, without round 0; at least one.
@@ -166,7 +167,7 @@ def favourite(rounds: Sequence[Round], folder: Path, reward: Path, config: Confi
 
 
 def episodes(folder: Path, number: int) -> list[Trajectory]:
-    """Read all rollouts of a round's policy: the new negatives, then the rollouts that look like an expert's."""
+    """Read all rollouts of a round's policy: first the new negatives, then the others (`Round.alike`)."""
     place = folder / "rounds" / str(number)
     paths = [place / name for name in ("rollouts.parquet", "alike.parquet")]
     return [item.trajectory for path in paths if path.exists() for item in load([], [path])]

@@ -30,8 +30,9 @@ FILLS = {"use": "#eaf1fb", "checked": "#bfe8cf", "selected": "#ecdff7"}
 def drawing(screen: Screen, longest: int = LONGEST) -> Image:
     """A picture of the screen in its own proportions, no side longer than `longest` pixels.
 
-    Each frame is a node: blue if it can be used, purple if it is selected, orange if it has the focus. Checkable nodes
-    have a box at the right, green with a tick if they are checked. Grey text is a hint, or belongs to a disabled node.
+    Each frame is a node: blue if it can be used, purple if it is selected, orange if it has the focus. A checkable node
+    has a box at the right. The box of a checked node is green with a tick. Grey text is a hint, or belongs to a
+    disabled node.
 
     Args:
         screen: any screen. If no node has bounds, the picture lists the nodes from top to bottom.

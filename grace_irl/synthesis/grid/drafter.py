@@ -1,7 +1,7 @@
-"""The proposer of drafts over grids: readings of the instructions that are drawn and varied, not learnt.
+"""The proposer of drafts over grids. A draft is a reading of the instructions that is drawn or varied, not learnt.
 
-Drafts are programs of the same form as those of the module `sketcher`, but the proposer does not read labels. So a
-search must find a good reading by the scores of programs alone, and searches can be compared.
+The program of a draft has the same form as the programs of the module `sketcher`, but the proposer does not read
+labels. So a search must find a good reading by the scores of programs alone, and searches can be compared.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from grace_irl.synthesis.grid.search import ARRANGEMENTS, separators, view
 from grace_irl.synthesis.grid.source import write_source
 
 SPLIT = 0.5
-"""Chance that a new draft splits instructions at a word, if there is such a word."""
+"""Chance that a new draft splits instructions at one or two words, if `separators` finds words for this."""
 MEANT = 0.3
 """Chance that a word of a new draft has a meaning."""
 NARROWED = 0.3
@@ -80,7 +80,8 @@ class GridDrafter:
     - "mutate", "reflect": like "structure" or "weights", or one word gets, loses or changes its meaning.
     - "crossover": plan, constants and meanings, each taken from one of the parents.
     - "path": like "mutate", but the plan, constants and meanings that the parent shares with all ancestors stay.
-    - "different": a new draft with another event than the parents and ancestors, and without their meanings of words.
+    - "different": a new draft. If possible, its event differs from the events of all parents and ancestors. Words get
+      no meaning that they have in a parent or an ancestor.
 
     Equal requests with equal parents have equal answers.
 
@@ -88,7 +89,7 @@ class GridDrafter:
         items: the labelled demonstrations. Labels are not read.
 
     Raises:
-        InputError: nothing happens in the demonstrations.
+        InputError: no event happens to a thing in the demonstrations.
     """
 
     def __init__(self, items: Sequence[Labelled]) -> None:

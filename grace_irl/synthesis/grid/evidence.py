@@ -25,11 +25,11 @@ from grace_irl.synthesis.grid.meaning import CHANNELS, ENCLOSED, SEVERAL, SHARED
 from grace_irl.synthesis.grid.scene import EVENTS, HALVES, OFFSETS, SIDES, Scene, ThingRows
 
 MISSED = 30.0
-"""Cost in nats if the event completes in none of a trajectory's goal states. Each missed goal state has an equal share
-of this cost."""
+"""Cost in nats if the event of the instruction completes in none of a trajectory's goal states. Each missed goal state
+has an equal share of this cost."""
 WRONGLY_HIT = 5.0
-"""Cost in nats if the event completes in any negative state of a trajectory. `WRONG_STATE` is added for each of these
-states, up to 60 states."""
+"""Cost in nats if the event of the instruction completes in any negative state of a trajectory. `WRONG_STATE` is added
+for each of these states, up to 60 states."""
 WRONG_STATE = 0.1
 ABSENT = 5.0
 """Cost in nats of a description that matches nothing in the first state. If n things match, the cost is log n."""
@@ -46,8 +46,8 @@ another thing in a cell next to that thing. The step "put the ball next to the b
 the event's thing. They may be far away, but all three things lie in one row or column, as in "put the ball between the
 box and the key"."""
 MOVED = tuple(EVENTS.index(event) for event in ("taken", "changed", "placed"))
-"""Events that change the world. The other events happen wherever the agent walks, so they say little about the half of
-the grid in which a task is done."""
+"""Indices of the events that change the world. `_of_experts` uses them to find the half of the grid in which tasks are
+done. The other events happen wherever the agent walks, so they say little about this half."""
 
 
 class GridEvidence:

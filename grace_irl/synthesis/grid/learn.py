@@ -22,9 +22,9 @@ COLD = 0.3  # temperature at the end of an annealed walk
 STEPS_PER_CHOICE = 12
 """Number of steps of an annealed walk per pair of a word and a filter. Fewer than 20 words count as 20."""
 KICKS = 12
-"""Number of kicks after an annealed walk. A kick is an attempt to leave the reading at which the walk ends. It makes a
-few random changes, whatever they cost, and then descends. Every second kick exchanges a constant for a meaning instead
-(`Walk.transfer`), if the reading has a constant for another feature than the event."""
+"""Number of kicks after an annealed walk. A kick tries to leave the reading at which the walk ends. The kick makes
+a few random changes, whatever they cost, and then descends (`Walk.descend`). Every second kick exchanges a constant for
+a meaning instead (`Walk.transfer`), if the reading has a constant for another feature than the event."""
 KICK = (2, 6)
 """Range of the number of random changes of a kick; the second number is excluded."""
 UNSEEN = 0.1
@@ -94,7 +94,7 @@ class Seeker:
     def settled(self, effort: float = 1.0) -> bool:
         """Whether more rounds are unlikely to find a better reading.
 
-        If n rounds ended at w different costs, the expected share of rounds that would end at another cost is
+        If n rounds ended at w different costs, the expected share of further rounds that would end at a new cost is
         w (w + 1) / (n (n - 1)) (Boender and Rinnooy Kan, 1987).
 
         Args:

@@ -27,10 +27,12 @@ ARRANGEMENTS: tuple[Arrangement, ...] = ("then", "after", "both", "beside")
 """The relations that the parts on the left and right of a separator can have. `Plan` defines them."""
 FINALISTS = 2  # number of plans with one or two separators that may get a full search
 SCREENING = 8
-"""The finalists are chosen by successive halving of the plans (`_screened`). At each halving, the remaining plans share
-this number of rounds of search. If more plans than this remain, each gets a glance (`Seeker.glance`) instead."""
+"""`_screened` chooses the finalists by successive halving of the plans. At each halving, this number of rounds of
+search is divided among the remaining plans. If there are more plans than rounds, each plan gets a glance instead
+(`Seeker.glance`)."""
 REACH = 8.0
-"""A finalist gets a full search if its cost is at most this number of nats above the lowest cost so far."""
+"""A finalist (a plan that `_screened` chose) gets a full search if its cost is at most this number of nats above the
+lowest cost so far."""
 MAX_PEERS = 2
 """Maximum number of substitutes of a separator: words that occur between the same two words, for example "and" instead
 of "then". A noun has many more substitutes."""

@@ -138,7 +138,7 @@ def shared_constants(lexicon: Lexicon, reading: GridReading) -> list[int]:
 
 
 def _goals_stay(lexicon: Lexicon, reading: GridReading, constants: Sequence[int]) -> bool:
-    """Whether a reading still marks all its goal states if the thing of every step must pass these filters."""
+    """Whether a reading's event completes in the same goal states if the thing of each step must pass these filters."""
     for i, positive in enumerate(lexicon.evidence.positives):
         stages = lexicon.stages(reading, i)
         narrower = tuple(tuple((tuple(sorted({*step[0], *constants})),) for step in stage) for stage in stages)

@@ -107,7 +107,7 @@ def write_source(
         hypothesis: the interpretation of the instructions.
         perception: the agent and the background, which all trajectories share.
         vocabulary: all words and phrases of the training instructions.
-        phrases: groups of words that are read as one.
+        phrases: groups of words that are read as one word.
     """
     return write_program(Outline.of(hypothesis, perception, vocabulary, phrases), summary(hypothesis))
 

@@ -13,7 +13,8 @@ from grace_irl.synthesis.grid.meaning import Feature
 from grace_irl.synthesis.grid.reading import FEATURE_BITS, SPOKEN, SYNONYM, GridReading
 
 LEAST = 1e-9
-"""A change counts as an improvement if it lowers the cost by more nats than this, because sums are rounded."""
+"""A change counts as an improvement if it lowers the cost by more than this number of nats. Sums are rounded, so
+smaller differences mean nothing."""
 
 
 class Change(NamedTuple):

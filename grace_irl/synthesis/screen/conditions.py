@@ -27,12 +27,13 @@ MAX_PATTERNS = 1_500
 """Maximum number of candidate patterns for the items of one anchor, or for whole screens. If there are more, those that
 hold in most goals are used. The patterns whose absence is a candidate condition are limited to this number, too."""
 MAX_ANCHORS = 16
-"""Maximum number of anchors. If there are more, those that occur in most goals are used."""
+"""Maximum number of anchors, the ids of nodes around which there are items. If there are more, those that occur in most
+goals are used."""
 MAX_NEAR = 400
 """Maximum number of rows in a sample that shows how often patterns hold."""
 TELLING = 0.6
-"""Minimum share of a task's goals in which a telling pattern holds (see `telling`). In other states, the pattern
-holds in a share of at most 1 - `TELLING`."""
+"""Minimum share of a task's goals in which a telling pattern holds (see `telling`). The share of other states in which
+the pattern holds is at most 1 - `TELLING`."""
 PER_ANCHOR = 8
 """`PER_ANCHOR` times `MAX_ANCHORS` is the maximum number of conjunctions that become conditions on a screen."""
 
@@ -152,7 +153,7 @@ class ConditionSpace:
         return anchor, Universe(owners, len(self.evidence.pairs), [Test(one) for one in patterns], prices, table)
 
     def _whole(self) -> Universe:
-        """The conditions on rows, which test patterns, counts of nodes, numbers, items, or words of the instruction."""
+        """The conditions on rows. Each is about a pattern, a count of nodes, a number, an item or the instruction."""
         common, absent = self._common(""), self._absentees
         owners, table = self._table("", [*common, *absent])
         table[:, len(common) :] ^= True

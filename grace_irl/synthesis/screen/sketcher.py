@@ -23,7 +23,7 @@ from grace_irl.text import quoted
 
 
 def quote(names: Iterable[str]) -> tuple[list[str], list[str]]:
-    """The source of functions and constants in module `functions`, and of all definitions that they use.
+    """The source of the functions and constants with these names in module `functions`, and of all that they use.
 
     Returns:
         The lines of imports, and the definitions in the order of the module.
@@ -160,8 +160,8 @@ SYSTEM = 6.0
 """Price in nats of readings that include the system's own windows (the status bar). Clocks and other signs in these
 windows change by chance."""
 UNSURE = 12.0
-"""Limit in nats. If the mistakes of the best reading cost more, readings with the system's own windows are tried,
-too."""
+"""If the mistakes of the best reading cost more than this number of nats, readings that include the system's own
+windows (the status bar) are tried, too."""
 CANDIDATES = 12
 """Scale of the random choice of a condition to add to a clause: the condition of rank i has a probability proportional
 to exp(-i / CANDIDATES)."""

@@ -1,1 +1,1 @@
-"""Programs over named numbers, which are the numbers of vectors and records, and counts and distances in grids."""
+"""Programs over named numbers: the numbers of vectors and records, and the counts and distances in grids."""

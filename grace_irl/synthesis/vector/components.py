@@ -27,8 +27,8 @@ Shape = Literal["level", "lower", "near", "within", "fall", "effort"]
 EFFORT = "effort"
 """Name of the action's squared length. It is used like the name of a quantity."""
 QUANTILES = (0.02, 0.05, 0.1, 0.2, 0.5)
-"""The scales of components of the shapes "near" and "within": these quantiles of the absolute value of the component's
-quantity in the rollouts' states."""
+"""The scale of a component of the shape "near" or "within" is one of these quantiles of |v|. Here v is the value of the
+component's quantity in the states of the rollouts."""
 LIMIT = 1e5
 """Maximum absolute value of a component without its weight. It keeps rewards finite in all states that a policy may
 visit."""
@@ -149,10 +149,10 @@ class Component:
 
 @dataclass(frozen=True)
 class Ordered:
-    """The numbers of states sorted by name, with x10 after x9 (see `PlainNumbers`).
+    """The numbers of a state (see `PlainNumbers`) in the order of their names, with x10 after x9.
 
-    Therefore nothing depends on the order of numbers in a state, and the axes of all places are in the same order, for
-    example "hand_x" before "hand_y".
+    Therefore nothing depends on the order in which a state lists its numbers, and the axes of all places are in
+    the same order, for example "hand_x" before "hand_y".
     """
 
     numbers: PlainNumbers
@@ -214,7 +214,8 @@ class Components:
         quantities: quantities by name.
         listed: components by name.
         families: for each family, the names of its quantities that have components. The quantities of a family have the
-            same form. Lengths of single numbers have their own family, because they would outnumber those of vectors.
+            same form. Lengths of single numbers have their own family, because they would outnumber the lengths of
+            vectors.
         shapes: the components of each quantity by shape.
 
     Raises:
@@ -276,7 +277,7 @@ class Components:
         return "size" if quantity.form == "norm" and len(quantity.first) == 1 else quantity.form
 
     def _made(self, name: str, before: Floats, after: Floats) -> Iterator[Component]:
-        """The components of a quantity that vary over the rollouts."""
+        """The components of the quantity `name`, without those that hardly vary over the rollouts (`LEAST`)."""
         if not len(after):
             return
         if name not in self.quantities:

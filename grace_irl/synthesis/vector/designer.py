@@ -1,4 +1,6 @@
-"""A proposer without a model and without demonstrations. It draws and varies rewards that pay for steps.
+"""A proposer without a model and without demonstrations. It draws and varies designs, which are rewards for steps.
+
+A design is a weighted sum of components. Each component with its weight is a term of the design.
 
 The proposer supports the operators of searches that train a policy on the rewards of each program.
 """
@@ -30,7 +32,7 @@ MOST_TERMS = 6
 FIRST_TERMS = 4
 """Maximum number of terms of a new design."""
 WEIGHTS = (0.1, 3.0)
-"""Range of the sizes of new weights, as standard deviations of the weighted term over the rollouts."""
+"""Range of the sizes of new weights. A weight's size is the weighted term's standard deviation over the rollouts."""
 EXTREMES = (0.01, 10.0)
 """Range to which the sizes of all weights are clipped."""
 SIGMA = 0.7
@@ -55,8 +57,8 @@ class Designer:
     """A proposer that draws and varies weighted sums of components, without a model and without demonstrations.
 
     All scales come from the rollouts, so a proposal does not depend on the units or the order of the fields. If the
-    designer is `guided`, it prefers new terms whose returns rank random episodes as the task's score does. The sketch
-    of a program is the JSON text of its design. A parent without a sketch counts as a design without terms.
+    designer is `guided`, it prefers components that are relevant to the task's score (`relevance`). The sketch of a
+    program is the JSON text of its design. A parent without a sketch counts as a design without terms.
 
     The answer depends on the operator of the request:
 
@@ -238,7 +240,7 @@ class Designer:
         return self._structure(rng, design) if rng.random() < 0.5 else self._weights(rng, design)
 
     def _reflect(self, rng: np.random.Generator, parents: Sequence[Parent], designs: Sequence[Design]) -> Design:
-        """Mutate the design. If the term that moved least along training hardly moved, drop it first."""
+        """Mutate the design. If terms hardly moved during training (`STILL`), first drop the one that moved least."""
         design = designs[0]
         moved = _moves(parents[0].evaluation.evidence.get("components"))
         labels = self.labels(design)
@@ -380,7 +382,7 @@ class Designer:
         )
 
     def _reasoning(self, operator: str, design: Design, designs: Sequence[Design]) -> str:
-        """One sentence about a design, or about its changes of the first parent."""
+        """One sentence about a design, or about its differences from the first parent."""
         clauses = [self.components.listed[name].said(weight) for name, weight in design.items()]
         parent = designs[0] if designs and operator not in ("plan", "different") else {}
         if operator == "plan":

@@ -1,8 +1,8 @@
 """Nested folds, which choose the size of programs.
 
-For each fold, a search on all other episodes finds programs, and the episodes of the fold judge these programs. The
-programs differ from fold to fold, so folds choose a size and no program. The final program is the best one of this size
-from a search on all training episodes.
+A fold is a part of the training episodes. For each fold, a search on all other episodes finds programs, and the
+episodes of the fold judge these programs. The programs differ from fold to fold, so folds choose a size and no program.
+The final program is the best one of this size from a search on all training episodes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ def assign(expert: Sequence[bool]) -> list[int] | None:
 def judged(
     folds: Sequence[int], positive: Sequence[Mask], search: Callable[[list[int]], dict[int, Rewards]]
 ) -> dict[int, Floats]:
-    """Compute the AUC of each episode for programs from a search without this episode, for each size of programs.
+    """Compute the AUC of each episode, for each size of programs.
+
+    The program that gives an episode its rewards comes from a search on the episodes of the other folds.
 
     Args:
         folds: the fold of each episode.

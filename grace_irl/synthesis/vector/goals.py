@@ -1,6 +1,7 @@
-"""Rewards for goals over vectors and records: predicates first, and sums of terms if predicates do not suffice.
+"""Rewards that pay at goals, for states that are vectors or records.
 
-A predicate is a conjunction of limits on quantities, such as distances.
+These rewards are predicates, or sums of terms if predicates do not suffice. A predicate is a conjunction of limits on
+quantities, such as distances.
 """
 
 from __future__ import annotations

@@ -117,7 +117,10 @@ MOST_AXES = 8
 
 
 def stems(names: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """Group names that differ only in their axis: the indices of the names, by the common part of the names."""
+    """Find groups of names that differ only in the axis.
+
+    The result maps the common part of the names to the indices of the names.
+    """
     found: dict[str, dict[str, int]] = {}
     for i, name in enumerate(names):
         if match := AXIS.match(name):
@@ -256,7 +259,8 @@ class RecordNumbers:
 
     Attributes:
         sources: for each number, the name of its part and its index in the part.
-        places: for each one-dimensional part of real numbers, its name and the indices of its numbers in `sources`.
+        places: for each one-dimensional part of two or more real numbers, the name of the part and the indices of its
+            numbers in `sources`.
         whole: names of the parts of whole numbers. Programs convert whole numbers to floats, because the squares of
             whole numbers may overflow.
     """

@@ -220,7 +220,8 @@ FEWEST_GOALS = 4
 CLOSER = 0.75
 """If the difference of two places converges along one axis, this number replaces `NEARER` for the other axes."""
 GLANCE = 256
-"""Number of states in which pairs (cosine, sine) are tested first. Only the few that pass are tested in all states."""
+"""Number of states in which `_directions` first tests pairs (cosine, sine). Only the pairs that pass are then tested in
+all states."""
 UNIT = 0.02
 """Maximum deviation of cosine² + sine² from 1."""
 
@@ -336,9 +337,10 @@ def _root_mean_square(values: Floats) -> Floats:
 
 
 def _windows(numbers: PlainNumbers, ratios: Floats) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Pairs of equally long runs of neighbouring numbers, such that the differences between the runs converge.
+    """Pairs of runs of neighbouring numbers, such that the differences between the two runs converge.
 
-    A pair of a run with itself stands for the length of this run. The numbers of such a run are near 0 in goal states.
+    Both runs have the same size. At least one axis fulfils `NEARER`, and all axes fulfil `CLOSER`. A pair of a run with
+    itself stands for the norm of this run. The numbers of such a run are near 0 in goal states.
     """
     found = []
     for i, j in _closest(ratios):

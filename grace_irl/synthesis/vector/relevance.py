@@ -1,4 +1,7 @@
-"""Relevance of components: how well their returns rank episodes of random actions by the task's score."""
+"""Relevance of components, by the correlation of a component's return with the score of a task.
+
+The correlation is over episodes of random actions.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ from scipy.stats import false_discovery_control, norm, rankdata
 from grace_irl.synthesis.vector.components import Components, Floats, Rollout
 
 LEAST_EPISODES = 10
-"""Minimum number of episodes with another score than the most frequent one. Fewer may agree with a return by luck."""
+"""Minimum number of episodes whose score differs from the most frequent score. With fewer, the return of a component
+may agree with the score by luck."""
 FALSE = 0.05
 """False discovery rate: the expected share of relevant components that have no real relation to the score."""
 

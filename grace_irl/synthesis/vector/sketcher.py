@@ -19,7 +19,7 @@ from grace_irl.synthesis.vector.numbers import Numbers
 from grace_irl.synthesis.vector.sum_search import MAX_TERMS, SumSearch
 
 MAX_STATES = 20_000
-"""Maximum number of states of each class, positive and negative, in the fit."""
+"""Maximum number of states of each class, positive and negative, in the search on all training episodes."""
 FOLD_STATES = 4_000
 """Maximum number of states of each class in the searches of folds."""
 

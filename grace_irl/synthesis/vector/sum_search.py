@@ -18,7 +18,8 @@ MAX_PAIRED = 12
 """Maximum number of features (numbers of the state) that are combined in pairs. Features with the largest effect size
 are used, because they distinguish positive states best from all states."""
 MAX_WATCHED = 16
-"""Maximum number of features in the term "outside", also selected by effect size."""
+"""Maximum number of features that the term "outside" reads (see `Term`). If there are more, those with the largest
+effect size are used."""
 
 
 EXCHANGED = 6
@@ -50,7 +51,8 @@ class SumSearch:
         expert: whether each episode is an expert's.
         conditions: see `AdditiveSketcher` (`sketcher`).
         forms: the form of each number (`Numbers.forms`).
-        most: maximum number of states of each class. If there are more, an evenly spaced sample is used.
+        most: maximum number of positive states, and of negative states. If there are more, an evenly spaced sample is
+            used.
         clustered: whether prices depend on the similarity of states of an episode (`design_effect`). Few episodes
             cannot show this similarity.
     """

@@ -145,7 +145,7 @@ class TermTable:
         """Fit the reward over the terms with indices `chosen`. Its weights are for terms before standardisation.
 
         Weights are rounded to as few significant digits as possible. Rounding may lower the log-likelihood by at most
-        `ROUNDED` per state. But no weight has more than 4 digits, even if the loss is then larger.
+        `ROUNDED` per state. But no weight has more than 4 digits, even if 4 digits lower the log-likelihood by more.
         """
         beta, best = self.fit(chosen)
         exact = beta[1:] / self.deviation[list(chosen)]
@@ -166,7 +166,8 @@ class TermTable:
 
 
 BLOCK = 100
-"""Maximum length of blocks of states of an episode. A block of equal states counts as one piece of evidence."""
+"""`design_effect` divides each episode into blocks of at most this number of states. A block of equal states counts as
+one piece of evidence."""
 
 
 def design_effect(

@@ -130,8 +130,8 @@ HINGES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 EPSILON = float(np.finfo(np.float32).eps)
 """Maximum relative difference between a number and its neighbour in float32."""
 RESOLUTION = 256
-"""Minimum ratio of the standard deviation of a number, or of a term, to the change by one rounding to float32. At this
-ratio, a relative change of all states by 1e-7 moves rewards by about 0.7 % of their standard deviation."""
+"""Minimum ratio of the standard deviation of a number, or of a term, to the change that one rounding to float32 causes.
+At this ratio, a relative change of all states by 1e-7 moves rewards by about 0.7 % of their standard deviation."""
 
 
 def vocabulary(
@@ -201,7 +201,8 @@ def _apart(values: NDArray[Any], gap: float) -> list[float]:
 def _effect(experts: NDArray[Any], everything: NDArray[Any]) -> float:
     """Effect size of a number: how well it tells the experts' states from all states.
 
-    It is the larger of two values of Cohen's d: one of the number itself, one of its distance to the experts' mean.
+    The effect size is the larger of two values of Cohen's d. One is of the number itself, the other is of the number's
+    distance to the experts' mean.
     """
     off = np.abs(everything - experts.mean())
     own = np.abs(experts - experts.mean())
