@@ -1,7 +1,7 @@
-"""Suspects: features of vectors and records that behaviour hardly changes.
+"""Suspects: features whose values hardly depend on the agent's behaviour, such as a clock or a fixed target.
 
-A suspect alone is not a fault. It is a *cue* if a reward needs nothing else to tell experts from negatives
-(`grace_irl.audit.shuffling`).
+A feature is a component of a vector or a number in a record. A suspect alone is not a fault. It is a *cue* if a reward
+needs nothing else to tell experts from negatives (`grace_irl.audit.shuffling`).
 
 `grace_irl.demos.fields` finds exact clocks and constants. Measured data are not exact: clocks jitter, cameras see a
 fixed target with noise, and a sensor measures a constant of its simulator with noise. So this module also finds inexact
@@ -24,17 +24,19 @@ Episodes = Sequence[NDArray[np.float64]]
 JITTER = 0.5
 """Maximum standard deviation of a clock's increments in an episode, as a share of the episode's mean increment."""
 PACE = 0.15
-"""Maximum standard deviation of a clock's mean increments per episode, as a share of the average of these means."""
+"""Maximum spread of a clock's speeds. The speed in an episode is the mean increment per step. The standard deviation of
+the speeds of all episodes must not exceed this share of the average absolute speed."""
 STILL = 0.05
-"""Maximum standard deviation of a fixed feature within episodes, as a share of the standard deviation of the feature's
-mean per episode."""
+"""Maximum variation of a fixed feature within episodes, as a share of its variation between episodes. The variation
+within episodes is the square root of the average of the episodes' variances. The variation between episodes is the
+standard deviation of the episodes' means."""
 NARROW = 0.02
 """Maximum standard deviation of a feature that is nearly constant everywhere, as a share of the feature's mean."""
 
 
 @dataclass(frozen=True)
 class Suspects:
-    """Indices of features that behaviour hardly changes, by the kind of cue that they may be.
+    """Suspects in three groups: clocks, constants and fixed features. A feature can be in several groups.
 
     Attributes:
         names: names of all features. The other attributes hold indices into `names`.

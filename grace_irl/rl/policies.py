@@ -77,7 +77,8 @@ class BotPolicy:
     bot after `alarm_s` seconds of computation in one episode.
 
     Raises:
-        InputError: the environment is not of BabyAI, or the caller is not in the main thread, which alarms need.
+        InputError: the environment is not a BabyAI level, or the caller is outside the main thread. Alarms work in the
+            main thread only.
     """
 
     def __init__(self, environment_id: str, alarm_s: float = 5.0) -> None:

@@ -105,7 +105,8 @@ class Run:
         generations: number of complete generations.
         proposer: the proposer's name.
         method: the method's name.
-        task: the task whose trained policies judge programs; "" without one.
+        task: name or TOML file of the task (`--task`); "" for a run without a task. With a task, the score of a
+            program comes from policies that were trained on its reward.
         tokens: number of input and output tokens of all answers.
         cost: cost of these tokens, by the configured prices.
         rounds: the rounds of an expansion, if this run is the last one of an expansion; otherwise (). An expansion
@@ -205,7 +206,10 @@ class Run:
 
     @property
     def reshaped(self) -> bool:
-        """Whether the reward is a reshaped version of another program, a variant that rises more steadily."""
+        """Whether the reward is the result of reshaping.
+
+        Reshaping rewrites a program so that its reward rises more steadily along expert trajectories.
+        """
         if self.rounds and self.rounds[-1].reward in {each.shaped for each in self.rounds if each.shaped}:
             return True
         return self.best.program.operator == "reshape"

@@ -44,7 +44,13 @@ def are_paths(value: Any) -> bool:
 
 
 def require_paths(value: Any, name: str) -> None:
-    """Check that the argument `name` holds paths, and not the content of a table.
+    """Check that an argument holds paths. By mistake, a user may pass the content of a table as a text instead.
+
+    A text with a line break, or with more than `LONGEST_PATH` characters, cannot be a path.
+
+    Args:
+        value: a path, or a list or tuple of paths.
+        name: name of the argument, for messages.
 
     Raises:
         InputError: a text that cannot be a path.
@@ -120,7 +126,8 @@ def _episode(item: Any, where: str) -> Episode:
 def _of_record(record: Mapping[Any, Any], where: str) -> Episode:
     """An episode from a mapping with keys such as "observations" and "actions", as in Gymnasium and Minari.
 
-    If no key names observations, each entry of the mapping is one part of the states.
+    If the mapping has no key for observations, all its entries are parts of the states. For example, the keys "arm" and
+    "camera" give states with the parts "arm" and "camera".
     """
     known = {
         names: next((record[name] for name in names if name in record), None)
@@ -299,7 +306,9 @@ def _of_buffer(buffer: Any, name: str) -> Iterator[Episode]:
         raise InputError(f"{name}: an empty buffer; expected one that holds steps")
     order = np.arange(count) if not (replay and buffer.full) else (np.arange(count) + buffer.pos) % count
     if replay and buffer.full and getattr(buffer, "next_observations", None) is None:
-        order = order[1:]  # the state after the newest step has overwritten the oldest state
+        # This buffer stores the state after a step in the place of the next step's state. So the state after the newest
+        # step has overwritten the state of the oldest step, and the oldest step is left out.
+        order = order[1:]
     flags = np.asarray(buffer.dones if replay else buffer.episode_starts)
     timeouts = getattr(buffer, "timeouts", None)
     number = 0

@@ -10,8 +10,8 @@ of elements is flat. An element has one of three forms:
 - an object with the fields of AndroidWorld's class `UIElement`;
 - Python's text for an object of this class, `UIElement(text='…', …)`.
 
-`result` states whether the episode succeeded, and becomes `Trajectory.terminated`. If the user gives no role, a
-successful episode is an expert, and a failed episode is negative.
+The field `result` of a step states whether the whole episode succeeded. `Trajectory.terminated` is True if it did. If
+the user gives no role, a successful episode is an expert, and a failed episode is negative.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def history(path: Path, read: Callable[[], Any], memory: Memory) -> ScreenEpisod
     Args:
         path: file of the history.
         read: function that reads the content of the file.
-        memory: memory limit of the set.
+        memory: memory limit of the whole set of demonstrations.
 
     Raises:
         InputError: not a history, or the steps of several episodes.
@@ -93,7 +93,7 @@ def open_elements(path: Path, memory: Memory) -> EpisodeSource:
 
     Args:
         path: the file.
-        memory: memory limit of the set.
+        memory: memory limit of the whole set of demonstrations.
 
     Raises:
         InputError: not an element list.
@@ -111,7 +111,7 @@ def flat(elements: list[dict[str, object]], where: str, memory: Memory) -> str:
     Args:
         elements: attributes of each element.
         where: file and state, for messages.
-        memory: memory limit of the set.
+        memory: memory limit of the whole set of demonstrations.
 
     Raises:
         InputError: too many elements for a screen or for the memory limit, or XML that is too long for a screen.

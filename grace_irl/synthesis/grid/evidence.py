@@ -1,7 +1,8 @@
-"""The cost of a reading in nats: how badly this interpretation of the instructions fits the demonstrations.
+"""Costs of readings in nats.
 
-A thing is a grid cell that is neither background nor the agent. A reading turns an instruction into filters. A filter
-is a condition on one feature of a thing, such as its colour code. There are three kinds of evidence:
+A reading is an interpretation of the instructions. Its cost is low if it fits the demonstrations well and makes few
+assumptions. A reading turns an instruction into filters. A filter is a condition on one feature of a thing, such as its
+colour code. A thing is a grid cell that is neither background nor the agent. There are three kinds of evidence:
 
 * Outcomes: the event that the instruction describes should complete in the positive states and in no others.
 * Reference: an instruction describes things that are present at the start, so each description must match something in
@@ -34,7 +35,7 @@ WRONG_STATE = 0.1
 ABSENT = 5.0
 """Cost in nats of a description that matches nothing in the first state. If n things match, the cost is log n."""
 NOT_SEVERAL = 2.5
-"""Cost in nats of a word that means "one of several" if the description matches a single thing."""
+"""Cost in nats of a description that has a word for "one of several" and matches only one thing in the first state."""
 
 Columns = tuple[int, ...]
 """Indices of filters that one thing must pass."""
@@ -51,13 +52,15 @@ done. The other events happen wherever the agent walks, so they say little about
 
 
 class GridEvidence:
-    """Tables of the filters that events and things in the demonstrations pass, and the cost of readings.
+    """Tables that state the filters that each event and each thing in the demonstrations passes.
+
+    From these tables, the method `cost` computes the cost of a reading's outcomes and references in one scene.
 
     A scene is a trajectory with two tables. A row of the first table is one event of one thing in one state. A row of
     the second table is one thing in the first state. A set of rows or states is stored as an integer with one bit for
-    each element. Walks through readings use these sets millions of times, so the sets must be fast. With N states,
-    the k-th event in state t (from k = 0) has bit t + k N. So a few shifts turn a set of events into the set of the
-    states in which these events happen.
+    each element. The search for the best reading (`walk.Walk`) combines such sets millions of times, and operations on
+    integers are fast. With N states, the k-th event in state t (from k = 0) has bit t + k N. So a few shifts turn a set
+    of events into the set of the states in which these events happen.
 
     Args:
         scenes: the trajectories.
@@ -86,12 +89,15 @@ class GridEvidence:
         self._references: list[dict[Columns, float]] = [{} for _ in self.scenes]
 
     def fired(self, scene: int, stages: Stages) -> NDArray[np.bool_]:
-        """Whether the event that the stages describe completes in each state of a scene, (T+1,)."""
+        """An array (T+1,) that marks the states of a scene in which the last stage completes.
+
+        All earlier stages must be complete by then, in their order.
+        """
         fired = self._fired(scene, stages)
         return np.array([fired >> state & 1 for state in range(self.scenes[scene].length)], dtype=np.bool_)
 
     def outcomes(self, scene: int, stages: Stages) -> tuple[int, int]:
-        """Numbers of positive states and of other states in which the event that the stages describe completes."""
+        """Numbers of positive states and of other states in which the last stage completes (see `fired`)."""
         fired, positive = self._fired(scene, stages), self._positive[scene]
         return (fired & positive).bit_count(), (fired & ~positive).bit_count()
 
@@ -100,8 +106,9 @@ class GridEvidence:
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Find two groups of events in a scene, to compare their things.
 
-        The first group has the events of the last stage in positive states in which this stage completes. The second
-        group has all other events of the same kind, such as "taken".
+        The last stage describes one or more events. The first group has the events that fit such a description and
+        happen in a positive state in which the last stage completes. The second group has all other events of the same
+        kind, such as "taken".
 
         Returns:
             For each group, a table (rows, F): whether each event passes each of the F filters.
@@ -152,8 +159,9 @@ class GridEvidence:
 
     def _fired(self, scene: int, stages: Stages) -> int:
         # A stage completes in a state if one of its steps happens there and each of its steps has happened by then.
-        # Only the states in `since` count: those from the completion of the previous stage on. As sets, -1 contains all
-        # states and 0 contains none.
+        # The set `since` has the state in which the previous stage first completes, and all later states. Steps in
+        # other states do not count. For the first stage, `since` has all states. As sets, -1 contains all states and 0
+        # contains none.
         since, now = -1, 0
         if len(stages) == len(stages[0]) == 1:
             return self._hit(scene, stages[0][0])
@@ -200,9 +208,10 @@ class GridEvidence:
         return (down & above) | (up & below) | (right & before) | (left & after)
 
     def _lines(self, scene: int, columns: Columns) -> list[int]:
-        """For each direction, the set of events with a suitable thing in this direction of the event's thing.
+        """Four sets of events, one for each direction in `OFFSETS`.
 
-        A suitable thing passes the filters. It may be near or far.
+        An event is in the set of a direction if a thing that passes the filters lies in this direction from the event's
+        thing. Both things lie in one row or column, at any distance.
         """
         found = self._seen[scene].get(columns)
         if found is None:
@@ -302,7 +311,7 @@ def _table(rows: ThingRows, filters: Sequence[Filter]) -> NDArray[np.bool_]:
 
 
 def _ever(done: int) -> int:
-    """The set of all states from the first state in `done` on; empty if `done` is empty."""
+    """The set of the first state in `done` and all later states. The set is empty if `done` is empty."""
     return -(done & -done)
 
 

@@ -1,4 +1,7 @@
-"""Patterns. A pattern tests one node of a screen, for example whether the node shows a time of the instruction."""
+"""Patterns: conditions on one node of a screen.
+
+For example, a pattern can require that the text of the node contains a time that also occurs in the instruction.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,14 @@ from grace_irl.synthesis.screen.evidence import FLAGS, ON_OR_OFF, NodeLook, Said
 from grace_irl.text import quoted
 
 Shows = Literal["", "time", "number", "quote", "name", "word"]
-"""Parts of an instruction that a node can show: a time, a number, a quotation ("quote"), the whole text of the node
-("name"), or a word of the node's text with at least four letters ("word"); "" for none."""
+"""Kinds of content that a text of a node can share with the instruction:
+
+* "time": a time.
+* "number": a number.
+* "quote": a quotation. The text of the node equals a quotation in the instruction.
+* "name": the whole text of the node, which occurs in the instruction and has at least two characters.
+* "word": a word with at least four letters.
+* "": none. The pattern does not compare the node with the instruction."""
 SHOWN = 40
 """Maximum number of characters of a screen's text in the explanation of a program."""
 
@@ -158,7 +167,8 @@ def told_patterns(look: NodeLook, said: Said) -> Iterator[NodePattern]:
         return
     for shows in _shown(look.says, said):
         for flag in ("", *sorted(look.flags)):
-            # One word in common with the instruction means little, so this pattern must have an id, too.
+            # A single word that the node shares with the instruction is weak evidence. So a pattern for such a word
+            # must also test the node's id.
             for name in dict.fromkeys((look.name,) if shows == "word" else ("", look.name)):
                 if name or shows != "word":
                     yield NodePattern(name=name, shows=shows, flag=flag)
