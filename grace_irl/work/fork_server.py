@@ -202,7 +202,7 @@ def _python(environment: Mapping[str, str]) -> tuple[object, ...]:
 
 
 atexit.register(_end)
-os.register_at_fork(after_in_child=lambda: globals().update(_running=None))
+os.register_at_fork(after_in_child=lambda: globals().update(_running=None, _lock=threading.Lock()))
 
 
 def serve(main: Callable[[], None]) -> None:
@@ -213,7 +213,7 @@ def serve(main: Callable[[], None]) -> None:
     """
     number, idle_s, *modules = sys.argv[1:]
     for name in modules:
-        with contextlib.suppress(ImportError):
+        with contextlib.suppress(Exception):  # the job raises it again, and shows it to the user
             importlib.import_module(name)
     children: set[int] = set()
     with socket.socket(fileno=int(number)) as orders:

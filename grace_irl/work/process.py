@@ -112,6 +112,7 @@ class JobProcess:
                         time.sleep(0.001)
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(self._process.pid, signal.SIGKILL)
+                _signal(self._process.pid, signal.SIGKILL)  # a forked process may not have its own session yet
                 self._process.wait()
                 with contextlib.suppress(BrokenPipeError):
                     self._process.stdin.close()

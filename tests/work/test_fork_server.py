@@ -92,6 +92,12 @@ def test_variables_that_count_at_the_start_of_python_need_another_server() -> No
     until(lambda: not there(one["parent"]))  # nobody needs it
 
 
+def test_a_job_that_ends_at_once_is_no_trouble() -> None:
+    """Not even before it has a session of its own."""
+    for _ in range(30):
+        assert JobProcess(Job(f"{TASKS}:wait_for", {"path": "never"}, imports=SLOW)).end() == -9
+
+
 def test_a_killed_server_is_replaced() -> None:
     one = looked()
     os.kill(one["parent"], signal.SIGKILL)
