@@ -275,7 +275,8 @@ class StoredJob:
             task, submitter = str(found["task"]), found["submitter"]
             log = None if found["log"] is None else Path(found["log"])
             environment = {str(k): str(v) for k, v in found["environment"].items()}
-            imports = tuple(map(str, found.get("imports", ())))  # older versions wrote no imports
+            # Earlier versions wrote no imports. A file chooses among modules of this program only, as for tasks.
+            imports = tuple(str(name) for name in found.get("imports", ()) if str(name).startswith(TASKS))
             job = Job(task, dict(found["arguments"]), log, environment, imports)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"{path}: damaged ({type(error).__name__}: {error}); expected a job as written") from None

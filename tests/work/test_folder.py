@@ -200,6 +200,17 @@ def test_files_that_are_no_jobs(tmp_path: Path, change: dict[str, Any] | None, s
     assert said in str(caught.value)
 
 
+def test_a_file_names_slow_modules_of_this_program_only(tmp_path: Path) -> None:
+    job = Job(f"{TASKS}:add", {"first": 2, "second": 3}, imports=("grace_irl.atomic", "antigravity"))
+    found = StoredJob.write(tmp_path, job)
+    assert found._job()[0].imports == ("grace_irl.atomic",)
+    found.work()
+    assert found.result() == 5
+    path = tmp_path / "job.json"
+    path.write_text(json.dumps({key: each for key, each in json.loads(path.read_text()).items() if key != "imports"}))
+    assert found._job()[0].imports == ()
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give files away")
 def test_the_job_of_another_user_is_refused(tmp_path: Path) -> None:
     job = stored_job(tmp_path / "job", "add", first=1, second=1)
