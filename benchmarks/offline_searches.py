@@ -27,7 +27,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 from front_peers import CONTROL, EPISODES, LONGEST, LUCK
-from near_misses import Data, episodes, training
+from near_misses import TRAIN, Data, episodes, training
 from sklearn.metrics import roc_auc_score
 
 import grace_irl
@@ -128,7 +128,7 @@ def good(found: Mapping[str, float]) -> bool:
 
 def on_level(level: str, name: str, seed: int, data: Path, folder: Path) -> dict[str, Any]:
     """A search on a level: when its figures are met, and those of the last program."""
-    train, fresh = episodes(level, seed, data)
+    train, fresh = episodes(level, seed, data, TRAIN)
     steps = searched(name, training(train, "swaps"), seed, folder)
     met, last = None, {"hit": 0.0, "early": 0.0, "false": 0.0}
     for number, one in steps:

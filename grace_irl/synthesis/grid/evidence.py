@@ -166,12 +166,17 @@ class GridEvidence:
         if len(stages) == len(stages[0]) == 1:
             return self._hit(scene, stages[0][0])
         for stage in stages:
-            done = [self._hit(scene, step) & since for step in stage]
-            now = 0
-            for one in done:
-                now |= one
-            for one in done:
-                now &= _ever(one)
+            if len(stage) == 1:
+                now = self._hit(scene, stage[0]) & since
+            else:
+                done = [self._hit(scene, step) & since for step in stage]
+                now = 0
+                for one in done:
+                    now |= one
+                for one in done:
+                    now &= _ever(one)
+            if not now:
+                return 0
             since = _ever(now)
         return now
 

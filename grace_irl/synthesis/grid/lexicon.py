@@ -10,6 +10,7 @@ their probability.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -70,6 +71,12 @@ class Lexicon:
         for i, scene in enumerate(evidence.scenes):
             scenes.setdefault(scene.words, []).append(i)
         self._scenes = list(scenes.values())
+        # For each instruction, whether constants apply to each part, by stage and step.
+        self._shapes = [
+            tuple(tuple(tuple(i == 0 for i in range(len(step))) for step in stage) for stage in self._stages[some[0]])
+            for some in self._scenes
+        ]
+        self._order = [list(range(len(some))) for some in self._scenes]
         self.count = len(scenes)
         parts = [[part for stage in plan.stages(said) for step in stage for part in step] for said in scenes]
         common = set(self.words).intersection(*(part for some in parts for part in some))
@@ -119,33 +126,53 @@ class Lexicon:
         return sum(self.evidence.cost(i, self.stages(reading, i)) for i in scenes) + self.price(reading)
 
     def costs(self, constants: Iterable[int]) -> list[dict[int, float]]:
-        """For each instruction, a cache of costs in nats under these constants, by key. Callers fill the cache."""
+        """For each instruction, a cache of results of `cost` under these constants, by key. Callers fill the cache."""
         return self._costs.setdefault(tuple(sorted(constants)), [{} for _ in self._scenes])
 
-    def cost(self, instruction: int, key: int, constants: Iterable[int]) -> float:
-        """Cost in nats of the scenes with one instruction, given its index, its key and the indices of constants."""
-        usual, whole = tuple(constants), (1 << self._size) - 1
-        scenes = self._scenes[instruction]
-        stages: list[tuple[tuple[Columns, ...], ...]] = []
-        for stage in self._stages[scenes[0]]:
+    def cost(self, instruction: int, key: int, constants: Iterable[int], limit: float = math.inf) -> float:
+        """Cost in nats of the scenes with one instruction, given its index, its key and the indices of constants.
+
+        If the first scenes alone cost more than `limit`, the others are left out, and the result is minus the cost of
+        these first scenes.
+        """
+        scenes, stages = self._scenes[instruction], self._unpacked(instruction, key, tuple(constants))
+        order, costs, total = self._order[instruction], [0.0] * len(scenes), 0.0
+        for rank, place in enumerate(order):
+            costs[place] = cost = self.evidence.cost(scenes[place], stages)
+            total += cost
+            if total > limit:
+                # A scene that refutes one reading often refutes the next one, so it comes first from now on.
+                order.insert(0, order.pop(rank))
+                return -total
+        return sum(costs)
+
+    def _unpacked(self, instruction: int, key: int, constants: tuple[int, ...]) -> Stages:
+        """The filters for each thing of an instruction, given its key and the indices of constants."""
+        whole, size, parts = (1 << self._size) - 1, self._size, self._parts
+        stages = []
+        for stage in self._shapes[instruction]:
             steps = []
             for step in stage:
                 columns = []
-                for i in range(len(step)):
-                    columns.append(self._unpacked(key & whole, usual if i == 0 else ()))
-                    key >>= self._size
+                for usual in step:
+                    part = key & whole, constants if usual else ()
+                    found = parts.get(part)
+                    columns.append(self._unpacked_part(*part) if found is None else found)
+                    key >>= size
                 steps.append(tuple(columns))
             stages.append(tuple(steps))
-        found = tuple(stages)
-        return sum([self.evidence.cost(scene, found) for scene in scenes])
+        return tuple(stages)
 
-    def _unpacked(self, part: int, constants: tuple[int, ...]) -> Columns:
+    def _unpacked_part(self, part: int, constants: tuple[int, ...]) -> Columns:
         """The filters that a thing must pass, given the bits of one part in a key, and the constants."""
-        found = self._parts.get((part, constants))
-        if found is None:
-            counts = ((column, part >> self._digit * column) for column in range(len(self.features)))
-            said = {column for column, rest in counts if rest & (1 << self._digit) - 1}
-            found = self._parts[part, constants] = self._required(said, constants)
+        said, digit = set(), (1 << self._digit) - 1
+        rest = part
+        while rest:
+            # The lowest bit belongs to the count of the next filter that a word stands for.
+            column = ((rest & -rest).bit_length() - 1) // self._digit
+            said.add(column)
+            rest &= ~(digit << self._digit * column)
+        found = self._parts[part, constants] = self._required(said, constants)
         return found
 
     def _required(self, said: set[int], constants: Iterable[int]) -> Columns:

@@ -74,6 +74,8 @@ class GridReading:
 
 
 NAMES: tuple[Feature, ...] = get_args(Feature)
+CLASSES = [0.0, *(CLASS.get(feature, CLASS_ELSE) for feature in NAMES)]
+"""The price of each feature that at least one word names, by its number in `ReadingPrices.kinds`."""
 FEATURE_BITS = 4
 """Number of bits into which `ReadingPrices` packs the feature that a word names. The bits are 0 for a word without a
 meaning, else 1 plus the feature's index in `NAMES`."""
@@ -114,7 +116,9 @@ class ReadingPrices:
             self._orders.append((places, mask, count, {}))
         self._common = [self._places[word] for word in common]
         self._spoken = {self.kinds[column] for column, feature in enumerate(features) if feature in SPOKEN}
+        self._shifts = range(0, FEATURE_BITS * len(words), FEATURE_BITS)
         self._known: dict[int, float] = {}
+        self._least: dict[int, float] = {}
 
     def price(self, reading: GridReading) -> float:
         """Price of a reading in nats: the sum of all prices of this module that apply."""
@@ -142,16 +146,31 @@ class ReadingPrices:
         """Price of the features that words name, in nats."""
         price = self._known.get(packed)
         if price is None:
-            price = self._known[packed] = self._of_features(packed)
+            price = self._known[packed] = self._least[packed] = self._of_features(packed)
+        return price
+
+    def at_least(self, packed: int) -> float:
+        """A lower bound of `of_features`, which is quick to compute, or this price itself if it is known."""
+        price = self._least.get(packed)
+        if price is None:
+            price = self._least[packed] = self._of_words(self._unpacked(packed))
         return price
 
     def _of_features(self, packed: int) -> float:
+        named = self._unpacked(packed)
+        return self._of_words(named) + ORDER * self._disorder(packed, named) + FRAME * self._misfit(named)
+
+    def _unpacked(self, packed: int) -> list[int]:
+        """The feature that each word names (`kinds`), or 0."""
         mask = (1 << FEATURE_BITS) - 1
-        named = [packed >> FEATURE_BITS * place & mask for place in range(len(self._places))]
-        common = sum(named[place] in self._spoken for place in self._common)
-        classes = sum(CLASS.get(NAMES[name - 1], CLASS_ELSE) for name in set(named) - {0})
-        price = MEANING * sum(name > 0 for name in named) + classes + COMMON * common
-        return price + ORDER * self._disorder(packed, named) + FRAME * self._misfit(named)
+        return [packed >> shift & mask for shift in self._shifts]
+
+    def _of_words(self, named: Sequence[int]) -> float:
+        """Price of the features that words name, without the prices of pairs (`ORDER`, `FRAME`)."""
+        names = set(named)
+        names.discard(0)
+        common = sum([named[place] in self._spoken for place in self._common])
+        return MEANING * (len(named) - named.count(0)) + sum([CLASSES[name] for name in names]) + COMMON * common
 
     def _disorder(self, packed: int, named: Sequence[int]) -> int:
         """Number of instructions that name two features in the rarer order."""

@@ -33,6 +33,9 @@ search is divided among the remaining plans. If there are more plans than rounds
 REACH = 8.0
 """A finalist (a plan that `_screened` chose) gets a full search if its cost is at most this number of nats above the
 lowest cost so far."""
+HOPE = 60.0
+"""`_screened` drops the plans that cost this number of nats more than the best one: twice what an expert costs whose
+goal is missed (`evidence.MISSED`)."""
 MAX_PEERS = 2
 """Maximum number of substitutes of a separator: words that occur between the same two words, for example "and" instead
 of "then". A noun has many more substitutes."""
@@ -191,7 +194,8 @@ def search(seen: PerceivedStates, seed: int, effort: float = 1.0) -> list[Learnt
 def _screened(seekers: Sequence[Seeker], effort: float) -> list[Seeker]:
     """Choose `FINALISTS` of these searches by successive halving: all do rounds, then the better half does, and so on.
 
-    As long as more than `SCREENING` searches are left, each does a glance (`Seeker.glance`) instead of rounds.
+    A search that is far behind is dropped at once (`HOPE`), so there may be fewer finalists. As long as more than
+    `SCREENING` searches are left, each does a glance (`Seeker.glance`) instead of rounds.
     """
     left = list(seekers)
     while len(left) > FINALISTS:
@@ -201,7 +205,9 @@ def _screened(seekers: Sequence[Seeker], effort: float) -> list[Seeker]:
                 continue
             for _ in range(math.ceil(effort * max(1, SCREENING // len(left)))):
                 one.round()
-        left = sorted(left, key=lambda one: one.cost)[: max(FINALISTS, len(left) // 2)]
+        least = min(one.cost for one in left)
+        near = sorted((one for one in left if one.cost <= least + HOPE), key=lambda one: one.cost)
+        left = near[: max(FINALISTS, len(left) // 2)]
     return left
 
 

@@ -61,28 +61,51 @@ class Walk:
         named = zip(self.lexicon.words, self._meanings, strict=True)
         return GridReading(dict(self._constants), {word: column for word, column in named if column >= 0})
 
-    def weigh(self, change: Change) -> float:
-        """The cost that a change adds, in nats."""
-        prices, delta = self.lexicon.prices, 0.0
+    def weigh(self, change: Change, limit: float = math.inf) -> float:
+        """The cost that a change adds, in nats; infinity if it is above `limit` by more than `LEAST`.
+
+        Most changes of a good reading miss a goal in one of the first scenes. No scene costs less than 0. So the sum
+        stops as soon as it is above the limit, whatever the other scenes cost.
+        """
         if not change.meanings:
-            constants = self._with(*change.constant)
-            known = self.lexicon.costs(constants.values())
-            for i, key in enumerate(self._keys):
-                cost = known[i].get(key)
-                if cost is None:
-                    cost = known[i][key] = self.lexicon.cost(i, key, constants.values())
-                delta += cost - self._costs[i]
-            return delta + prices.of_constants(constants) - prices.of_constants(self._constants)
-        keys, costs, known = self._keys, self._costs, self._known
-        for i, more in self._moves(change.meanings):
+            return self._weigh_constant(*change.constant, limit)
+        prices, keys, costs, known = self.lexicon.prices, self._keys, self._costs, self._known
+        features = self._features + self._renamed(change.meanings)
+        least = prices.at_least(features)
+        synonyms = SYNONYM * self._synonyms(change.meanings)
+        moves = self._moves(change.meanings)
+        left = limit - (least - self._named) - synonyms + LEAST
+        for i, _ in moves:
+            left += costs[i]
+        if left < 0.0:
+            return math.inf
+        delta = 0.0
+        for i, more in moves:
             # This loop takes most of the search's time, so it looks known costs up without a call.
             cost = known[i].get(keys[i] + more)
-            delta += (self._cost(i, keys[i] + more) if cost is None else cost) - costs[i]
-        renamed = self._renamed(change.meanings)
-        if renamed:
-            delta += prices.of_features(self._features + renamed) - self._named
-        delta += SYNONYM * self._synonyms(change.meanings)
-        return delta
+            if cost is None or cost < 0.0:
+                cost = self._cost(i, keys[i] + more, left)
+            left -= cost
+            if left < 0.0:
+                return math.inf
+            delta += cost - costs[i]
+        price = prices.of_features(features)
+        return delta + (price - self._named) + synonyms if left >= price - least else math.inf
+
+    def _weigh_constant(self, feature: Feature, column: int, limit: float) -> float:
+        """The cost that a change of a constant adds; infinity if it is above `limit`."""
+        changed = self._with(feature, column)
+        constants, known = tuple(changed.values()), self.lexicon.costs(changed.values())
+        price = self.lexicon.prices.of_constants(changed) - self.lexicon.prices.of_constants(self._constants)
+        left = limit - price + sum(self._costs) + LEAST
+        delta = 0.0
+        for i, key in enumerate(self._keys):
+            if left < 0.0:
+                return math.inf
+            cost = self._found(known[i], i, key, constants, left)
+            left -= cost
+            delta += cost - self._costs[i]
+        return delta + price if left >= 0.0 else math.inf
 
     def make(self, change: Change, delta: float) -> None:
         """Make a change that adds `delta` to the cost."""
@@ -116,8 +139,10 @@ class Walk:
             change = self._draw(kind, one, two)
             if change is None:
                 continue
-            delta = self.weigh(change)
-            if delta <= 0 or luck < math.exp(-delta / (start * (end / start) ** (step / steps))):
+            # Metropolis' rule accepts a change that adds at most this cost.
+            limit = -math.log(luck) * start * (end / start) ** (step / steps) if luck else math.inf
+            delta = self.weigh(change, limit)
+            if delta <= limit:
                 self.make(change, delta)
                 if self.cost < best - LEAST:
                     best, reading = self.cost, self.reading
@@ -155,14 +180,17 @@ class Walk:
         while improved:
             improved = False
             if steepest:
-                weighed = [(self.weigh(change), change) for change in self._neighbours(frozen)]
-                delta, change = min(weighed, key=lambda one: one[0], default=(0.0, Change()))
-                if delta < -LEAST:
-                    self.make(change, delta)
+                least, best = -LEAST, None
+                for change in self._neighbours(frozen):
+                    delta = self.weigh(change, least)
+                    if delta < least:
+                        least, best = delta, change
+                if best is not None:
+                    self.make(best, least)
                     improved = True
                 continue
             for change in self._neighbours(frozen):
-                delta = self.weigh(change)
+                delta = self.weigh(change, -LEAST)
                 if delta < -LEAST:
                     self.make(change, delta)
                     improved = True
@@ -246,10 +274,18 @@ class Walk:
             users[self._meanings[word]] += 1
         return added
 
-    def _cost(self, instruction: int, key: int) -> float:
-        """Cost in nats of the scenes of one instruction with this key, under the current constants."""
-        cost = self._known[instruction].get(key)
-        if cost is None:
-            cost = self.lexicon.cost(instruction, key, self._constants.values())
-            self._known[instruction][key] = cost
-        return cost
+    def _cost(self, instruction: int, key: int, limit: float = math.inf) -> float:
+        """Cost in nats of the scenes of one instruction with this key, under the current constants (see `_found`)."""
+        return self._found(self._known[instruction], instruction, key, tuple(self._constants.values()), limit)
+
+    def _found(
+        self, known: dict[int, float], instruction: int, key: int, constants: tuple[int, ...], limit: float
+    ) -> float:
+        """Cost in nats of the scenes of one instruction with this key; infinity if it is above `limit`.
+
+        The cost is looked up in `known`, or computed and kept there.
+        """
+        cost = known.get(key)
+        if cost is None or (cost < 0.0 and -cost <= limit):
+            cost = known[key] = self.lexicon.cost(instruction, key, constants, limit)
+        return cost if cost >= 0.0 else math.inf

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -94,3 +96,33 @@ def test_an_exchange_and_a_constant_weigh_what_they_add() -> None:
         walk.make(change, walk.weigh(change))
         assert walk.reading == after
         assert walk.cost == pytest.approx(lexicon.total(after))
+
+
+@pytest.mark.parametrize("name", LEXICONS)
+@pytest.mark.parametrize("limit", [-5.0, 0.0, 3.0, 15.0])
+def test_a_limit_hides_what_costs_more_and_changes_nothing_else(name: str, limit: float) -> None:
+    known = LEXICONS[name]
+    fresh = Lexicon(known.evidence, known.plan)  # without costs that are known already
+    walk = Walk(fresh, start(fresh))
+    walk.kick(6, np.random.default_rng(0))
+    at, seen = walk.reading, {"below": 0, "above": 0}
+    for change in list(walk._neighbours(-1)):
+        limited, whole = walk.weigh(change, limit), walk.weigh(change)
+        other = Walk(known, at)
+        other.make(change, 0.0)
+        assert whole == pytest.approx(known.total(other.reading) - known.total(at))
+        assert limited == (whole if whole <= limit else math.inf)
+        seen["above" if limited == math.inf else "below"] += 1
+    assert seen["above"]
+    assert seen["below"] or limit < 0
+
+
+@pytest.mark.parametrize("name", LEXICONS)
+def test_a_price_is_at_least_its_bound(name: str) -> None:
+    lexicon, rng = LEXICONS[name], np.random.default_rng(1)
+    walk, prices = Walk(lexicon, start(lexicon)), Lexicon(LEXICONS[name].evidence, LEXICONS[name].plan).prices
+    for _ in range(30):
+        walk.kick(2, rng)
+        packed = prices.pack(walk.reading.meanings)
+        bound = prices.at_least(packed)
+        assert 0.0 <= bound <= prices.of_features(packed) == prices.at_least(packed)
