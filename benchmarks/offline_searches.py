@@ -12,7 +12,8 @@ of 12 + 12 fresh episodes: the mean over seeds, and the range.
     python benchmarks/offline_searches.py --ablations                     # searches without one of their parts
     python benchmarks/offline_searches.py --table                         # what was found so far
 
-Fresh data choose nothing. The benchmark goes on where it was stopped.
+Fresh data choose nothing. A finished search is a line of its data's file in `benchmarks/offline_results`: the benchmark
+goes on with the others.
 """
 
 from __future__ import annotations
@@ -31,7 +32,6 @@ from near_misses import TRAIN, Data, episodes, training
 from sklearn.metrics import roc_auc_score
 
 import grace_irl
-from grace_irl.atomic import write_atomically
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import GraceError
 from grace_irl.evaluate.separation import Separation
@@ -41,6 +41,8 @@ from grace_irl.runs.run import opened
 from grace_irl.search.ranks import Scored, merit
 
 PROGRAMS = 2_000
+FINISHED = Path(__file__).resolve().parent / "offline_results"
+"""Folder of the finished searches, a file for each level or body."""
 LOOKS = (50, 400, 2_000)
 """Numbers of programs after which rewards of classic control are judged."""
 SEARCHES: Mapping[str, tuple[str, Sequence[str]]] = {
@@ -185,18 +187,26 @@ def judged(one: Scored, fresh: Demonstrations) -> float:
     return float(roc_auc_score([1] * len(experts) + [0] * len(negatives), np.concatenate([experts, negatives])))
 
 
+def finished(place: str) -> dict[tuple[str, int], dict[str, Any]]:
+    """The results of the finished searches on a level or body, by name and seed."""
+    path = FINISHED / f"{place}.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    return {(each["search"], each["seed"]): each for each in rows}
+
+
 def row(place: str, name: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     """The result of a search, or what an earlier run found."""
+    known = finished(place).get((name, seed))
+    if known is not None:
+        return known
     folder = options.out / place / f"{ALL[name][0]}-{list(ALL).index(name)}-{seed}"
-    kept = folder.with_suffix(".json")
-    if kept.exists():
-        found: dict[str, Any] = json.loads(kept.read_text(encoding="utf-8"))
-        return found
     if place in CONTROLLED:
         found = on_control(place, name, seed, folder)
     else:
         found = on_level(place, name, seed, options.episodes, folder)
-    write_atomically(kept, json.dumps(found, indent=1))
+    FINISHED.mkdir(exist_ok=True)
+    with (FINISHED / f"{place}.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"search": name, "seed": seed, **found}) + "\n")
     shutil.rmtree(folder, ignore_errors=True)
     return found
 
@@ -225,17 +235,17 @@ def main() -> None:
     parser.add_argument("--ablations", action="store_true", help="searches without one of their parts")
     parser.add_argument("--seeds", type=int, default=5, help="seeds; each has a draw of a level's data (default 5)")
     parser.add_argument("--episodes", type=Path, default=Path("out/near-misses/data"), help="where episodes are kept")
-    parser.add_argument("--out", type=Path, default=Path("out/offline-searches"), help="where results are kept")
+    parser.add_argument("--out", type=Path, default=Path("out/offline-searches"), help="where runs are kept")
     parser.add_argument("--table", action="store_true", help="print what was found so far")
     options = parser.parse_args()
     for place in options.data.split(","):
         for name in options.searches.split(";") if options.searches else ABLATIONS if options.ablations else SEARCHES:
             rows = []
             for seed in range(options.seeds):
-                kept = options.out / place / f"{ALL[name][0]}-{list(ALL).index(name)}-{seed}.json"
-                if kept.exists() or not options.table:
+                if not options.table or (name, seed) in finished(place):
                     rows.append(row(place, name, seed, options))
-            print(f"| {place} | {name} | {told(place, rows)} |", flush=True)
+            if rows:
+                print(f"| {place} | {name} | {told(place, rows)} |", flush=True)
 
 
 if __name__ == "__main__":

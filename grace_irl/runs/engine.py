@@ -12,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import nlargest
 from typing import Any, TypeVar
 
 from grace_irl.errors import GraceError
@@ -37,6 +38,9 @@ from grace_irl.search.protocol import (
     Wait,
 )
 from grace_irl.search.ranks import merit, winner
+
+ELITES = 4
+"""Number of the best programs that count as elites in a search without a bar (`Barred`), as in GRACE's evolution."""
 
 Prefers = Callable[[Sequence[Record], Sequence[Record]], Record]
 """Function that chooses the best program of a run. Its arguments are the valid programs of the search, best first, and
@@ -147,6 +151,7 @@ class Engine:
         self._old = store.told()
         self._earlier_seconds = max((told.seconds for told in self._old.values()), default=0.0)
         self._started = time.monotonic()
+        self._leaders: list[float] = []  # scores of the best programs so far, at most `ELITES`, highest first
         self._verified: dict[str, str] = {}  # result of strict mode by program id: the problem, or ""
         self._written: Record | None = None
         self._told = 0
@@ -181,8 +186,7 @@ class Engine:
                     if not isinstance(answer, Request):
                         break
                     self._store.add_request(answer, self._generation)
-                    bar = self._search.bar if isinstance(self._search, Barred) else Bar()
-                    asked.append(asyncio.create_task(self._answering.answer(answer, bar)))
+                    asked.append(asyncio.create_task(self._answering.answer(answer, self._bar)))
                     count += 1
                 self._live = replace(self._live, in_flight=len(asked))
                 if not asked:
@@ -203,6 +207,13 @@ class Engine:
                 task.cancel()
             await asyncio.gather(*asked, return_exceptions=True)
             await self._answering.close()
+
+    @property
+    def _bar(self) -> Bar:
+        """The bar of the next evaluation. If the search has none, the best programs so far are the elites."""
+        if isinstance(self._search, Barred):
+            return self._search.bar
+        return Bar(elite=self._leaders[-1]) if len(self._leaders) == ELITES else Bar()
 
     def finish(self) -> Record | None:
         """Decide all open fates of programs, such as "kept", and return the best program that passes strict mode.
@@ -276,7 +287,10 @@ class Engine:
         old = self._old.get(index)
         generation = self._generation
         for program, evaluation in _scored(result):
-            self._records.setdefault(program.id, Record(program, evaluation, index))
+            if program.id not in self._records:
+                self._records[program.id] = Record(program, evaluation, index)
+                if evaluation.valid:
+                    self._leaders = nlargest(ELITES, [*self._leaders, evaluation.score])
             self._answering.forget(program.id)
         self._answering.remember(result)
         fates = self._search.tell(result)

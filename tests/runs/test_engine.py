@@ -17,11 +17,12 @@ from grace_irl.programs.program import Program
 from grace_irl.propose.given import InThread
 from grace_irl.propose.protocol import Parent, Proposal, Proposer, Step
 from grace_irl.runs.budget import Budget
-from grace_irl.runs.engine import Engine, Snapshot
+from grace_irl.runs.engine import ELITES, Engine, Snapshot
 from grace_irl.runs.record import Record
 from grace_irl.runs.store import Store
 from grace_irl.search.evolution import Evolution, EvolutionSettings
-from grace_irl.search.protocol import Fate, Request, Wait
+from grace_irl.search.independent import IndependentSearch, IndependentSettings
+from grace_irl.search.protocol import Fate, Request, Search, Wait
 from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.runs.test_budget import budget
 
@@ -78,11 +79,12 @@ def make(
     lag: int = 3,
     snapshots: list[Snapshot] | None = None,
     settings: EvolutionSettings = SETTINGS,
+    search: Search | None = None,
     on_best: Callable[[Record], None] = lambda _: None,
 ) -> tuple[Engine, Store]:
     store = Store(folder / "run.db", create=not (folder / "run.db").exists())
     engine = Engine(
-        search=Evolution(settings, 0),
+        search=search or Evolution(settings, 0),
         proposer=proposer,
         evaluator=evaluator,
         sandbox=InProcessSandbox(),
@@ -148,6 +150,36 @@ def test_what_is_written_on_the_way_is_honest(tmp_path: Path) -> None:
     assert interrupted is not None
     assert honest[-1] == interrupted.program.source
     assert not set(honest) & set(cheats)
+
+
+def test_the_best_so_far_are_the_elites_of_a_search_without_a_bar(tmp_path: Path) -> None:
+    class Barring(Values):
+        def __init__(self) -> None:
+            super().__init__()
+            self.each: list[tuple[float, Bar]] = []
+
+        def evaluate(self, programs: Sequence[Program], bar: Bar = Bar()) -> list[Evaluation]:
+            found = super().evaluate(programs, bar)
+            self.each += [(one.score, bar) for one in found]
+            return found
+
+    for folder in ("whole", "resumed"):
+        (tmp_path / folder).mkdir()
+
+    def run(folder: str, most: int) -> list[tuple[float, Bar]]:
+        search = IndependentSearch(IndependentSettings(20), 0)
+        rules = budget(fruitless=100, max_calls=most)
+        engine, _ = make(tmp_path / folder, Numbers(), evaluator := Barring(), rules=rules, lag=1, search=search)
+        asyncio.run(engine.run())
+        return evaluator.each
+
+    whole = run("whole", 20)
+    scores = [score for score, _ in whole]
+    for number, (_, bar) in enumerate(whole):
+        best = sorted(scores[:number], reverse=True)[:ELITES]
+        assert bar == (Bar(elite=best[-1]) if number >= ELITES else Bar())
+    assert len({bar for _, bar in whole}) > 3
+    assert run("resumed", 9) + run("resumed", 20) == whole
 
 
 def test_time_is_up_though_the_proposer_still_computes(tmp_path: Path) -> None:
