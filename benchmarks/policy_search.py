@@ -4,6 +4,7 @@
     python benchmarks/policy_search.py search --task reacher --seeds 3  # every search, 32 programs each
     python benchmarks/policy_search.py recorded --task reacher          # the programs of a large model, 24 each
     python benchmarks/policy_search.py table --task reacher
+    python benchmarks/policy_search.py depths --task snake              # scores by depth in FORGE's runs under --out
 
 The writer is the same for all searches: the one without a model. Recorded runs of a large model are replayed with their
 recorded scores. A winner is trained again with five seeds that its
@@ -28,7 +29,10 @@ import numpy as np
 from scipy.stats import t
 
 import grace_irl
+from grace_irl.methods.search_panels import scores_by_depth
 from grace_irl.rl.curve import Point
+from grace_irl.runs.record import candidate
+from grace_irl.runs.run import opened
 from grace_irl.tasks.task import Task, read_task
 from grace_irl.tasks.training import job, result_of
 from grace_irl.work import LocalExecutor
@@ -76,7 +80,7 @@ REFERENCES: Mapping[str, Mapping[str, str]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("verb", choices=("references", "search", "recorded", "table"))
+    parser.add_argument("verb", choices=("references", "search", "recorded", "table", "depths"))
     parser.add_argument("--task", default="reacher", help="name or file of the task (default reacher)")
     parser.add_argument("--seeds", type=int, default=3, help="search seeds (default 3)")
     parser.add_argument("--methods", default=",".join(SEARCHES), help="searches, by comma (default all)")
@@ -105,6 +109,8 @@ def main() -> None:
         for path in sorted(RECORDINGS.glob(f"*-{task.name}.jsonl")):
             again = replayed(task, options.task, path, place / f"recorded-{path.stem}", options.workers)
             print(f"{path.stem}: search {again[0]:.3f}, fresh {told(again[1])}", flush=True)
+    elif options.verb == "depths":
+        print(depths(place))
     else:
         print(table(task, place, names))
 
@@ -227,6 +233,21 @@ def table(task: Task, place: Path, names: Sequence[str]) -> str:
         if (folder / "done.json").exists() and all(curves):
             score = float(json.loads((folder / "done.json").read_text())["score"])
             rows.append(_row(folder.name, [score], [[best(curve) for curve in curves if curve]]))
+    return "\n".join(rows)
+
+
+def depths(place: Path) -> str:
+    """The scores of FORGE's programs by depth, over its runs on a task, as a Markdown table."""
+    scores: dict[int, list[float]] = {}
+    runs = sorted(place.glob("forge-*/run"))
+    for folder in runs:
+        with opened(folder) as (store, _):
+            programs = [candidate(record) for record in store.records().values()]
+        for depth, some in scores_by_depth(sorted(programs, key=lambda each: each.index)).items():
+            scores.setdefault(depth, []).extend(some)
+    rows = [f"| depth ({len(runs)} runs) | programs | mean score | highest score |", "|---|---|---|---|"]
+    for depth, some in sorted(scores.items()):
+        rows.append(f"| {depth} | {len(some)} | {np.mean(some):.3f} | {max(some):.3f} |")
     return "\n".join(rows)
 
 

@@ -77,22 +77,27 @@ def _with_ancestors(names: Sequence[str], parents: Mapping[str, str]) -> set[str
 
 
 def depth_panel(others: Sequence[Scored]) -> Panel:
-    """The scores of programs by depth.
+    """The scores of programs by depth."""
+    rows = [
+        (str(depth), str(len(found)), number(max(found)), number(sum(found) / len(found)))
+        for depth, found in scores_by_depth(others).items()
+    ]
+    text = "Depth of a program: 0 for a new one, else 1 more than its deepest parent."
+    return Panel("Depth", (text, Figures(("depth", "programs", "best score", "mean score"), tuple(rows))))
+
+
+def scores_by_depth(programs: Sequence[Scored]) -> dict[int, list[float]]:
+    """The scores of the valid programs of each depth, by depth.
 
     A program without parents has depth 0. The depth of any other program is 1 more than that of its deepest parent.
     """
     depths: dict[str, int] = {}
     scores: dict[int, list[float]] = {}
-    for each in others:
+    for each in programs:
         depths[each.program.id] = max((depths.get(parent, 0) + 1 for parent in each.program.parents), default=0)
         if each.evaluation.valid:
             scores.setdefault(depths[each.program.id], []).append(each.evaluation.score)
-    rows = [
-        (str(depth), str(len(found)), number(max(found)), number(sum(found) / len(found)))
-        for depth, found in sorted(scores.items())
-    ]
-    text = "Depth of a program: 0 for a new one, else 1 more than its deepest parent."
-    return Panel("Depth", (text, Figures(("depth", "programs", "best score", "mean score"), tuple(rows))))
+    return dict(sorted(scores.items()))
 
 
 def _score(program: Scored) -> str:
