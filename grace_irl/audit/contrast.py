@@ -7,6 +7,7 @@ fulfils an instruction. If no simulator can decide, the swap is doubtful.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -123,16 +124,22 @@ def sampled(texts: list[str]) -> list[str]:
 def by_word(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]]:
     """Map from a task and an instruction to copies of the instruction with one word replaced.
 
-    At most `EXCHANGED` peers (`_peers`) replace each word.
+    At most `EXCHANGED` peers (`_peers`) replace each word. A peer that no instruction of the task contains more often
+    replaces no word of an instruction that has the peer already: "between" and "and" in "between the box and the key"
+    are peers, but no instruction has two of them.
     """
     found = {}
     for task, texts in _texts(items).items():
         peers = _peers(texts)
+        most: Counter[str] = Counter()
+        for words in texts:
+            most |= Counter(words)
         for words in texts:
             made = []
             for place, window in enumerate(_windows(words)):
-                others = sorted(peers(window) - {words[place]})[:EXCHANGED]
-                made += [" ".join((*words[:place], other, *words[place + 1 :])) for other in others]
+                others = {peer for peer in peers(window) if words.count(peer) < most[peer]} - {words[place]}
+                for other in sorted(others)[:EXCHANGED]:
+                    made.append(" ".join((*words[:place], other, *words[place + 1 :])))
             found[task, " ".join(words)] = made
     return found
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,8 @@ DOUBTFUL = 0.5
 If the instructions are wordings of two tasks, episodes fulfil the other instruction in up to half of the swaps."""
 SHOWN = 0.8
 """If the confidence interval of `Contrast.unpaid` begins at this value or above, `_far` does not warn."""
+MOST_MADE = 40
+"""Maximum number of instructions with one word replaced that `_far` tests."""
 FAR = 0.1
 """`_far` warns if at most this share of the negatives comes near a paid state."""
 MOST = 0.5
@@ -177,6 +180,8 @@ def _far(subject: Subject, found: Contrast) -> Iterator[RewardWarning]:
     A negative is tested with its own instruction and with at most `MOST_INSTRUCTIONS` instructions of experts. The
     negative comes near if the reward pays one of its states under a tested instruction, or if a simulator decides that
     the episode does the task of an expert's instruction, perhaps with another thing than the thing in the instruction.
+    If too few come near, at most `MOST_MADE` instructions with one word replaced (`by_word`) are tested as well, since
+    a near miss may do a task that no expert does.
     """
     if found.unpaid is not None and found.unpaid.low >= SHOWN:
         return
@@ -184,28 +189,37 @@ def _far(subject: Subject, found: Contrast) -> Iterator[RewardWarning]:
         return
     negatives = [item for item in subject.problem.items if not item.positive.any()]
     texts = sampled(sorted({item.trajectory.extra_info for item in subject.problem.items if item.positive.any()}))
+    near = [
+        paid
+        or _anywhere(subject, subject.values(item))
+        or (subject.does_alike is not None and subject.does_alike(item.trajectory, texts))
+        for item, paid in zip(negatives, _paid_under(subject, negatives, texts), strict=False)
+    ]
+    if near and sum(near) <= FAR * len(near):
+        made = sorted({text for each in by_word(subject.problem.items).values() for text in each} - {*texts})
+        paid = _paid_under(subject, negatives[: len(near)], made[:: -(-len(made) // MOST_MADE) or 1])
+        near = [one or other for one, other in zip_longest(near, paid, fillvalue=False)]
+    if near and sum(near) <= FAR * len(near):
+        said = "no negative comes near what the reward pays: none would be paid under the instructions tried"
+        if any(near):
+            said = f"hardly any negative comes near what the reward pays: only {sum(near)} of {len(near)} negatives do"
+        yield RewardWarning("negatives-far", said, WRONG_GOALS)
+
+
+def _paid_under(subject: Subject, items: Sequence[Labelled], texts: Sequence[str]) -> list[bool]:
+    """Whether the reward pays a state of each episode under one of these instructions.
+
+    The result is for the first episodes only if all have over `MOST_STATES` states in all.
+    """
     made: list[Trajectory] = []
-    states = examined = 0
-    for item in negatives:
+    states = 0
+    for item in items:
         states += len(texts) * len(item.trajectory.states)
         if made and states > MOST_STATES:
             break
         made += [replace(item.trajectory, extra_info=text) for text in texts]
-        examined += 1
-    if not made:
-        return
-    paid = [_anywhere(subject, values) for values in subject.run(made)]
-    near = sum(
-        any(paid[place * len(texts) : (place + 1) * len(texts)])
-        or _anywhere(subject, subject.values(item))
-        or (subject.does_alike is not None and subject.does_alike(item.trajectory, texts))
-        for place, item in enumerate(negatives[:examined])
-    )
-    if near <= FAR * examined:
-        said = "no negative comes near what the reward pays: none would be paid under the instructions tried"
-        if near:
-            said = f"hardly any negative comes near what the reward pays: only {near} of {examined} negatives do"
-        yield RewardWarning("negatives-far", said, WRONG_GOALS)
+    paid = [_anywhere(subject, values) for values in subject.run(made)] if made else []
+    return [any(paid[place : place + len(texts)]) for place in range(0, len(paid), len(texts))] if texts else []
 
 
 def _anywhere(subject: Subject, values: NDArray[np.float64]) -> bool:

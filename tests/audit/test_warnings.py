@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grace_irl.audit.contrast import by_end
+from grace_irl.audit.contrast import by_end, by_word
 from grace_irl.demos.labels import label
 from grace_irl.demos.split import split
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
@@ -301,6 +301,38 @@ def test_negatives_that_do_it_with_other_things_come_near(monkeypatch: pytest.Mo
     monkeypatch.setattr("grace_irl.runs.auditing.does_alike", does_alike)
     assert "negatives-far" not in codes(examined(drawn(visit), READS))
     assert "switch on the red lamp" in asked
+
+
+def test_negatives_that_do_a_task_of_no_expert_come_near() -> None:
+    """The experts light three of the lamps. Each negative's text names one of four, and a third of them light the
+    fourth. So it takes an expert's text with another word to see what they do."""
+
+    def wrong(rng: np.random.Generator, role: Role) -> Trajectory:
+        made = visit(rng, role)
+        while role == "expert" and COLOURS[3] in made.extra_info:
+            made = visit(rng, role)
+        if role == "negative" and rng.integers(3) == 0:
+            made.states[-1, 3] = COLOURS[3] not in made.extra_info
+        return made
+
+    assert "negatives-far" not in codes(examined(drawn(wrong), READS))
+    nobody = drawn(lambda rng, role: visit(rng, role) if role == "negative" else wrong(rng, role))
+    assert "negatives-far" in codes(examined(nobody, READS))
+
+
+def test_a_word_twice_in_an_instruction_is_tried_only_if_there_is_such_an_instruction() -> None:
+    def of(*texts: str) -> dict[str, list[str]]:
+        items = [Demonstration(Trajectory(np.zeros((2, 1)), np.zeros(1), extra_info=text), "expert") for text in texts]
+        made = by_word(label(Demonstrations(Metadata("vector"), tuple(items)), "last").train)
+        return {text: sorted(copies) for (_, text), copies in made.items()}
+
+    between, red, blue = (
+        "put a box between the box and the box",
+        "the red cup or the blue box",
+        "the blue cup or the blue box",
+    )
+    assert of(between) == {between: []}
+    assert of(red, blue) == {red: [blue], blue: [red]}
 
 
 def test_a_single_negative_that_comes_near_is_hardly_any() -> None:

@@ -53,6 +53,7 @@ class Walk:
                 self._keys[instruction] += lexicon.units[column] * factor
         self._known = lexicon.costs(self._constants.values())
         self._costs = [self._cost(i, key) for i, key in enumerate(self._keys)]
+        self._loads: dict[int, float] = {}  # sums of the costs of a word's instructions, as far as they were needed
         self.cost = sum(self._costs) + lexicon.price(reading)
 
     @property
@@ -73,18 +74,26 @@ class Walk:
         features = self._features + self._renamed(change.meanings)
         least = prices.at_least(features)
         synonyms = SYNONYM * self._synonyms(change.meanings)
-        moves = self._moves(change.meanings)
         left = limit - (least - self._named) - synonyms + LEAST
-        for i, _ in moves:
-            left += costs[i]
+        if len(change.meanings) == 1:
+            ((word, column),) = change.meanings
+            shares, step = self._shares[word], self.lexicon.units[column] - self.lexicon.units[self._meanings[word]]
+            load = self._loads.get(word)
+            if load is None:
+                load = self._loads[word] = sum([costs[i] for i, _ in shares])
+            left += load
+        else:
+            shares, step = self._moves(change.meanings), 1
+            left += sum([costs[i] for i, _ in shares])
         if left < 0.0:
             return math.inf
         delta = 0.0
-        for i, more in moves:
+        for i, factor in shares:
             # This loop takes most of the search's time, so it looks known costs up without a call.
-            cost = known[i].get(keys[i] + more)
+            key = keys[i] + step * factor
+            cost = known[i].get(key)
             if cost is None or cost < 0.0:
-                cost = self._cost(i, keys[i] + more, left)
+                cost = self._cost(i, key, left)
             left -= cost
             if left < 0.0:
                 return math.inf
@@ -110,6 +119,7 @@ class Walk:
     def make(self, change: Change, delta: float) -> None:
         """Make a change that adds `delta` to the cost."""
         self.cost += delta
+        self._loads.clear()
         if not change.meanings:
             self._constants = self._with(*change.constant)
             self._known = self.lexicon.costs(self._constants.values())
@@ -258,8 +268,10 @@ class Walk:
 
     def _renamed(self, meanings: tuple[tuple[int, int], ...]) -> int:
         """The number that these new meanings add to the packed features of the words."""
-        kinds = self.lexicon.prices.kinds
-        return sum(kinds[column] - kinds[self._meanings[word]] << FEATURE_BITS * word for word, column in meanings)
+        kinds, added = self.lexicon.prices.kinds, 0
+        for word, column in meanings:
+            added += kinds[column] - kinds[self._meanings[word]] << FEATURE_BITS * word
+        return added
 
     def _synonyms(self, meanings: tuple[tuple[int, int], ...]) -> int:
         """The number of synonyms (words with a meaning that another word already has) that these new meanings add."""
