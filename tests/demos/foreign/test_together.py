@@ -150,3 +150,29 @@ def test_logs_are_compared_and_expanded_in_their_environment(
     expanded = ["fit", *named, "--label", "last", "--expand", "1", "--env-steps", "256", "--max-calls", "4"]
     assert main([*expanded, "--out", str(tmp_path / "expanded")]) == 0
     assert (tmp_path / "expanded" / "reward.py").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--sample", "1KB"), "expected at most 1 KiB, the size of the sample"),
+        (("--swaps",), "--swaps: the label rule is 'all'"),
+        (("--expand", "1"), "do not name their environment; expected --env"),
+        (("--expand", "1", "--env", "Reacher-v5"), "its states are vector, and the demonstrations have record"),
+    ],
+)
+def test_an_rlds_set_without_roles_or_environment_says_what_it_lacks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], flags: Sequence[str], said: str
+) -> None:
+    rlds = str(Path(__file__).parent / "written" / "rlds")
+    assert main(["fit", "--demos", rlds]) == 2
+    assert "pass it with --experts or --negatives" in capsys.readouterr().err
+    out = tmp_path / "run"
+    assert main(["fit", "--experts", rlds, "--negatives", rlds, *flags, "--out", str(out)]) == 2
+    assert said in capsys.readouterr().err
+    assert not out.exists()
+    if "--expand" in flags:
+        named = flags[2:]
+        assert main(["compare", "--experts", rlds, "--negatives", rlds, *named, "--out", str(out)]) == 2
+        assert said in capsys.readouterr().err
+        assert not out.exists()
