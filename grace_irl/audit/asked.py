@@ -53,6 +53,8 @@ TOLD = 0.75
 Goals distinguish instructions if at least this share of the goals has a nearest neighbour with the same instruction."""
 EXACT = 1e-6
 """Other fields explain a field exactly if at most this share of the field's variance remains."""
+ROUNDING = 1e-6
+"""Relative standard deviation of a feature up to which the feature counts as constant."""
 WRONG = 0.1
 """Maximum share of paid near misses. With a larger share, near misses do not excuse a reward (`_tested`)."""
 
@@ -139,7 +141,7 @@ class StatedGoals:
             ends = np.column_stack([ends, *(np.abs(ends[:, one] - ends[:, other]) for one, other in pairs)])
             owners += pairs
         experts = ends[: len(self.experts)]
-        varied = np.flatnonzero(experts.std(axis=0) > 1e-9 * (1 + np.abs(experts).max(axis=0)))
+        varied = np.flatnonzero(_varies(experts))
         return ends[:, varied], [owners[number] for number in varied]
 
     @cached_property
@@ -261,6 +263,11 @@ def _numbers(item: Labelled, texts: dict[str, list[bytes]]) -> Floats:
     return np.concatenate(columns, axis=1)
 
 
+def _varies(rows: Floats) -> Marks:
+    """Whether each column varies by more than the rounding errors of float32."""
+    return np.asarray(rows.std(axis=0) > ROUNDING * (1 + np.abs(rows).max(axis=0)))
+
+
 def _standard(columns: Floats) -> Floats:
     return np.asarray((columns - columns.mean(axis=0)) / columns.std(axis=0))
 
@@ -279,7 +286,7 @@ def _explained(rows: Floats, marks: Floats) -> set[int]:
         marks: `(m, k)` 1 if an episode's instruction has a word, else 0.
     """
     spreads = rows.var(axis=0)
-    varied = [number for number, spread in enumerate(spreads) if spread > 0]
+    varied = np.flatnonzero(_varies(rows)).tolist()
     alone = {number for number in varied if _error(marks, rows[:, number]) <= (1 - TOLD) * spreads[number]}
     rest = [number for number in varied if number not in alone]
     if len(rest) + marks.shape[1] > len(rows) // 3:

@@ -53,6 +53,12 @@ def one_hot(x: float, z: float, place: float, named: str) -> list[float]:
     return [float(named == each) for each in BINS]
 
 
+def rounded(x: float, z: float, place: float, named: str) -> list[float]:
+    """The height, which rounding makes another number under each instruction."""
+    del x, place
+    return [z + list(BINS).index(named) * np.spacing(0.6)]
+
+
 IN_NAMED = "return float(state[2] > 0.5 and state[3 + int(round((state[0] + 0.5) * 2))] > 0.5)"
 
 
@@ -61,6 +67,7 @@ IN_NAMED = "return float(state[2] > 0.5 and state[3 + int(round((state[0] + 0.5)
     [
         pytest.param(False, lambda *_: [], LIES, True, id="any bin will do"),
         pytest.param(False, one_hot, LIES, True, id="the state says which bin, and the reward does not look"),
+        pytest.param(False, rounded, "return float(state[3] < 1e-9)", True, id="rounding errors say which bin"),
         pytest.param(False, offset, LIES_THERE, False, id="offset to the named bin"),
         pytest.param(False, one_hot, IN_NAMED, False, id="the state says which bin, and the reward looks"),
         pytest.param(True, lambda x, z, place, _: [np.hypot(x - place, z)], LIES_THERE, False, id="near misses unpaid"),
