@@ -243,7 +243,8 @@ def role_of(header: Header, path: str | Path) -> Role | None:
             return role
     raise InputError(
         f"{path}: no role in the file, and its name starts with neither 'expert' nor 'negative'; expected one: rename "
-        "it, pass it with --experts or --negatives, or state it (grace-irl demos convert --role; in a table a column 'label')"
+        "it, pass it with --experts or --negatives, or state its role (grace-irl demos convert --role; in a table a "
+        "column 'label')"
     )
 
 
