@@ -25,7 +25,7 @@ from scipy.stats import rankdata
 
 from grace_irl.audit.shuffling import shuffled
 from grace_irl.audit.subject import Subject
-from grace_irl.demos.fields import NAMES
+from grace_irl.demos.fields import NAMES, ROUNDING
 from grace_irl.demos.labels import Labelled
 from grace_irl.states.kind import WORD
 
@@ -53,8 +53,6 @@ TOLD = 0.75
 Goals distinguish instructions if at least this share of the goals has a nearest neighbour with the same instruction."""
 EXACT = 1e-6
 """Other fields explain a field exactly if at most this share of the field's variance remains."""
-ROUNDING = 1e-6
-"""Relative standard deviation of a feature up to which the feature counts as constant."""
 WRONG = 0.1
 """Maximum share of paid near misses. With a larger share, near misses do not excuse a reward (`_tested`)."""
 

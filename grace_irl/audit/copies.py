@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.demos.fields import NAMES, moments
+from grace_irl.demos.fields import NAMES, ROUNDING, moments
 from grace_irl.demos.labels import Labelled
 
 Floats = NDArray[np.float64]
@@ -36,12 +36,13 @@ def recordings(items: Sequence[Labelled]) -> list[int]:
     rows = [each for each in numbers if each is not None]
     if len(rows) < len(items):
         return own
-    _, spread = moments(rows)
-    if not spread.any():
+    mean, spread = moments(rows)
+    varied = spread > ROUNDING * np.abs(mean)
+    if not varied.any():
         return own
 
     def scaled(place: int, states: slice = slice(None)) -> Floats:
-        return np.asarray(rows[place][states, spread > 0] / spread[spread > 0])
+        return np.asarray(rows[place][states, varied] / spread[varied])
 
     groups: dict[tuple[object, ...], list[int]] = {}
     for place, item in enumerate(items):

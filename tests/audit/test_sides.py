@@ -236,6 +236,19 @@ def test_copies_with_noise_are_copies() -> None:
     assert "4 negative episodes are also among the experts" in found.found
 
 
+def test_rounding_errors_of_a_constant_hide_no_copies() -> None:
+    rng = np.random.default_rng(2)
+
+    def beside(item: Demonstration) -> Demonstration:
+        """The same episode with a constant that rounding makes one number or the next."""
+        constant = 0.3 + rng.integers(0, 2, (len(item.trajectory.states), 1)) * np.spacing(0.3)
+        states = np.column_stack([item.trajectory.states, constant])
+        return Demonstration(Trajectory(states, item.trajectory.actions), item.role)
+
+    copied = [beside(item) for item in drawn(reach, count=4).items for _ in range(8)]
+    assert "few-episodes" in codes(examined(Demonstrations(Metadata("vector"), tuple(copied)), GOOD))
+
+
 def test_episodes_whose_texts_differ_are_no_copies() -> None:
     rng = np.random.default_rng(0)
 
