@@ -38,7 +38,7 @@ def two_forms(
     course: Callable[[Config], Course],
     *,
     following: Callable[[Config], Following] = repairs_of,
-    more: Callable[[Scored | None, Sequence[Scored]], Sequence[Panel]] = lambda best, others: (),  # noqa: ARG005
+    more: Callable[[Scored | None, Sequence[Scored], Config], Sequence[Panel]] = lambda best, others, config: (),  # noqa: ARG005
 ) -> Method:
     """Make a method with two forms from one search.
 

@@ -68,5 +68,5 @@ METHOD = two_forms(
     ("forge", ForgeConfig),
     width=lambda config: config.own(ForgeConfig).size,
     course=course,
-    more=lambda _, others: (depth_panel(others),),
+    more=lambda _, others, __: (depth_panel(others),),
 )

@@ -117,13 +117,9 @@ def niche_of(scored: Scored, steps: int) -> Niche:
     return scored.program.size.bit_length(), min(len(parts), steps) - 1 if parts else 0
 
 
-def map_panel(others: Sequence[Scored]) -> Panel:
-    """The section of the report with the best score in each niche.
-
-    The grid of niches has the default number of columns (`MapElitesSettings.steps`), whatever the settings of the run.
-    """
+def map_panel(others: Sequence[Scored], steps: int) -> Panel:
+    """The section of the report with the best score in each niche of a grid of `steps` columns."""
     by_parts = any("components" in each.evaluation.evidence for each in others)
-    steps = MapElitesSettings().steps
     best: dict[Niche, float] = {}
     for each in others:
         if each.evaluation.valid:
@@ -176,5 +172,5 @@ METHOD = two_forms(
     ("map_elites", MapElitesSettings),
     width=_width,
     course=_course,
-    more=lambda _, others: (map_panel(others),),
+    more=lambda _, others, config: (map_panel(others, config.own(MapElitesSettings).steps),),
 )

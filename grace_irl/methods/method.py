@@ -105,7 +105,7 @@ def _may_resume(config: Config, folder: Path) -> None:
     pass
 
 
-def _no_panels(best: Scored | None, others: Sequence[Scored]) -> Sequence[Panel]:  # noqa: ARG001
+def _no_panels(best: Scored | None, others: Sequence[Scored], config: Config) -> Sequence[Panel]:  # noqa: ARG001
     return ()
 
 
@@ -127,8 +127,8 @@ class Method:
             follow-up call. The proposer "synthesis" needs no prompts, and uses only the operators' names.
         following: function from settings to the rule for follow-up calls after a first answer. The default rule
             requests repairs of invalid programs.
-        panels: function that returns sections of the report. Its arguments are the best program, or None, and all
-            programs of the run, in the order of their requests, with their evaluations.
+        panels: function that returns sections of the report. Its arguments are the best program, or None, all programs
+            of the run, in the order of their requests, with their evaluations, and the settings of the run.
         needs: requirements of a run.
         sections: classes of the method's own settings, by section name (`grace_irl.settings`). A subclass of
             `grace_irl.config.SearchConfig` is only allowed under the name `search`.
@@ -153,7 +153,7 @@ class Method:
     account: Account = field(default_factory=Account)
     operators: Callable[[Config], Mapping[str, Operator]] = _no_operators
     following: Callable[[Config], Following] = repairs_of
-    panels: Callable[[Scored | None, Sequence[Scored]], Sequence[Panel]] = _no_panels
+    panels: Callable[[Scored | None, Sequence[Scored], Config], Sequence[Panel]] = _no_panels
     needs: Needs = field(default_factory=Needs)
     sections: Mapping[str, type[Section]] = field(default_factory=dict)
     reads: tuple[str, ...] = ()

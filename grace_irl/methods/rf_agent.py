@@ -109,5 +109,5 @@ METHOD = two_forms(
     width=lambda config: config.own(TreeConfig).first,
     course=course,
     following=following,
-    more=lambda best, others: (tree_panel(best, others),),
+    more=lambda best, others, _: (tree_panel(best, others),),
 )

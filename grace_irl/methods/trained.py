@@ -311,7 +311,7 @@ def policy_method(
     course: Callable[[Config], Course],
     *,
     following: Callable[[Config], Following] = repairs_of,
-    more: Callable[[Scored | None, Sequence[Scored]], Sequence[Panel]] = lambda best, others: (),  # noqa: ARG005
+    more: Callable[[Scored | None, Sequence[Scored], Config], Sequence[Panel]] = lambda best, others, config: (),  # noqa: ARG005
 ) -> Method:
     """A method whose programs are judged by trained policies.
 
@@ -328,7 +328,7 @@ def policy_method(
         account=PolicyAccount(),
         operators=operators,
         following=following,
-        panels=lambda best, others: (*panels(best, others), *more(best, others)),
+        panels=lambda best, others, config: (*panels(best, others), *more(best, others, config)),
         needs=Needs(demonstrations=False),
         sections={section[0]: section[1], "policy": PolicyConfig},
         width=width,

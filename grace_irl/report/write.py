@@ -152,7 +152,7 @@ def _rendered(store: Store, config: Config, data: datas.Data, expansion: Expansi
         log_pi=flat(config).get("fitness.log_pi", ""),
         warnings=_warnings(best, separation, evidence, audit),
         contrast=audit.contrast.line if audit and audit.contrast else "",
-        panels=chosen.panels(candidate(best) if best else None, [*map(candidate, records.values())]),
+        panels=chosen.panels(candidate(best) if best else None, [*map(candidate, records.values())], config),
         source=highlighted(best.program.source) if best else "",
         evidence=evidence,
         distributions=plots.distributions(evidence),

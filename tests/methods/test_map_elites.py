@@ -50,6 +50,10 @@ def test_fit_resume_and_replay(tmp_path: Path, capsys: Capture) -> None:
         assert len(asked_again) == whole["calls"]
     fates = done(capsys, "show", tmp_path / "whole")["fates"]
     assert any("niche" in fate["reason"] for fate in fates)
+    assert main(["report", str(tmp_path / "whole")]) == 0
+    page = (tmp_path / "whole" / "report.html").read_text(encoding="utf-8")
+    assert "Best score of each niche in 2 columns" in page
+    assert page.count(">tau from ") == 2
 
 
 def test_with_a_model(tmp_path: Path, capsys: Capture) -> None:

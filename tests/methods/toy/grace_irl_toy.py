@@ -131,7 +131,7 @@ def _following(config: Config) -> Following:
     return following
 
 
-def _panels(best: Scored | None, others: Sequence[Scored]) -> Sequence[Panel]:
+def _panels(best: Scored | None, others: Sequence[Scored], config: Config) -> Sequence[Panel]:
     evidence = [each.evaluation.evidence for each in others]
     numbers = [each["toy"]["number"] for each in evidence if "toy" in each]
     said = "none" if best is None else str(best.evaluation.evidence["toy"]["number"])
