@@ -25,7 +25,7 @@ from scipy.stats import rankdata
 
 from grace_irl.audit.shuffling import shuffled
 from grace_irl.audit.subject import Subject
-from grace_irl.demos.fields import NAMES, ROUNDING
+from grace_irl.demos.fields import NAMES, varies
 from grace_irl.demos.labels import Labelled
 from grace_irl.states.kind import WORD
 
@@ -139,7 +139,7 @@ class StatedGoals:
             ends = np.column_stack([ends, *(np.abs(ends[:, one] - ends[:, other]) for one, other in pairs)])
             owners += pairs
         experts = ends[: len(self.experts)]
-        varied = np.flatnonzero(_varies(experts))
+        varied = np.flatnonzero(varies(experts))
         return ends[:, varied], [owners[number] for number in varied]
 
     @cached_property
@@ -261,11 +261,6 @@ def _numbers(item: Labelled, texts: dict[str, list[bytes]]) -> Floats:
     return np.concatenate(columns, axis=1)
 
 
-def _varies(rows: Floats) -> Marks:
-    """Whether each column varies by more than the rounding errors of float32."""
-    return np.asarray(rows.std(axis=0) > ROUNDING * (1 + np.abs(rows).max(axis=0)))
-
-
 def _standard(columns: Floats) -> Floats:
     return np.asarray((columns - columns.mean(axis=0)) / columns.std(axis=0))
 
@@ -284,7 +279,7 @@ def _explained(rows: Floats, marks: Floats) -> set[int]:
         marks: `(m, k)` 1 if an episode's instruction has a word, else 0.
     """
     spreads = rows.var(axis=0)
-    varied = np.flatnonzero(_varies(rows)).tolist()
+    varied = np.flatnonzero(varies(rows)).tolist()
     alone = {number for number in varied if _error(marks, rows[:, number]) <= (1 - TOLD) * spreads[number]}
     rest = [number for number in varied if number not in alone]
     if len(rest) + marks.shape[1] > len(rows) // 3:

@@ -124,9 +124,9 @@ def sampled(texts: list[str]) -> list[str]:
 def by_word(items: Sequence[Labelled]) -> dict[tuple[str, str], list[str]]:
     """Map from a task and an instruction to copies of the instruction with one word replaced.
 
-    At most `EXCHANGED` peers (`_peers`) replace each word. A peer that no instruction of the task contains more often
-    replaces no word of an instruction that has the peer already: "between" and "and" in "between the box and the key"
-    are peers, but no instruction has two of them.
+    At most `EXCHANGED` peers (`_peers`) replace each word. A copy never contains a peer more often than some
+    instruction of the task does. Example: in "between the box and the box", "between" and "and" are peers, but no copy
+    has two "and".
     """
     found = {}
     for task, texts in _texts(items).items():

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.demos.fields import NAMES, ROUNDING, moments
+from grace_irl.demos.fields import NAMES, moments, varies
 from grace_irl.demos.labels import Labelled
 
 Floats = NDArray[np.float64]
@@ -36,8 +36,8 @@ def recordings(items: Sequence[Labelled]) -> list[int]:
     rows = [each for each in numbers if each is not None]
     if len(rows) < len(items):
         return own
-    mean, spread = moments(rows)
-    varied = spread > ROUNDING * np.abs(mean)
+    _, spread = moments(rows)
+    varied = varies(np.concatenate(rows))
     if not varied.any():
         return own
 

@@ -24,6 +24,8 @@ Episodes = Sequence[NDArray[np.float64]]
 ROUNDING = 8 * float(np.finfo(np.float32).eps)
 """Maximum relative difference (about 1e-6) between values that count as equal. Rounding to float32 has a relative error
 of at most half of float32's eps. The factor 8 allows for the rounding errors of a few operations."""
+TINY = 1e-15
+"""Range up to which numbers near 0 count as equal: sines of multiples of pi are about 1e-16."""
 EVEN = 1e-3
 """Relative tolerance of `clock_fields`. The steps of a clock may differ by this share of its mean step, or by more if
 rounding errors explain the difference. The first values of the episodes may differ by this share of the largest change
@@ -174,6 +176,12 @@ def _of_records(states: States, fields: Sequence[str]) -> list[str]:
 NAMES: dict[str, Callable[[States, Sequence[str]], list[str]]] = {VECTOR.name: _of_vectors, RECORD.name: _of_records}
 """Map from a kind with named fields to a function that lists the names of the fields. The function's arguments are
 states and `Metadata.fields`."""
+
+
+def varies(rows: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether each column `(m, n)` varies by more than rounding errors of float64, in large and in small units."""
+    size = np.abs(rows).max(axis=0)
+    return np.asarray(np.ptp(rows, axis=0) > 8 * np.finfo(np.float64).eps * size + TINY)
 
 
 def moments(rows: Episodes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -152,6 +152,7 @@ class Engine:
         self._earlier_seconds = max((told.seconds for told in self._old.values()), default=0.0)
         self._started = time.monotonic()
         self._leaders: list[float] = []  # scores of the best programs so far, at most `ELITES`, highest first
+        self._elites = Bar()  # the bar of a search without one of its own
         self._verified: dict[str, str] = {}  # result of strict mode by program id: the problem, or ""
         self._written: Record | None = None
         self._told = 0
@@ -210,10 +211,12 @@ class Engine:
 
     @property
     def _bar(self) -> Bar:
-        """The bar of the next evaluation. If the search has none, the best programs so far are the elites."""
-        if isinstance(self._search, Barred):
-            return self._search.bar
-        return Bar(elite=self._leaders[-1]) if len(self._leaders) == ELITES else Bar()
+        """The bar of the next evaluation.
+
+        If the search has none, the best programs of all complete generations are the elites. So the bar does not depend
+        on the number of requests in flight, if a generation begins only after the one before has ended.
+        """
+        return self._search.bar if isinstance(self._search, Barred) else self._elites
 
     def finish(self) -> Record | None:
         """Decide all open fates of programs, such as "kept", and return the best program that passes strict mode.
@@ -286,19 +289,21 @@ class Engine:
         index = result.request.index
         old = self._old.get(index)
         generation = self._generation
+        repeated = result.program is not None and result.program.id in self._records
         for program, evaluation in _scored(result):
-            if program.id not in self._records:
-                self._records[program.id] = Record(program, evaluation, index)
-                if evaluation.valid:
-                    self._leaders = nlargest(ELITES, [*self._leaders, evaluation.score])
+            self._records.setdefault(program.id, Record(program, evaluation, index))
             self._answering.forget(program.id)
         self._answering.remember(result)
         fates = self._search.tell(result)
         self._told += 1
         fates = [*_sent_back(result), *fates]
         ended = self._generation > generation
+        if result.evaluation is not None and result.evaluation.valid and not repeated:
+            self._leaders = nlargest(ELITES, [*self._leaders, result.evaluation.score])
         if ended:
             self._answering.settle()
+            if len(self._leaders) == ELITES:
+                self._elites = Bar(elite=self._leaders[-1])
         seconds = self._seconds() if old is None else old.seconds
         if old is None:
             self._store.add_told(result, fates, generation, seconds)

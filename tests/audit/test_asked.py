@@ -48,6 +48,10 @@ def offset(x: float, z: float, place: float, named: str) -> list[float]:
     return [place - x]
 
 
+def tiny(x: float, z: float, place: float, named: str) -> list[float]:
+    return [1e-7 * number for number in offset(x, z, place, named)]
+
+
 def one_hot(x: float, z: float, place: float, named: str) -> list[float]:
     del x, z, place
     return [float(named == each) for each in BINS]
@@ -68,6 +72,7 @@ IN_NAMED = "return float(state[2] > 0.5 and state[3 + int(round((state[0] + 0.5)
         pytest.param(False, lambda *_: [], LIES, True, id="any bin will do"),
         pytest.param(False, one_hot, LIES, True, id="the state says which bin, and the reward does not look"),
         pytest.param(False, rounded, "return float(state[3] < 1e-9)", True, id="rounding errors say which bin"),
+        pytest.param(False, tiny, LIES_THERE.replace("0.1", "1e-8"), False, id="offset in small units"),
         pytest.param(False, offset, LIES_THERE, False, id="offset to the named bin"),
         pytest.param(False, one_hot, IN_NAMED, False, id="the state says which bin, and the reward looks"),
         pytest.param(True, lambda x, z, place, _: [np.hypot(x - place, z)], LIES_THERE, False, id="near misses unpaid"),

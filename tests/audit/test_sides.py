@@ -240,13 +240,24 @@ def test_rounding_errors_of_a_constant_hide_no_copies() -> None:
     rng = np.random.default_rng(2)
 
     def beside(item: Demonstration) -> Demonstration:
-        """The same episode with a constant that rounding makes one number or the next."""
-        constant = 0.3 + rng.integers(0, 2, (len(item.trajectory.states), 1)) * np.spacing(0.3)
-        states = np.column_stack([item.trajectory.states, constant])
+        """The same episode with constants that rounding makes one number or the next."""
+        jitter = rng.integers(-1, 2, (len(item.trajectory.states), 2))
+        states = np.column_stack([item.trajectory.states, [0.3, 0.0] + jitter * [np.spacing(0.3), 1.2e-16]])
         return Demonstration(Trajectory(states, item.trajectory.actions), item.role)
 
     copied = [beside(item) for item in drawn(reach, count=4).items for _ in range(8)]
     assert "few-episodes" in codes(examined(Demonstrations(Metadata("vector"), tuple(copied)), GOOD))
+
+
+@pytest.mark.parametrize(("offset", "unit"), [(5.4e6, 1.0), (0.0, 1e-9)])
+def test_large_offsets_and_small_units_make_no_copies(offset: float, unit: float) -> None:
+    def placed(rng: np.random.Generator, role: Role) -> Trajectory:
+        made = reach(rng, role)
+        north = offset + unit * rng.uniform(-3, 3, (len(made.states), 1))
+        same = np.linspace(0, float(role == "expert"), len(made.states))
+        return Trajectory(np.column_stack([same, north]), made.actions)
+
+    assert "few-episodes" not in codes(examined(drawn(placed, count=60), "return float(state[0] > 0.99)"))
 
 
 def test_episodes_whose_texts_differ_are_no_copies() -> None:

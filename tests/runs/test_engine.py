@@ -22,7 +22,8 @@ from grace_irl.runs.record import Record
 from grace_irl.runs.store import Store
 from grace_irl.search.evolution import Evolution, EvolutionSettings
 from grace_irl.search.independent import IndependentSearch, IndependentSettings
-from grace_irl.search.protocol import Fate, Request, Search, Wait
+from grace_irl.search.protocol import COUNTED, Fate, Request, Search, Wait
+from grace_irl.search.tree import TreeSearch, TreeSettings
 from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.runs.test_budget import budget
 
@@ -153,6 +154,10 @@ def test_what_is_written_on_the_way_is_honest(tmp_path: Path) -> None:
 
 
 def test_the_best_so_far_are_the_elites_of_a_search_without_a_bar(tmp_path: Path) -> None:
+    class Distinct(Numbers):
+        async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
+            return Proposal(f"x = {request.index * 37 % 97}")
+
     class Barring(Values):
         def __init__(self) -> None:
             super().__init__()
@@ -167,19 +172,42 @@ def test_the_best_so_far_are_the_elites_of_a_search_without_a_bar(tmp_path: Path
         (tmp_path / folder).mkdir()
 
     def run(folder: str, most: int) -> list[tuple[float, Bar]]:
-        search = IndependentSearch(IndependentSettings(20), 0)
+        search = IndependentSearch(IndependentSettings(4 * COUNTED), 0)
         rules = budget(fruitless=100, max_calls=most)
-        engine, _ = make(tmp_path / folder, Numbers(), evaluator := Barring(), rules=rules, lag=1, search=search)
+        engine, _ = make(tmp_path / folder, Distinct(), evaluator := Barring(), rules=rules, lag=1, search=search)
         asyncio.run(engine.run())
         return evaluator.each
 
-    whole = run("whole", 20)
+    whole = run("whole", 4 * COUNTED)
     scores = [score for score, _ in whole]
     for number, (_, bar) in enumerate(whole):
-        best = sorted(scores[:number], reverse=True)[:ELITES]
-        assert bar == (Bar(elite=best[-1]) if number >= ELITES else Bar())
-    assert len({bar for _, bar in whole}) > 3
-    assert run("resumed", 9) + run("resumed", 20) == whole
+        before = number // COUNTED * COUNTED
+        best = sorted(scores[:before], reverse=True)[:ELITES]
+        assert bar == (Bar(elite=best[-1]) if before else Bar())
+    assert len({bar for _, bar in whole}) == 4
+    assert run("resumed", COUNTED + 9) + run("resumed", 4 * COUNTED) == whole
+
+
+@pytest.mark.parametrize("lag", [1, 8])
+def test_the_course_of_a_tree_does_not_depend_on_the_number_in_flight(tmp_path: Path, lag: int) -> None:
+    """Half of the programs fail in strict mode, which only elites run in."""
+
+    class Cheated(Values):
+        def evaluate(self, programs: Sequence[Program], bar: Bar = Bar()) -> list[Evaluation]:
+            found = super().evaluate(programs, bar)
+            odd = [int(program.source.split("=")[1]) % 2 for program in programs]
+            caught = Evaluation("mismatch", "caught")
+            return [caught if one and each.score >= bar.elite else each for one, each in zip(odd, found, strict=True)]
+
+    told = []
+    for folder, number in (("one", 1), ("more", lag)):
+        (tmp_path / folder).mkdir()
+        search = TreeSearch(TreeSettings(programs=40), 0)
+        engine, store = make(tmp_path / folder, Numbers(), Cheated(), lag=number, search=search)
+        asyncio.run(engine.run())
+        told.append([(each.program.source, each.evaluation.status) for each in store.records().values()])
+    assert told[0] == told[1]
+    assert len({status for _, status in told[0]}) == 2
 
 
 def test_time_is_up_though_the_proposer_still_computes(tmp_path: Path) -> None:

@@ -132,15 +132,15 @@ class Lexicon:
     def cost(self, instruction: int, key: int, constants: Iterable[int], limit: float = math.inf) -> float:
         """Cost in nats of the scenes with one instruction, given its index, its key and the indices of constants.
 
-        If the first scenes alone cost more than `limit`, the others are left out, and the result is minus the cost of
-        these first scenes.
+        If the first scenes alone cost more than `limit` (at least 0), the others are left out, and the result is minus
+        the cost of these first scenes.
         """
         scenes, stages = self._scenes[instruction], self._unpacked(instruction, key, tuple(constants))
         order, costs, total = self._order[instruction], [0.0] * len(scenes), 0.0
         for rank, place in enumerate(order):
             costs[place] = cost = self.evidence.cost(scenes[place], stages)
             total += cost
-            if total > limit:
+            if total > max(limit, 0.0):
                 # A scene that refutes one reading often refutes the next one, so it comes first from now on.
                 order.insert(0, order.pop(rank))
                 return -total

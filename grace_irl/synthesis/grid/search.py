@@ -16,7 +16,7 @@ from itertools import combinations
 import numpy as np
 
 from grace_irl.demos.labels import Labelled
-from grace_irl.synthesis.grid.evidence import GridEvidence
+from grace_irl.synthesis.grid.evidence import MISSED, GridEvidence
 from grace_irl.synthesis.grid.learn import Seeker, descend
 from grace_irl.synthesis.grid.lexicon import Lexicon, Posterior, find_phrases, split_words
 from grace_irl.synthesis.grid.meaning import Arrangement, Plan
@@ -33,9 +33,8 @@ search is divided among the remaining plans. If there are more plans than rounds
 REACH = 8.0
 """A finalist (a plan that `_screened` chose) gets a full search if its cost is at most this number of nats above the
 lowest cost so far."""
-HOPE = 60.0
-"""`_screened` drops the plans that cost this number of nats more than the best one: twice what an expert costs whose
-goal is missed (`evidence.MISSED`)."""
+HOPE = 2 * MISSED
+"""`_screened` drops a plan that costs this number of nats more than the best one, as much as two missed goals."""
 MAX_PEERS = 2
 """Maximum number of substitutes of a separator: words that occur between the same two words, for example "and" instead
 of "then". A noun has many more substitutes."""
