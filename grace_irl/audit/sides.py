@@ -113,9 +113,11 @@ def _fields(items: Sequence[Labelled], expert: Marks, problem: Problem) -> _Fiel
         return _Fields()
     names = NAMES[first.kind](first.states, problem.metadata.fields)
     found = [item.trajectory.state_kind.numbers(item.trajectory.states) for item in items]
-    rows = [numbers for numbers in found if numbers is not None]
     sources, fixed = _texts(items, expert) if first.state_kind.has_parts else ([], [])
-    if not rows or min(map(len, rows)) < 2:
+    long = [place for place, numbers in enumerate(found) if numbers is not None and len(numbers) > 1]
+    items, expert = [items[place] for place in long], expert[long]
+    rows = [numbers for numbers in found if numbers is not None and len(numbers) > 1]
+    if expert.all() or not expert.any():
         return _Fields(sources=tuple(sources), fixed=tuple(fixed))
     parted = _parted(rows, expert)
     ticks = _monotone(rows) | _trending(rows)

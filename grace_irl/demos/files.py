@@ -15,6 +15,7 @@ from grace_irl.demos.foreign.table import Columns
 from grace_irl.demos.formats import (
     ARRAYS,
     PICKLES,
+    TABLES,
     TEXTS,
     endings,
     open_source,
@@ -54,8 +55,8 @@ DEEPEST = 5
 def expand(path: str | Path) -> list[str | Path]:
     """The demo files at a path: the path itself, or the demo files in a folder, sorted by name.
 
-    Text files (`TEXTS`) are included only if the folder has no other demonstrations. If the folder has no
-    demonstrations at all, its subfolders are searched.
+    Text files (`TEXTS`) are included only if the folder has no other demonstrations, or if they are tables whose names
+    begin with a role, such as "negative.csv". If the folder has no demonstrations at all, its subfolders are searched.
 
     Raises:
         InputError: an empty path, a folder without demonstrations, or a folder with a link to a file outside it.
@@ -83,15 +84,21 @@ def _inside(folders: Sequence[Path], depth: int = 0) -> list[Path]:
     files = [
         file
         for file in inside
-        if file.suffix in known
+        if file.suffix.lower() in known
         or _is_minari(file)
+        or _is_named_table(file)
         or is_episode(file)
         or tfrecord.is_in_folder(file)
         or reader_of_folder(file) is not None
     ]
-    files = files or [file for file in inside if file.name.endswith(TEXTS)]
+    files = files or [file for file in inside if file.name.lower().endswith(TEXTS)]
     deeper = [file for file in inside if file.is_dir() and not file.is_symlink()]
     return files if files or not deeper or depth == DEEPEST else _inside(deeper, depth + 1)
+
+
+def _is_named_table(file: Path) -> bool:
+    """Whether a text file holds a table of demonstrations by its name, and does not describe other files."""
+    return file.name.lower().endswith(tuple(TABLES)) and file.name.startswith(get_args(Role))
 
 
 def _is_minari(file: Path) -> bool:

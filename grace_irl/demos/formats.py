@@ -58,7 +58,7 @@ The module is imported when the first such file is opened."""
 
 TEXTS = (*TABLES, ".json", ".json.gz", "ui_element.txt", "utg.yaml")
 """Endings of text files. In a folder, text files are read only if the folder has no other demonstrations. Beside other
-demonstrations, a text file probably describes the data set."""
+demonstrations, a text file probably describes the data set, unless its name begins with a role."""
 
 MAGIC = {b"PAR1": ".parquet", b"PK\3\4": ".npz", b"\x93NUMPY": ".npy", b"\x89HDF\r\n\x1a\n": ".hdf5"}
 """Map from the first bytes of a file to an ending. It is used for files whose names have no known ending."""

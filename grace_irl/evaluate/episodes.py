@@ -157,7 +157,9 @@ class EpisodePayments:
         experts, negatives = self.means[self.expert], np.sort(self.means[~self.expert])
         if not len(experts) or not len(negatives):
             return None
-        wins = np.searchsorted(negatives, experts, "left") + np.searchsorted(negatives, experts, "right")
+        # Means of equal rewards differ by rounding, if the episodes differ in length. They are ties.
+        tie = 1e-12 * np.abs(self.means).max()
+        wins = np.searchsorted(negatives, experts - tie, "left") + np.searchsorted(negatives, experts + tie, "right")
         return outranking(float(wins.sum()) / (2 * len(experts) * len(negatives)), len(experts), len(negatives))
 
     def _correlation(self) -> Measurement | None:

@@ -53,8 +53,8 @@ class Given:
 class Seeded:
     """A proposer that passes each request on to one of two proposers, `first` or `then`.
 
-    `first` gets the requests with an index below `count` and the operator "initialise". `then` gets all other requests,
-    and the requests for which `first` has no program.
+    `first` gets the requests with an index below `count` that name no parent. `then` gets all other requests, and the
+    requests for which `first` has no program.
     """
 
     def __init__(self, first: Proposer, then: Proposer, count: int) -> None:
@@ -64,7 +64,7 @@ class Seeded:
 
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
         """See `Proposer`."""
-        if request.index < self._count and request.operator == "initialise":
+        if request.index < self._count and not request.parents:
             proposal = await self._first.propose(request, parents)
             if not proposal.failure:
                 return proposal

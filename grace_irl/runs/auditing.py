@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from grace_irl.audit.audit import audit
 from grace_irl.audit.contrast import Judge
 from grace_irl.audit.subject import ProgramFailedError, Subject
-from grace_irl.audit.warning import Audit
+from grace_irl.audit.warning import Audit, RewardWarning
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
 from grace_irl.evaluate.rewards import MemoryCache, RewardSource
@@ -24,6 +24,7 @@ from grace_irl.runs.record import Record
 from grace_irl.runs.store import Store
 from grace_irl.toml import from_json
 
+ANOTHER = "choose another program (show lists them), or bring such episodes for training"
 KEY = "audit"
 """Key of the audit in the table `meta` of run.db."""
 
@@ -39,8 +40,6 @@ def audited(bench: Workbench, best: Record, judge: Judge | None = None) -> Audit
         best: the program, with its evaluation on all data.
         judge: function that decides whether an episode fulfils an instruction. By default, BabyAI's simulator decides.
 
-    Raises:
-        ProgramFailedError: the program fails on a trajectory of the run, before the audit changes any trajectory.
     """
     separation = Separation.of(best.evaluation)
     if separation is None or separation.threshold is None:
@@ -52,7 +51,10 @@ def audited(bench: Workbench, best: Record, judge: Judge | None = None) -> Audit
 
     known = bench.rewards.get(best.program.id, [each.digest for each in trajectories])
     missing = [each for each in trajectories if each.digest not in known]
-    known |= dict(zip((each.digest for each in missing), run(missing), strict=True)) if missing else {}
+    try:
+        known |= dict(zip((each.digest for each in missing), run(missing), strict=True)) if missing else {}
+    except ProgramFailedError as error:  # on episodes for validation, with which no program is scored
+        return Audit((RewardWarning("fails", f"the program fails on validation episodes: {error}", ANOTHER),), None)
     return audit(Subject(bench.problem, best.program, separation, known, run, judge or in_simulator, does_alike))
 
 

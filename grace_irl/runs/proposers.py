@@ -63,9 +63,12 @@ def programs_of(paths: Sequence[str], most: int) -> tuple[GivenProgram, ...]:
 
 
 def _best_of(folder: Path, most: int) -> list[GivenProgram]:
+    """At most `most` programs of a run: its best program (not always that of the highest score), then by score."""
     with opened(folder) as (store, _):
         scores = [candidate(record) for record in store.records().values()]
+        best = store.meta("best")
     order = [each.program for each in ranked(s for s in scores if s.evaluation.valid and s.evaluation.complete)]
+    order.sort(key=lambda each: each.id != best)
     if not order:
         raise InputError(f"{folder}: no valid program; expected a run with at least one for --start-from")
     return [GivenProgram(each.source, f"{folder}: {each.id}", each.prior) for each in order[:most]]

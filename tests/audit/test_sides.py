@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -215,6 +216,13 @@ def test_grids_of_two_worlds() -> None:
     assert "the size of the grid" in warned(sizes, "constants").found
     walls = examined(rooms({"expert": 4, "negative": 4}, {"expert": 1, "negative": 2}), reward)
     assert "cell [1, 1, 1]" in warned(walls, "constants").found
+
+
+def test_an_episode_of_one_state_hides_nothing() -> None:
+    data = drawn(with_column(SETTINGS["constants"]), fields=("offset", "extra"))
+    at_once = Demonstration(Trajectory(np.array([[1.2, 9.80665]]), np.zeros(0)), "negative")
+    more = replace(data, items=(*data.items, at_once))
+    assert "constants" in codes(examined(more, STEADY, "all"))
 
 
 def test_copies_with_noise_are_copies() -> None:

@@ -35,6 +35,13 @@ def measured(items: list[Demonstration], rule: LabelRule, *, takes_action: bool 
     return episodes.metrics(values, threshold=0.5)
 
 
+@pytest.mark.parametrize("reward", [1.1, 0.3, 1e-3, -7e5])
+def test_equal_rewards_are_ties_whatever_the_lengths(reward: float) -> None:
+    lengths = (1000, 37, 23, 59, 41, 20)
+    items = [episode([reward] * length, role) for role in ("expert", "negative") for length in lengths]  # type: ignore[arg-type]
+    assert values_of(measured(items[:7] + items[8:], "all").outranks) == [0.5]
+
+
 def values_of(*estimates: Measurement | None) -> list[float | None]:
     return [None if each is None else each.value for each in estimates]
 

@@ -54,6 +54,26 @@ def test_the_best_of_a_run_come_first_best_first_and_score_as_they_did(tmp_path:
     assert two.best.fitness >= one.best.fitness
 
 
+def test_the_best_of_a_run_is_first_though_another_has_a_higher_score(tmp_path: Path) -> None:
+    one = run_in(tmp_path / "one")
+    with opened(one.folder) as (store, _):
+        other = next(
+            name for name, each in store.records().items() if each.evaluation.valid and name != one.best.program.id
+        )
+        store.set_meta("best", other)
+    (given, *_) = programs_of((str(one.folder),), 3)
+    assert given.origin == f"{one.folder}: {other}"
+
+
+@pytest.mark.parametrize("method", ["forge", "eureka", "map-elites"])
+def test_every_method_tries_given_programs_first(method: str, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(CONSTANT)
+    flags = {"method": method, "proposer.start_from": (str(tmp_path / "a.py"),), "stop.max_calls": 3}
+    parts = Parts(vector_set(noise=0.05), ScriptedProposer(), InProcessSandbox())
+    run = start(resolve(flags=flags), tmp_path / "run", parts)
+    assert first_sources(run)[0][0] == CONSTANT
+
+
 def test_a_reward_that_fit_wrote_is_the_program_that_it_was(tmp_path: Path) -> None:
     one = run_in(tmp_path / "one")
     two = run_in(tmp_path / "two", **{"proposer.start_from": (str(one.reward_path),)})

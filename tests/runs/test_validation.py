@@ -16,7 +16,7 @@ import pytest
 import grace_irl
 from grace_irl.cli import main
 from grace_irl.demos import save
-from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Split, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.runs.front import UNJUDGED
 from grace_irl.runs.run import Run, opened
@@ -204,6 +204,31 @@ def test_a_recording_made_before_there_was_one_sets_nothing_aside(
     run = grace_irl.fit(folder.parent / "set.parquet", replay=recording, out=tmp_path / "run")
     with opened(run.folder) as (store, _):
         assert {row.split for row in store.trajectories()} == {"train"}
+
+
+def test_a_program_that_fails_on_validation_alone_is_warned_of(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    items = []
+    for number in range(64):
+        states = rng.normal(size=(5, 2))
+        states[:, 0] = (1 if number < 32 else -1) * rng.uniform(0.1, 1, 5)
+        if number == 0:
+            states[2, 1] = 50.0
+        split: Split = "train" if number % 4 else "validation"
+        items.append(Demonstration(Trajectory(states), "expert" if number < 32 else "negative", split=split))
+    fails = "if state[1] > 40:\n            raise ValueError('rare')\n        return float(state[0] > 0)"
+    source = f"class Reward:\n    def reward_fn(self, state):\n        {fails}\n"
+    run = grace_irl.fit(
+        Demonstrations(Metadata("vector", label="all"), tuple(items)),
+        out=tmp_path / "run",
+        proposer=Listed(source),
+        held_out=0.0,
+        generations=0,
+        population=1,
+        elite=1,
+    )
+    (found,) = [each for each in run.warnings if each.code == "fails"]
+    assert "fails on validation episodes: ValueError: rare" in found.found
 
 
 def test_too_few_episodes_to_set_any_aside(tmp_path: Path) -> None:

@@ -253,7 +253,7 @@ def _transposed(rows: Sequence[Mapping[Any, Any]], name: str) -> Table:
             raise InputError(
                 f"{name}: row {place} differs from row 0 in {other[0]!r}; expected the same keys in all rows"
             )
-    return {str(key): _column([row[key] for row in rows]) for key in keys}
+    return {str(key): _series([row[key] for row in rows]) for key in keys}
 
 
 def _column(values: Any) -> NDArray[Any]:

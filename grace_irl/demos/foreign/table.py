@@ -57,9 +57,15 @@ an episode is "expert" or "negative"."""
 RESULTS = (*OUTCOMES, "return", "index", "task_index", "timestamp", "time", "unnamed: 0", "")
 """Names of numeric columns that are not part of the states: outcomes of episodes, and counters of rows or time."""
 
+INDEX = re.compile(r"__index_level_\d+__")
+"""Names under which pandas writes an index to a file. They are not part of the states either."""
+
 NAME, VALUE = ("name", "variable", "feature", "field", "sensor", "signal", "key"), "value"
 """The two special columns of a long table. `NAME` lists possible names of the column that names each number. `VALUE` is
 the name of the column with the numbers."""
+
+TRUE, FALSE = ("true", "1", "1.0", "yes", "t", "y"), ("false", "0", "0.0", "no", "f", "n", "", "nan", "none")
+"""Texts of flags, in lower case."""
 
 WORDS: dict[str, Role] = {
     **dict.fromkeys(("expert", "experts", "positive", "1", "1.0", "true"), "expert"),
@@ -105,17 +111,18 @@ def table_source(table: Table, path: str, columns: Columns = Columns(), first: i
     Raises:
         InputError: no column of episodes, no column of states, or entries that cannot be used.
     """
-    names = [str(name) for name in table]
+    names = [str(name).strip() for name in table]
+    columns = Columns(tuple(name.strip() for name in columns.state), columns.episode.strip())
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"{path}: two columns {twice!r}; expected one of each name: rename one")
-    table = {str(name): column for name, column in table.items()}
+    table = dict(zip(names, table.values(), strict=True))
     if any(len(column) == 0 for column in table.values()) or not table:
         raise InputError(f"{path}: an empty table; expected one row for each state")
     for name in (*columns.state, *filter(None, [columns.episode])):
         if name not in table:
             raise InputError(f"{path}: no column {name!r}; expected one of {_listed(names)}")
-    table = _ordered(_wide(table, columns, path), columns)
+    table = _ordered(_wide(table, columns, path), columns, path)
     layout = _Layout.of(table, columns, path)
     episodes = [layout.episode(start, stop, number) for number, (start, stop) in enumerate(layout.bounds(), first)]
     return EpisodesSource(path, episodes, layout.fields, [layout.line()])
@@ -151,7 +158,7 @@ class _Layout:
         taken = {by_episode, _first_of(STEP, table), *beside.values()}
         actions = tuple(name for name in table if ACTION.fullmatch(name) and name not in (*whole, *taken))
         free = [name for name in table if name not in (*taken, *actions)]
-        numbers = [name for name in free if table[name].dtype.kind in "biuf" and name.lower() not in RESULTS]
+        numbers = [name for name in free if table[name].dtype.kind in "biuf" and not _is_aside(name)]
         states = whole or tuple(numbers)
         if not states:
             raise InputError(
@@ -180,7 +187,7 @@ class _Layout:
         if not self.by_episode:
             ends = np.zeros(count, np.bool_)
             for role in {"terminated", "truncated"} & self.beside.keys():
-                ends |= _flags(self.table[self.beside[role]])
+                ends |= _flags(self.table[self.beside[role]], f"{self.path}: column {self.beside[role]!r}")
             starts = [0, *(np.flatnonzero(ends) + 1).tolist()]
             yield from pairwise(starts if starts[-1] == count else [*starts, count])
             return
@@ -213,7 +220,7 @@ class _Layout:
             task=self._text("task", rows, where) or "default",
             role=self._role(rows, where),
             split=self._text("split", rows, where),
-            goals=None if goal is None else tuple(np.flatnonzero(_flags(goal)).tolist()),
+            goals=None if goal is None else tuple(np.flatnonzero(_flags(goal, f"{where}: column 'goal'")).tolist()),
         )
 
     def line(self) -> str:
@@ -249,7 +256,7 @@ class _Layout:
 
     def _flagged(self, role: str, rows: slice) -> bool:
         column = self._beside(role, rows)
-        return column is not None and bool(_flags(column).any())
+        return column is not None and bool(_flags(column, f"{self.path}: column {self.beside[role]!r}").any())
 
     def _text(self, role: str, rows: slice, where: str) -> str:
         column = self._beside(role, rows)
@@ -315,8 +322,12 @@ def _wide(table: Table, columns: Columns, path: str) -> Table:
     return found | {each: table[each][first] for each in rest}
 
 
-def _ordered(table: Table, columns: Columns) -> Table:
-    """Sort the rows of each episode by step, if a column numbers the steps."""
+def _ordered(table: Table, columns: Columns, path: str) -> Table:
+    """Sort the rows of each episode by step, if a column numbers the steps.
+
+    Raises:
+        InputError: the rows are not in order, and an episode has a step twice, as if two episodes had one number.
+    """
     step, by_episode = _first_of(STEP, table), columns.episode or _first_of(EPISODE, table)
     if step is None or by_episode is None or step in columns.state or table[step].dtype.kind not in "iuf":
         return table
@@ -326,6 +337,13 @@ def _ordered(table: Table, columns: Columns) -> Table:
         return table
     order = {each: place for place, each in enumerate(dict.fromkeys(ids.tolist()))}
     rows = np.lexsort((table[step], np.array([order[each] for each in ids.tolist()])))
+    twice = np.flatnonzero((np.diff(table[step][rows]) == 0) & (ids[rows][1:] == ids[rows][:-1]))
+    if len(twice):
+        row = rows[twice[0]]
+        raise InputError(
+            f"{path}: {by_episode} {ids[row]} has {step} {table[step][row]} twice, and its rows are not in order; "
+            "expected one row for each step: number the episodes apart (--episode-column), or sort the rows"
+        )
     return {name: column[rows] for name, column in table.items()}
 
 
@@ -344,14 +362,35 @@ def _numbers(column: NDArray[Any], where: str, name: str) -> NDArray[Any]:
     return column
 
 
+def _is_aside(name: str) -> bool:
+    """Whether a column of numbers has a name of another use, so that it is not part of the states.
+
+    A table may have several names of one use, such as "terminated" and "done", and only the first is used.
+    """
+    name = name.lower()
+    others = (each for role, each in ROLES_OF_COLUMNS.items() if role != "goal")
+    return name in (*RESULTS, *EPISODE, *STEP) or any(name in each for each in others) or bool(INDEX.fullmatch(name))
+
+
 def _is_flag(column: NDArray[Any]) -> bool:
+    if column.dtype.kind == "f":
+        return bool(np.isin(column[~np.isnan(column)], (0, 1)).all())
     return column.dtype.kind == "b" or (column.dtype.kind in "iu" and bool(np.isin(column, (0, 1)).all()))
 
 
-def _flags(column: NDArray[Any]) -> NDArray[np.bool_]:
+def _flags(column: NDArray[Any], where: str) -> NDArray[np.bool_]:
+    """The entries of a column as flags. `where` names the column in messages.
+
+    Raises:
+        InputError: a text that is no flag.
+    """
     if column.dtype.kind in "biuf":
         return np.asarray(np.nan_to_num(column), np.bool_)
-    return np.array([str(each).strip().lower() in ("true", "1", "1.0", "yes") for each in column.tolist()])
+    texts = [str("" if each is None else each).strip().lower() for each in column.tolist()]
+    for text in texts:
+        if text not in TRUE and text not in FALSE:
+            raise InputError(f"{where} holds {text[:40]!r}; expected true or false (or 1 or 0) in each row")
+    return np.array([text in TRUE for text in texts])
 
 
 def _texts(column: NDArray[Any]) -> NDArray[np.object_]:
@@ -360,7 +399,7 @@ def _texts(column: NDArray[Any]) -> NDArray[np.object_]:
 
 def _first_of(known: Sequence[str], names: Mapping[str, Any] | Sequence[str]) -> str | None:
     """The first known name that a table has, as spelled in the table; None if there is none. Case does not matter."""
-    own = {name.lower(): name for name in reversed(list(names))}
+    own = {name.strip().lower(): name for name in reversed(list(names))}
     return next((own[name] for name in known if name in own), None)
 
 

@@ -25,7 +25,7 @@ from grace_irl.errors import InputError
 DELIMITERS = (",", "\t", ";", "|")
 """Possible separators of cells. The reader takes the separator that is most frequent in the first line."""
 
-DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
+DECIMAL_COMMA = re.compile(r"-?\d+,\d+([eE][+-]?\d+)?")
 """Pattern of a number with a decimal comma. Files with such numbers separate cells by semicolons."""
 
 CSV_FACTOR, JSON_FACTOR, PARQUET_FACTOR = 6, 20, 4
@@ -144,7 +144,7 @@ def _csv(file: Path, delimiter: str, point: str) -> pa.Table:
 
 def _has_decimal_commas(table: pa.Table) -> bool:
     texts = [column for column in table.columns if pa.types.is_string(column.type) and len(column)]
-    return any(DECIMAL_COMMA.fullmatch(column[0].as_py() or "") for column in texts)
+    return any(DECIMAL_COMMA.fullmatch(text or "") for column in texts for text in column.to_pylist())
 
 
 def _object(line: bytes, where: str) -> dict[str, Any]:

@@ -119,7 +119,8 @@ MOST_AXES = 8
 def stems(names: Sequence[str]) -> dict[str, tuple[int, ...]]:
     """Find groups of names that differ only in the axis.
 
-    The result maps the common part of the names to the indices of the names.
+    The result maps the common part of the names to the indices of the names. The axes of all groups are in one order,
+    so that groups can be subtracted.
     """
     found: dict[str, dict[str, int]] = {}
     for i, name in enumerate(names):
@@ -128,8 +129,15 @@ def stems(names: Sequence[str]) -> dict[str, tuple[int, ...]]:
             if stem is None:
                 stem = f"{match['before'] or ''}*{match['after'] or ''}"
             found.setdefault(stem, {}).setdefault(axis.lower(), i)
-    groups = {stem: axes for stem, axes in found.items() if 2 <= len(axes) <= MOST_AXES}
+    groups = {
+        stem: dict(sorted(axes.items(), key=_rank)) for stem, axes in found.items() if 2 <= len(axes) <= MOST_AXES
+    }
     return {stem.replace("*", "".join(axes), 1): tuple(axes.values()) for stem, axes in groups.items()}
+
+
+def _rank(axis: tuple[str, int]) -> tuple[bool, int]:
+    name = axis[0]
+    return (True, int(name)) if name.isdigit() else (False, "xyzw".index(name))
 
 
 @dataclass(frozen=True)

@@ -320,10 +320,13 @@ def _closest(ratios: Floats) -> list[tuple[int, int]]:
 
 
 def _ratios(numbers: Floats, goals: Floats) -> Floats:
-    """`(n, n)`: the root mean square of each difference in goal states, divided by that in all states."""
+    """`(n, n)`: the root mean square of each difference in goal states, divided by that in all states.
+
+    Differences that are small beside both of their numbers are rounding errors, and their ratio is infinite.
+    """
     anywhere = _root_mean_square(numbers)
-    largest = max(numbers.max(initial=1e-12), -numbers.min(initial=0.0))
-    differs = anywhere > 1e-6 * largest
+    size = np.abs(numbers).max(axis=0, initial=0.0)
+    differs = anywhere > 1e-6 * np.maximum(size[:, None], size)
     return np.where(differs, _root_mean_square(goals) / np.where(differs, anywhere, 1.0), np.inf)
 
 

@@ -279,6 +279,77 @@ def test_tables_beside_other_demonstrations_describe_them(tmp_path: Path) -> Non
     assert expand(tmp_path) == [tmp_path / "expert.parquet"]
 
 
+def test_a_table_named_for_its_role_counts_beside_other_demonstrations(tmp_path: Path) -> None:
+    to_parquet(table(), tmp_path / "expert.parquet")
+    for name in ("negative.csv", "tasks.csv"):
+        to_csv(table(), tmp_path / name)
+    assert [Path(each).name for each in expand(tmp_path)] == ["expert.parquet", "negative.csv"]
+    (tmp_path / "shouted").mkdir()
+    to_csv(table(), tmp_path / "shouted" / "EXPERT.CSV")
+    assert [Path(each).name for each in expand(tmp_path / "shouted")] == ["EXPERT.CSV"]
+
+
+HEAD, ROWS = "episode,step,x,y", "0,0,1,2\n0,1,2,3\n1,0,3,4\n1,1,4,5\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "more"),
+    [
+        ("terminated,done", ("0,0", "1,1", "0,0", "1,1")),
+        ("role,is_expert", ("expert,1", "expert,1", "expert,1", "expert,1")),
+        ("t,__index_level_0__", ("0,7", "1,8", "0,9", "1,11")),
+        ("ep,frame", ("0,0", "0,1", "1,0", "1,1")),
+        ("goal", ("0.0", "1.0", "0.0", "1.0")),
+    ],
+)
+def test_a_second_column_of_a_known_use_is_no_state(head: str, more: tuple[str, ...], tmp_path: Path) -> None:
+    lines = [f"{line},{end}" for line, end in zip(ROWS.splitlines(), more, strict=True)]
+    path = tmp_path / "expert.csv"
+    path.write_text("\n".join([f"{HEAD},{head}", *lines]) + "\n")
+    assert load([path]).metadata.fields == ("x", "y")
+
+
+def test_names_may_have_spaces_around_them(tmp_path: Path) -> None:
+    path = tmp_path / "expert.csv"
+    path.write_text("episode, step, x, reward, is_expert\n0, 0, 1, 0, 0\n0, 1, 2, 1, 0\n")
+    (found,) = load([path])
+    assert (found.role, found.trajectory.states.tolist()) == ("negative", [[1.0], [2.0]])
+    assert found.trajectory.rewards is not None
+    chosen = load([path], columns=Columns(("reward", "x"), "episode"))
+    assert chosen.metadata.fields == ("reward", "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("done,x\nf,1\nmaybe,2\n", "column 'done' holds 'maybe'; expected true or false"),
+        ("episode,step,x\n0,0,1\n0,1,2\n0,0,3\n0,1,4\n", "episode 0 has step 0 twice, and its rows are not in order"),
+    ],
+)
+def test_episodes_that_cannot_be_told_apart_are_refused(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "expert.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=said):
+        load([path])
+
+
+def test_flags_of_databases_end_episodes(tmp_path: Path) -> None:
+    path = tmp_path / "expert.csv"
+    path.write_text("done,x\nf,1\nt,2\nN,3\nY,4\n")
+    assert [each.trajectory.states.tolist() for each in load([path])] == [[[1.0], [2.0]], [[3.0], [4.0]]]
+
+
+def test_numbers_are_numbers_whatever_the_first_cell_is(tmp_path: Path) -> None:
+    commas = tmp_path / "expert.csv"
+    commas.write_text("episode;x;y\n0;0;1,5E-05\n0;0,5;2\n")
+    assert [each.trajectory.states.tolist() for each in load([commas])] == [[[0.0, 1.5e-05], [0.5, 2.0]]]
+    lines = tmp_path / "expert.jsonl"
+    lines.write_text('{"episode": 0, "x": 1, "reward": 0}\n{"episode": 0, "x": 2, "reward": null}\n')
+    (found,) = load([lines])
+    assert found.trajectory.rewards is not None
+    assert found.trajectory.rewards.tolist() == [0.0]
+
+
 def test_pictures_that_are_not_read_are_named(tmp_path: Path) -> None:
     to_lerobot(plain(NAMES), tmp_path / "robot")
     assert any("observation.images.top" in note for note in read(tmp_path / "robot").notes)

@@ -148,3 +148,8 @@ def test_a_grid_that_never_changes_has_no_numbers() -> None:
 )
 def test_names_that_differ_in_the_axis_are_a_group(names: list[str], groups: dict[str, tuple[int, ...]]) -> None:
     assert stems(names) == groups
+
+
+def test_the_axes_of_all_groups_are_in_one_order() -> None:
+    found = stems(("hand_y", "hand_x", "goal_x", "goal_y", "arm[10]", "arm[2]"))
+    assert found == {"hand": (1, 0), "goal": (2, 3), "arm": (5, 4)}

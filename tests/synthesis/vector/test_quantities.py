@@ -9,7 +9,7 @@ import pytest
 
 from grace_irl.states.record import RecordStates
 from grace_irl.synthesis.vector.numbers import RecordNumbers, VectorNumbers
-from grace_irl.synthesis.vector.quantities import FUNCTIONS, Form, Quantity, distinct, quantities, unique
+from grace_irl.synthesis.vector.quantities import FUNCTIONS, Form, Quantity, _ratios, distinct, quantities, unique
 
 NAMED = ("hand_x", "hand_y", "goal_x", "goal_y", "turn_cos", "turn_sin", "want_cos", "want_sin")
 NONE = np.zeros(8, dtype=bool)
@@ -162,3 +162,12 @@ def test_a_direction_that_the_first_states_pretend_is_none() -> None:
     rows[-1, 3] += 0.5
     found = quantities(VectorNumbers.of((), 4), [rows], rows[-5:], np.zeros(4, dtype=bool))
     assert [one.first for one in found if one.form == "angle"] == [(0, 1), (1, 2)]
+
+
+@pytest.mark.parametrize("large", [0.0, 1e7, 1.7e9])
+def test_a_large_number_hides_no_difference_of_others(large: float) -> None:
+    rng = np.random.default_rng(0)
+    goals = rng.normal(size=(40, 1))
+    rows = np.column_stack([rng.normal(size=(40, 2)), np.full(40, large)])
+    ratios = _ratios(rows, np.column_stack([goals, goals, np.full(40, large)]))
+    assert ratios[0, 1] == pytest.approx(0.0, abs=1e-6)
