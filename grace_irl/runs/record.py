@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from grace_irl.demos.labels import Problem
+from grace_irl.demos.trajectory import Split
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.programs.program import Definition, Program
@@ -122,7 +123,7 @@ class TrajectoryRow:
     digest: str
     role: str
     task: str
-    split: str
+    split: Split
     states: int
     positives: int
     source: str

@@ -161,6 +161,18 @@ class Slopes:
         return Proposal(source + f"    def reward_fn(self, state): return {1 + request.index} * float(state[0])\n")
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_trajectory_is_held_out_in_all_rounds_or_in_none(seed: int, tmp_path: Path) -> None:
+    begun(tmp_path / "run", FakeLearner(), seed=seed, **{"data.held_out": 0.5})
+    of_rounds = []
+    for number in range(2):
+        with opened(tmp_path / "run" / "rounds" / str(number) / "run") as (store, _):
+            of_rounds.append({row.digest: row.split for row in store.trajectories()})
+    before, after = of_rounds
+    assert len(before) < len(after)
+    assert {digest: after[digest] for digest in before} == before
+
+
 def test_a_reward_that_is_unsure_of_the_rollouts_does_not_stay(tmp_path: Path) -> None:
     """Where the sides overlap the threshold may tell the rollouts well enough, and the discriminator be unsure."""
     known = Parts(demonstrations("all", 0.45), Slopes(), InProcessSandbox())

@@ -18,7 +18,7 @@ import numpy as np
 from grace_irl.atomic import write_atomically
 from grace_irl.config import Config, DataConfig, ProposerConfig
 from grace_irl.demos import load, save
-from grace_irl.demos.trajectory import Demonstration, Demonstrations
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Split
 from grace_irl.errors import InputError
 from grace_irl.evaluate.separation import Metrics
 from grace_irl.methods.grace import EvolutionConfig
@@ -30,7 +30,7 @@ from grace_irl.runs.expand.learner import Learner, Learnt
 from grace_irl.runs.expand.likeness import like_experts
 from grace_irl.runs.expand.round import Round, ends, favourite, share, write_round
 from grace_irl.runs.folder import RunPaths
-from grace_irl.runs.run import Run
+from grace_irl.runs.run import Run, opened
 from grace_irl.runs.score import score
 
 LEARNT = 0.5
@@ -330,11 +330,29 @@ class Expanding:
         return [path for path in paths if path.exists()]
 
     def _parts_of(self, number: int) -> fits.Parts:
-        """The caller's parts for a round's run, with all new negatives up to this round in the demonstrations."""
+        """The caller's parts for a round's run, with all new negatives up to this round in the demonstrations.
+
+        A trajectory keeps its split in all rounds, because later searches start from programs of earlier ones.
+        """
         paths = [str(path) for path in self._negatives(number)]
         new = load([], paths) if paths else ()
-        together = replace(self._demonstrations, items=(*self._demonstrations, *new))
-        return replace(self._parts, demonstrations=together, rest=False)
+        sides = self._splits(number) if number else {}
+        items = (
+            replace(each, split=each.split or sides.get(each.trajectory.digest))
+            for each in (*self._demonstrations, *new)
+        )
+        return replace(self._parts, demonstrations=replace(self._demonstrations, items=tuple(items)), rest=False)
+
+    def _splits(self, number: int) -> dict[str, Split]:
+        """The split of each trajectory in a round's run, or in the first run before it that has the trajectory."""
+        found: dict[str, Split] = {}
+        for each in (number, *range(number)):
+            folder = place_of(self._folder, each) / "run"
+            if RunPaths(folder).database.exists():
+                with opened(folder) as (store, _):
+                    for row in store.trajectories():
+                        found.setdefault(row.digest, row.split)
+        return found
 
     def _save(self, items: Sequence[Demonstration], path: Path) -> None:
         if items:
