@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -117,7 +118,7 @@ class DemosSummary:
     @property
     def command(self) -> str:
         """The command that fits a reward to these demonstrations."""
-        return f"grace-irl fit {'--experts' if self.silent else '--demos'} {self.path}"
+        return f"grace-irl fit {'--experts' if self.silent else '--demos'} {shlex.quote(str(self.path))}"
 
     def add(self, demonstration: Demonstration, *, silent: bool = False) -> None:
         """Count one demonstration.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -234,3 +235,11 @@ def test_a_file_that_exists_is_kept(capsys: pytest.CaptureFixture[str], tmp_path
         assert target.read_bytes() == b"mine"
     assert main(["demos", "convert", source, str(target), "--force"]) == 0
     assert main(["demos", "inspect", str(target)]) == 0
+
+
+def test_the_command_that_inspect_names_runs_as_it_is(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "my run 1.csv"
+    path.write_text("episode,x\n0,1\n0,2\n")
+    assert main(["demos", "inspect", str(path)]) == 0
+    named = capsys.readouterr().out.split("to recover a reward: ")[1].splitlines()[0]
+    assert shlex.split(named) == ["grace-irl", "fit", "--experts", str(path)]

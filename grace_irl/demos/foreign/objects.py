@@ -24,7 +24,7 @@ from grace_irl.demos.foreign.flat import (
     flat_source,
     is_flat,
 )
-from grace_irl.demos.foreign.table import Columns, Table, is_table, table_source
+from grace_irl.demos.foreign.table import ROLES_OF_COLUMNS, WORDS, Columns, Table, is_table, table_source
 from grace_irl.demos.trajectory import Demonstration, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.pages import page
@@ -151,10 +151,20 @@ def _of_record(record: Mapping[Any, Any], where: str) -> Episode:
         rewards=None if rewards is None else rewards.reshape(-1)[: None if whole else count - 1],
         terminated=ended and whole,
         truncated=_ended(known[TIMEOUTS]),
-        instruction=str(record.get("instruction", "")),
-        task=str(record.get("task", "default")),
-        role=None if record.get("role") is None else str(record["role"]),
+        instruction=_said(record, "instruction"),
+        task=_said(record, "task") or "default",
+        role=WORDS.get(role.lower(), role) if (role := _said(record, "role")) else None,
+        split=_said(record, "split"),
     )
+
+
+def _said(record: Mapping[Any, Any], use: str) -> str:
+    """The first text, number or flag under a key of this use (`ROLES_OF_COLUMNS`), as text; "" if there is none."""
+    for name in ROLES_OF_COLUMNS[use]:
+        value = record.get(name)
+        if isinstance(value, str | bool | int | float | np.generic):
+            return str(value).strip() if use != "instruction" else str(value)
+    return ""
 
 
 def _states(value: Any, where: str) -> NDArray[Any] | Mapping[str, NDArray[Any]]:
