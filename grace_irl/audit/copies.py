@@ -37,7 +37,7 @@ def recordings(items: Sequence[Labelled]) -> list[int]:
     if len(rows) < len(items):
         return own
     _, spread = moments(rows)
-    varied = varies(np.concatenate(rows))
+    varied = varies(np.concatenate([(each.min(axis=0), each.max(axis=0)) for each in rows]))
     if not varied.any():
         return own
 
