@@ -564,6 +564,13 @@ def _require_compatible(began: Config, config: Config, store: Store) -> None:
                 "program is being reshaped; expected no change of settings that decide when the search ends: start "
                 "a new run"
             )
+    require_changeable(began, config)
+
+
+def require_changeable(began: Config, config: Config) -> None:
+    """Refuse a change of a setting that must not change when a run is resumed (`CHANGEABLE`)."""
+    before = flat(began)
+    for key, value in flat(config).items():
         if value != before[key] and not key.startswith(CHANGEABLE):
             raise InputError(
                 f"setting {key!r} was {before[key]!r} when the run began and is {value!r} now; "

@@ -374,6 +374,19 @@ def test_more_rounds_may_be_asked_for_later_and_nothing_else_changed(tmp_path: P
         resume(tmp_path / "run", {"expand.episodes": 9}, parts=parts(), learner=FakeLearner())
 
 
+def test_changes_that_a_resume_is_given_are_kept_and_others_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    begun(folder, FakeLearner(), **{"expand.rounds": 1})
+    with pytest.raises(InputError, match="setting 'seed' was 0 when the run began and is 7 now"):
+        resume(folder, {"seed": 7, "expand.rounds": 2}, parts=parts(), learner=FakeLearner())
+    broken = FakeLearner(fail_at=0, error=GraceError("the simulator broke"))
+    with pytest.raises(GraceError, match="the simulator broke"):
+        resume(folder, {"expand.rounds": 2, "stop.max_calls": 40}, parts=parts(), learner=broken)
+    again = resume(folder, parts=parts(), learner=FakeLearner())
+    assert len(again.rounds) == 3
+    assert resolve(folder / "rounds" / "0" / "run" / "config.toml").stop.max_calls == 40
+
+
 def test_what_cannot_be_expanded_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     pytest.importorskip("stable_baselines3")
     nameless = replace(demonstrations(), metadata=Metadata("vector", ("x", "y")))

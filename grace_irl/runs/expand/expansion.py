@@ -159,6 +159,9 @@ def resume(
         learner.check(demonstrations)
         first, done = place_of(folder, 0) / "run", rounds_of(folder)
         parts = replace(parts, whole=folder, reason=parts.reason or "as the expansion began")
+        if done and config != began:  # else `fits.resume` checks and keeps the changes
+            fits.require_changeable(began, config.model_copy(update={"expand": began.expand}))
+            _keep(first, config)
         with _part_of(folder):
             run = (
                 None if done else fits.resume(first, flags, sets=sets, parts=replace(parts, rest=False), vouched=config)
@@ -185,10 +188,17 @@ def _began(
         kept, in_memory = acting.kept(store.meta("token"), paths.database), parts.demonstrations is not None
         found = with_label(resolve(paths.config), store.meta("label"))
         began = authorised(found, str(folder), kept or {}, sets, flags, vouched=vouched, in_memory=in_memory)
-        if began != found:
-            write_atomically(paths.config, to_toml(began))
-            own(paths.database, store, began)
+    if began != found:
+        _keep(place_of(folder, 0) / "run", began)
     return began
+
+
+def _keep(first: Path, config: Config) -> None:
+    """Save the settings of an expansion, which are those of its first run."""
+    paths = RunPaths(first)
+    with closing(Store(paths.database)) as store:
+        write_atomically(paths.config, to_toml(config))
+        own(paths.database, store, config)
 
 
 def _absolute(data: DataConfig) -> str:
