@@ -147,3 +147,12 @@ def test_the_command(
     assert list(tmp_path.iterdir()) == []
     assert main([*arguments, "--resume", str(tmp_path)]) == 2
     assert "--estimate" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("method", ["forge", "eureka"])
+def test_given_programs_need_no_call_with_any_method(method: str, demos: Path, tmp_path: Path) -> None:
+    given = tmp_path / "mine.py"
+    given.write_text("class Reward:\n    def reward_fn(self, state): return 4.0\n")
+    plain = of(demos, method=method)
+    begun = of(demos, method=method, **{"proposer.start_from": (str(given),)})
+    assert (begun.most.programs, begun.most.calls) == (plain.most.programs, plain.most.calls - 2)  # and its repair
