@@ -14,6 +14,7 @@ instructions an episode fulfils, each of three observations prevents the warning
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -62,6 +63,15 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(WORD.findall(text.casefold()))
 
 
+SPOKEN = re.compile(r"(?<!\w)[-+](?=[\d.])[\d.]*\d|" + WORD.pattern)
+"""Pattern of a word, or of a number with its sign."""
+
+
+def spoken(text: str) -> tuple[str, ...]:
+    """The words and signed numbers of an instruction in their order, in lower case and without punctuation."""
+    return tuple(SPOKEN.findall(text.casefold()))
+
+
 @dataclass(frozen=True, eq=False)
 class StatedGoals:
     """A comparison of the states of demonstrations with the instructions.
@@ -87,10 +97,14 @@ class StatedGoals:
         """Whether the states can be compared with the instructions.
 
         States must be vectors or records with a feature that varies. There must be `LEAST` experts, and a word that
-        only some of their instructions contain (`OCCURRENCES`).
+        only some of their instructions contain (`OCCURRENCES`). No two instructions may have the same words in another
+        order, because only the presence of words is compared.
         """
         kind = self.subject.problem.metadata.kind
-        return kind in NAMES and len(self.experts) >= LEAST and bool(self._words) and bool(self._features[1])
+        texts = {spoken(item.trajectory.extra_info) for item in self.experts}
+        if kind not in NAMES or len(self.experts) < LEAST or len({tuple(sorted(each)) for each in texts}) < len(texts):
+            return False
+        return bool(self._words) and bool(self._features[1])
 
     @cached_property
     def telling(self) -> frozenset[str]:

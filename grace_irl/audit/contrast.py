@@ -224,7 +224,8 @@ def swaps(
     chosen: list[tuple[Labelled, list[str]]] = []
     states = 0
     for item in experts:
-        given = instructions.get((item.task, item.trajectory.extra_info), [])
+        own = item.trajectory.extra_info
+        given = instructions.get((item.task, own)) or instructions.get((item.task, " ".join(own.split())), [])
         states += len(given) * len(item.trajectory.states)
         if given and (not chosen or states <= MOST_STATES):
             chosen.append((item, given))

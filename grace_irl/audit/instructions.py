@@ -13,7 +13,7 @@ from itertools import zip_longest
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.audit.asked import StatedGoals, words_of
+from grace_irl.audit.asked import StatedGoals, spoken, words_of
 from grace_irl.audit.contrast import MOST_STATES, Contrast, by_end, by_instruction, by_word, contrast, sampled, swaps
 from grace_irl.audit.subject import ProgramFailedError, Subject
 from grace_irl.audit.warning import RewardWarning
@@ -51,7 +51,7 @@ def examine(subject: Subject) -> tuple[Contrast | None, list[RewardWarning]]:
     texts = {item.trajectory.extra_info for item in experts}
     if texts <= {""}:
         return None, []
-    if len({words_of(text) for text in texts}) == 1:
+    if len({spoken(text) for text in texts}) == 1:
         return None, [_one(min(texts))]
     try:
         return _exchanged(subject)

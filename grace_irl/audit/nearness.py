@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.audit.asked import words_of
+from grace_irl.audit.asked import spoken
 from grace_irl.audit.warning import RewardWarning
 from grace_irl.demos.fields import NAMES
 from grace_irl.demos.labels import Problem
@@ -42,7 +42,7 @@ def of_nearness(problem: Problem) -> Iterator[RewardWarning]:
     """
     items = list({item.trajectory.digest: item for item in problem.items}.values())
     kind = items[0].trajectory.kind if items else ""
-    texts = {words_of(item.trajectory.extra_info) for item in items if item.positive.any()}
+    texts = {spoken(item.trajectory.extra_info) for item in items if item.positive.any()}
     if problem.rule == "all" or kind not in NAMES or len(texts) > 1:
         return
     found = [item.trajectory.state_kind.numbers(item.trajectory.states) for item in items]

@@ -88,6 +88,31 @@ def test_a_reward_that_does_not_read_the_text(
         assert found == set()
 
 
+def stack(rng: np.random.Generator, role: Role) -> Trajectory:
+    """A cube that is put on the other one, at the place of the first word's cube; negatives let it hang."""
+    places = {"red": -0.5, "blue": 0.5}
+    first, second = rng.permutation(list(places)).tolist()
+    end = np.array([places[first] + rng.normal(0, 0.01), 0.0])
+    if role == "negative":
+        end = np.array([rng.uniform(-0.6, 0.6), rng.uniform(0.2, 0.3)])
+    share = np.linspace(0, 1, int(rng.integers(10, 20)))[:, None]
+    path = np.array([rng.uniform(-0.6, 0.6), 0.6]) * (1 - share) + end * share
+    text = f"{rng.choice(['', 'please '])}stack the {first} cube on the {second} cube"
+    return Trajectory(np.column_stack([path, path[:, 1] <= 0]), np.zeros(len(path) - 1), extra_info=text)
+
+
+def test_the_same_words_in_another_order_are_another_instruction() -> None:
+    found = examined(drawn(stack), LIES)
+    assert "instruction-ignored" in codes(found)
+
+    def bare(rng: np.random.Generator, role: Role) -> Trajectory:
+        made = stack(rng, role)
+        return Trajectory(made.states, made.actions, extra_info=made.extra_info.removeprefix("please "))
+
+    assert "one-instruction" not in codes(examined(drawn(bare), LIES))
+    assert "instruction-ignored" in codes(examined(drawn(bare), LIES))
+
+
 def touch(rng: np.random.Generator, role: Role) -> Trajectory:
     """A hand and its way to the named thing, which lies anywhere; negatives go elsewhere."""
     goal = rng.uniform(-1, 1, 2)

@@ -229,6 +229,14 @@ def test_words_that_change_nothing_are_named() -> None:
     assert "words-ignored" not in codes(examined(drawn(visit), IGNORES, judge=lit))
 
 
+def test_spaces_at_the_end_of_instructions_hide_no_words() -> None:
+    def spaced(rng: np.random.Generator, role: Role) -> Trajectory:
+        made = visit_of_a_kind(rng, role)
+        return Trajectory(made.states, made.actions, extra_info=f"{made.extra_info} \n")
+
+    assert "words-ignored" in codes(examined(drawn(spaced, count=60), READS))
+
+
 def test_a_word_of_two_experts_says_little() -> None:
     """Of six held-out experts two have a text with a light."""
     found = warned(examined(drawn(visit_of_a_kind), READS), "words-ignored")
