@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grace_irl.audit.suspects import NARROW, STILL, ticking
+from grace_irl.audit.suspects import JUMPY, NARROW, STILL, succession, ticking
 from grace_irl.audit.warning import RewardWarning
 from grace_irl.demos.fields import NAMES, ROUNDING, clock_fields
 from grace_irl.demos.labels import Labelled, Problem
@@ -32,8 +32,6 @@ SMOOTH = 0.7
 """Minimum correlation of successive values, in a field that changes smoothly."""
 TREND = 0.7
 """Minimum |correlation| of a field with the step, in every episode, if the field rises or falls on the whole."""
-JUMPY = 0.3
-"""Maximum |correlation| of successive values, in a field of noise."""
 REPEATED = 3
 """Values count as names if at least this many episodes of a side share a value, on average."""
 WRONG = 0.1
@@ -169,17 +167,6 @@ def _deviations(rows: Rows, expert: Marks) -> tuple[Floats, Floats]:
     return within, np.sqrt((means[expert].var(axis=0) + means[~expert].var(axis=0)) / 2)
 
 
-def _succession(rows: Rows) -> Floats:
-    """Correlation of successive values, after each episode's mean is subtracted; 0 for a constant."""
-    products, squares = [], []
-    for one in rows:  # one episode at a time, because a copy of all may not fit into memory
-        shifted = one - one.mean(axis=0)
-        products.append((shifted[1:] * shifted[:-1]).sum(axis=0))
-        squares.append((shifted * shifted).sum(axis=0))
-    square = np.sum(squares, axis=0)
-    return np.asarray(np.sum(products, axis=0) / np.where(square > 0, square, 1))
-
-
 def _settings(rows: Rows, expert: Marks) -> Marks:
     """Whether a field is a setting of two simulators: one value on each side, up to noise.
 
@@ -199,7 +186,7 @@ def _settings(rows: Rows, expert: Marks) -> Marks:
     tight = np.ptp(sides[0], axis=0) + np.ptp(sides[1], axis=0) <= TIGHT * gap[apart]
     narrow = np.all([side.std(axis=0) <= NARROW * np.abs(side.mean(axis=0)) for side in sides], axis=0)
     within, between = _deviations(rows, expert)
-    noise = (between <= within) & (np.abs(_succession(rows)) <= JUMPY)
+    noise = (between <= within) & (np.abs(succession(rows)) <= JUMPY)
     apart[apart] = tight | (narrow & noise)
     return apart
 
@@ -227,7 +214,7 @@ def _started(rows: Rows, expert: Marks) -> Marks:
     """Whether a threshold on the first value tells all experts from all negatives, in a field that changes smoothly."""
     values = np.stack([one[0] for one in rows])
     apart = np.maximum(_threshold(values[expert], values[~expert]), _threshold(values[~expert], values[expert])) == 1
-    return np.asarray(apart & (_succession(rows) >= SMOOTH))
+    return np.asarray(apart & (succession(rows) >= SMOOTH))
 
 
 def _monotone(rows: Rows) -> Marks:

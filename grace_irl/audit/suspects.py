@@ -32,6 +32,9 @@ within episodes is the square root of the average of the episodes' variances. Th
 standard deviation of the episodes' means."""
 NARROW = 0.02
 """Maximum standard deviation of a feature that is nearly constant everywhere, as a share of the feature's mean."""
+JUMPY = 0.3
+"""Maximum |correlation| of successive values, in a feature of noise. The values of a behaviour are close to the values
+before, also beside a large constant, such as an altitude above sea level."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +44,8 @@ class Suspects:
     Attributes:
         names: names of all features. The other attributes hold indices into `names`.
         clocks: features that rise in all episodes, or fall in all episodes, by about equal steps.
-        constants: features that are nearly constant everywhere, and features with one constant in all experts and
-            another constant in all negatives.
+        constants: features that are nearly constant everywhere, up to noise, and features with one constant in all
+            experts and another constant in all negatives.
         fixed: features that hardly change within an episode, and the features of `constants`.
     """
 
@@ -102,4 +105,16 @@ def _still(episodes: Episodes) -> NDArray[np.bool_]:
 
 def _narrow(episodes: Episodes) -> NDArray[np.bool_]:
     rows = np.concatenate(episodes)
-    return np.asarray((rows.std(axis=0) > 0) & (rows.std(axis=0) <= NARROW * np.abs(rows.mean(axis=0))))
+    narrow = (rows.std(axis=0) > 0) & (rows.std(axis=0) <= NARROW * np.abs(rows.mean(axis=0)))
+    return np.asarray(narrow & (np.abs(succession(episodes)) <= JUMPY))
+
+
+def succession(episodes: Episodes) -> NDArray[np.float64]:
+    """Correlation of successive values, after each episode's mean is subtracted; 0 for a constant."""
+    products, squares = [], []
+    for one in episodes:  # one episode at a time, because a copy of all may not fit into memory
+        shifted = one - one.mean(axis=0)
+        products.append((shifted[1:] * shifted[:-1]).sum(axis=0))
+        squares.append((shifted * shifted).sum(axis=0))
+    square = np.sum(squares, axis=0)
+    return np.asarray(np.sum(products, axis=0) / np.where(square > 0, square, 1))

@@ -418,6 +418,19 @@ def test_a_clock_that_jitters_a_target_with_noise_and_a_sensor_of_a_constant() -
     assert "by az" in warned(examined(data, "return state[2]", "all"), "constants").found
 
 
+def test_a_behaviour_beside_a_large_constant_is_no_constant() -> None:
+    """Experts keep an altitude of 100 m within 0.3 m, and negatives within 3 m."""
+
+    def fly(rng: np.random.Generator, role: Role) -> Trajectory:
+        steps = np.arange(int(rng.integers(20, 40)))
+        swing = (0.3 if role == "expert" else 3.0) * np.sin(steps / 2 + rng.uniform(0, 6))
+        altitude = 100 + swing + rng.normal(0, 0.1, len(steps))
+        return Trajectory(np.column_stack([altitude, rng.normal(0, 1, len(steps))]), np.zeros(len(steps) - 1))
+
+    data = drawn(fly, fields=("altitude_m", "wind"))
+    assert "constants" not in codes(examined(data, "return -abs(state[0] - 100)", "all"))
+
+
 def test_copies_of_one_recording_are_one_episode() -> None:
     items = drawn(reach, count=2).items
     copied = Demonstrations(Metadata("vector"), tuple(item for item in items for _ in range(20)))
