@@ -34,7 +34,7 @@ from grace_irl.runs.folder import RunLock, RunPaths, create, default_folder, own
 from grace_irl.runs.front import TOO_FEW, UNJUDGED, front_of, keep_sizes, stored_sizes
 from grace_irl.runs.labelling import Labelling, chosen_rule, with_label
 from grace_irl.runs.preference import Preference
-from grace_irl.runs.proposers import programs_of
+from grace_irl.runs.proposers import given_of, programs_of, store_given
 from grace_irl.runs.provenance import export_record
 from grace_irl.runs.record import Record, TrajectoryRow, trajectory_rows
 from grace_irl.runs.recording import require_recorded_data, with_recorded_scores
@@ -140,6 +140,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
         require_chat(labelling, config)
     problem = labelling.problem()
     require_recorded_data(config.proposer, trajectory_rows(problem))
+    given = programs_of(config.proposer.start_from, method_of(config).width(config))
     evaluator = _checked(labelling, problem, config)
     if parts.proposer is None:
         _say_server(config, parts)
@@ -149,6 +150,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
         create(folder, config, problem, labelling.answers, labelling.choice.reason)
         stack.enter_context(RunLock(RunPaths(folder).lock))
         store = stack.enter_context(closing(Store(RunPaths(folder).database)))
+        store_given(store, given)
         store.add_event("started", f"grace-irl {__version__}, sandbox tier {sandbox.tier}")
         note = notes_of(store, parts)
         judges = method_of(config).needs.demonstrations
@@ -230,6 +232,7 @@ def resume(
             )
         if labelling.silent:
             require_chat(labelling, config)
+        given_of(store, config)
         evaluator = _checked(labelling, problem, config)
         method_of(config).resumes(config, folder)
         if parts.proposer is None:
@@ -290,7 +293,8 @@ def _searched(
         GraceError: no valid program was found, or the search cannot continue. All results are saved.
         Interrupted: Ctrl-C. The run is saved.
     """
-    proposer, paths = proposers.proposer(config, bench, parts.proposer), RunPaths(folder)
+    proposer = proposers.proposer(config, bench, given_of(store, config), parts.proposer)
+    paths = RunPaths(folder)
     again = RunPaths(parts.whole or folder).resume
 
     def keep(best: Record) -> None:
@@ -517,9 +521,8 @@ def require_chat(labelling: Labelling, config: Config) -> None:
 
 
 def _checked(labelling: Labelling, problem: Problem, config: Config) -> OpensEvaluator:
-    """Check the data and the given programs before anything is written. Return a function that makes the evaluator."""
+    """Check the data before anything is written. Return a function that makes the evaluator."""
     chosen = method_of(config)
-    programs_of(config.proposer.start_from, chosen.width(config))
     if not labelling.silent and chosen.needs.demonstrations:
         require_both_sides(problem.train)
     return with_recorded_scores(chosen.evaluator(problem, config), config)

@@ -5,9 +5,10 @@ A proposer is a source of programs, for example the synthesiser or a served lang
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from grace_irl.config import Config, ModelConfig, ProposerConfig
@@ -33,7 +34,9 @@ from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.record import candidate
 from grace_irl.runs.recording import opened_recording
 from grace_irl.runs.run import opened
+from grace_irl.runs.store import Store
 from grace_irl.search.ranks import ranked
+from grace_irl.toml import from_json
 
 
 def programs_of(paths: Sequence[str], most: int) -> tuple[GivenProgram, ...]:
@@ -62,6 +65,27 @@ def programs_of(paths: Sequence[str], most: int) -> tuple[GivenProgram, ...]:
     return tuple(found)
 
 
+def store_given(store: Store, programs: Sequence[GivenProgram]) -> None:
+    """Keep the programs of `--start-from` in a new run, which needs their files no more."""
+    if programs:
+        store.set_meta(GIVEN, json.dumps([asdict(each) for each in programs]))
+
+
+def given_of(store: Store, config: Config) -> tuple[GivenProgram, ...]:
+    """The programs of `--start-from` with which a run began. Runs of older versions read the files again.
+
+    Raises:
+        InputError: as for `programs_of`, or the stored programs are damaged.
+    """
+    text = store.meta(GIVEN)
+    if not text:
+        return programs_of(config.proposer.start_from, method_of(config).width(config))
+    try:
+        return tuple(from_json(list[GivenProgram], text))
+    except ValueError as error:
+        raise InputError(f"run.db: {GIVEN!r} in its table meta is damaged ({error}); expected what fit wrote") from None
+
+
 def _best_of(folder: Path, most: int) -> list[GivenProgram]:
     """At most `most` programs of a run: its best program (not always that of the highest score), then by score."""
     with opened(folder) as (store, _):
@@ -74,6 +98,8 @@ def _best_of(folder: Path, most: int) -> list[GivenProgram]:
     return [GivenProgram(each.source, f"{folder}: {each.id}", each.prior) for each in order[:most]]
 
 
+GIVEN = "given"
+"""Key of the programs of `--start-from` in the table `meta` of run.db."""
 VALIDATION = 0.25  # default share of training trajectories for validation, if the proposer reads prompts
 SERVED_SAMPLES = 4  # default number of programs that one call of a served model requests
 # LAG is the default number of requests in flight, for example for the synthesiser and for replays. For a served model,
@@ -313,21 +339,23 @@ def asking(config: Config, bench: Workbench) -> Asking | None:
     return None if chat is None else Asking(chat(config, bench), bench, prompt_settings(config))
 
 
-def proposer(config: Config, bench: Workbench, brought: Proposer | None = None) -> Proposer:
+def proposer(
+    config: Config, bench: Workbench, given: Sequence[GivenProgram], brought: Proposer | None = None
+) -> Proposer:
     """The proposer of a run: the configured proposer, or `brought`.
 
-    Before the programs of this proposer, the run gets the given programs (`start_from`), then `seed_synthesis`
+    Before the programs of this proposer, the run gets the `given` programs (`given_of`), then `seed_synthesis`
     synthesised programs. A replay adds no such programs, because its recording already includes them.
 
     Args:
         config: a configuration that `checked` returned.
         bench: the run's data, sandbox and cache of rewards.
+        given: the programs with which the run begins.
         brought: the caller's own proposer, or None. With such a proposer, the run gets no synthesised programs.
     """
     made = brought or kind(config.proposer.name).make(config, bench)
     if config.proposer.name == "replay":
         return made
-    given = programs_of(config.proposer.start_from, method_of(config).width(config))
     count = config.proposer.seed_synthesis
     if count and brought is None and config.proposer.name != "synthesis":
         made = Seeded(_synthesis(config, bench.problem), made, len(given) + count)

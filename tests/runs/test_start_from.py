@@ -91,7 +91,9 @@ def test_resuming_needs_the_programs_only_until_they_are_told(tmp_path: Path) ->
     stopped = run_in(tmp_path / "two", **flags)
     assert stopped.calls == 3
     parts = Parts(vector_set(noise=0.05), ScriptedProposer(), InProcessSandbox())
+    one.folder.rename(tmp_path / "moved")  # run.db has the programs
     done = resume(stopped.folder, {"stop.max_calls": 10}, parts=parts)
+    (tmp_path / "moved").rename(one.folder)
     whole = run_in(tmp_path / "whole", **{**flags, "stop.max_calls": 10})
     assert (done.best.program.id, done.calls) == (whole.best.program.id, whole.calls)
 
