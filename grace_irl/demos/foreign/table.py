@@ -188,7 +188,7 @@ class _Layout:
         if not self.by_episode:
             ends = np.zeros(count, np.bool_)
             for role in {"terminated", "truncated"} & self.beside.keys():
-                ends |= _flags(self.table[self.beside[role]], f"{self.path}: column {self.beside[role]!r}")
+                ends |= self._marks(role, self.table[self.beside[role]])
             starts = [0, *(np.flatnonzero(ends) + 1).tolist()]
             yield from pairwise(starts if starts[-1] == count else [*starts, count])
             return
@@ -221,7 +221,7 @@ class _Layout:
             task=self._text("task", rows, where) or "default",
             role=self._role(rows, where),
             split=self._text("split", rows, where),
-            goals=None if goal is None else tuple(np.flatnonzero(_flags(goal, f"{where}: column 'goal'")).tolist()),
+            goals=None if goal is None else tuple(np.flatnonzero(self._marks("goal", goal)).tolist()),
         )
 
     def line(self) -> str:
@@ -257,7 +257,10 @@ class _Layout:
 
     def _flagged(self, role: str, rows: slice) -> bool:
         column = self._beside(role, rows)
-        return column is not None and bool(_flags(column, f"{self.path}: column {self.beside[role]!r}").any())
+        return column is not None and bool(self._marks(role, column).any())
+
+    def _marks(self, role: str, column: NDArray[Any]) -> NDArray[np.bool_]:
+        return _flags(column, f"{self.path}: column {self.beside[role]!r}")
 
     def _text(self, role: str, rows: slice, where: str) -> str:
         column = self._beside(role, rows)
