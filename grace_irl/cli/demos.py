@@ -13,6 +13,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from grace_irl.cli.columns import EpisodeColumn, StateColumns, chosen_columns, fields_named
 from grace_irl.cli.console import PlainConsole, print_json, require_new, say
 from grace_irl.cli.options import Group as CommandGroup
 from grace_irl.cli.options import Kind, MaxMemory, require_one_of
@@ -22,7 +23,6 @@ from grace_irl.demos.convert import Copied, Stated
 from grace_irl.demos.convert import convert as convert_files
 from grace_irl.demos.convert import scramble as scramble_files
 from grace_irl.demos.files import Format, iter_trajectories
-from grace_irl.demos.foreign.table import Columns
 from grace_irl.demos.goals import GoalRow, goal_rows, load_goals
 from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.summary import EXAMPLES, DemosSummary, summarise
@@ -35,8 +35,6 @@ app = typer.Typer(
 )
 app.command()(select)
 
-StateColumns = Annotated[str | None, typer.Option(help="Columns of a table that are the numbers of a state: a,b,c.")]
-EpisodeColumn = Annotated[str | None, typer.Option(help="Column of a table that numbers the episodes.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object as the last line.")]
 
 
@@ -142,6 +140,8 @@ def scramble(
     seed: Annotated[int, typer.Option(help="Seed of the new names and codes.")] = 0,
     map_: Annotated[Path | None, typer.Option("--map", help="Use this map again instead of a new one.")] = None,
     kind: Kind = None,
+    state_columns: StateColumns = None,
+    episode_column: EpisodeColumn = None,
     max_memory: MaxMemory = None,  # noqa: ARG001 - its callback sets the limit
     json_: Json = False,
 ) -> None:
@@ -153,25 +153,9 @@ def scramble(
     """
     if len(paths) < 2:
         raise InputError(f"scramble {paths[0]}: no DST; expected SRC... DST: name the target file or folder")
-    copied, place = scramble_files(paths[:-1], paths[-1], seed, map_, kind or "")
+    columns = chosen_columns(state_columns, episode_column)
+    copied, place = scramble_files(paths[:-1], paths[-1], seed, map_, kind or "", columns)
     _report(copied, place, json_)
-
-
-def chosen_columns(state: str | None, episode: str | None) -> Columns:
-    """The user's choice of columns, from the values of `--state-columns` and `--episode-column`."""
-    return Columns(() if state is None else fields_named(state, "--state-columns"), episode or "")
-
-
-def fields_named(text: str, flag: str = "--fields") -> tuple[str, ...]:
-    """The names in a text such as `a,b,c`.
-
-    Raises:
-        InputError: a name is empty or occurs twice.
-    """
-    names = tuple(name.strip() for name in text.split(","))
-    if "" in names or len(set(names)) < len(names):
-        raise InputError(f"{flag} {text[:80]!r}; expected different names, separated by commas")
-    return names
 
 
 def _report(copied: list[Copied], place: Path | None, as_json: bool) -> None:

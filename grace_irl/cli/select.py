@@ -11,6 +11,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from grace_irl.cli.columns import EpisodeColumn, StateColumns, chosen_columns
 from grace_irl.cli.console import PlainConsole, console, print_json, require_new, say
 from grace_irl.cli.options import Kind, MaxMemory, require_one_of
 from grace_irl.demos.conditions import Conditions
@@ -48,6 +49,8 @@ def select(
     task: Annotated[str | None, typer.Option(help="Task name to give.")] = None,
     label: Annotated[str | None, typer.Option(help="Rule that fits what is chosen: all, last or goal.")] = None,
     kind: Kind = None,
+    state_columns: StateColumns = None,
+    episode_column: EpisodeColumn = None,
     sample: Annotated[int | None, typer.Option(help="Maximum number of trajectories, drawn by the seed.")] = None,
     held_out: Annotated[float | None, typer.Option(help="Share to hold out, by the seed, such as 0.2.")] = None,
     seed: Annotated[
@@ -112,6 +115,7 @@ def select(
             seed or 0,
             label=cast("LabelRule | None", label),
             kind=kind or "",
+            columns=chosen_columns(state_columns, episode_column),
             progress=lambda file: line.update(Text(f"reading {file}")) if sys.stderr.isatty() else None,
         )
         chosen = selector.choose()

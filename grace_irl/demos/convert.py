@@ -97,6 +97,7 @@ def scramble(
     seed: int,
     map_path: str | Path | None = None,
     kind: str = "",
+    columns: Columns = Columns(),
 ) -> tuple[list[Copied], Path]:
     """Write scrambled copies of files or folders, and one scramble map with all replacements.
 
@@ -106,6 +107,7 @@ def scramble(
         seed: seed of a new scramble map.
         map_path: file of an existing scramble map; None draws a new map.
         kind: name of the states' kind, such as "grid", if the files state none; "" chooses by the values of the states.
+        columns: the user's choice of columns, for tables.
 
     Returns:
         A record of each copy, and the path of the scramble map. The map is `scramble.json` in a target folder, or
@@ -115,7 +117,7 @@ def scramble(
         InputError: data that cannot be used, or a scramble map for another kind of state.
     """
     pairs = _targets(sources, target, None)
-    files = SetOfFiles([each for each, _ in pairs], kind)
+    files = SetOfFiles([each for each, _ in pairs], kind, columns=columns)
     if map_path is not None:
         table = ScrambleMap.load(Path(map_path))
     elif seed < 0:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from grace_irl.demos.conditions import Conditions, Funnel
 from grace_irl.demos.files import Format, SetOfFiles, expand, open_writer
+from grace_irl.demos.foreign.table import Columns
 from grace_irl.demos.header import Header, merge, role_of
 from grace_irl.demos.label_rule import rule_of
 from grace_irl.demos.memory import Memory
@@ -131,6 +132,7 @@ class Selector:
         seed: seed of samples and of held-out shares.
         label: label rule of the chosen data; None keeps the rule from the sources.
         kind: name of the states' kind, such as "grid", if the files state none; "" chooses by the values of the states.
+        columns: the user's choice of columns, for tables.
         progress: function that is called before each reading of a file, with the name of the file.
 
     Raises:
@@ -146,6 +148,7 @@ class Selector:
         *,
         label: LabelRule | None = None,
         kind: str = "",
+        columns: Columns = Columns(),
         progress: Callable[[str], None] | None = None,
     ) -> None:
         if seed < 0:
@@ -166,7 +169,7 @@ class Selector:
         clash = next((out for out in outs if Path(out).resolve() in sources), None)
         if clash is not None:
             raise InputError(f"{clash}: source and target are the same; expected another name")
-        self._set = SetOfFiles(self._files, kind)
+        self._set = SetOfFiles(self._files, kind, columns=columns)
         self._headers: dict[int, Header] = {}
 
     def choose(self) -> tuple[Selected, ...]:

@@ -26,6 +26,22 @@ LabelRule = Literal["all", "last", "goal"]
 """The rule for the positive states of an expert: all its states, its last state, or the states marked as goals."""
 
 
+def step_rewards(rewards: NDArray[Any], steps: int) -> NDArray[np.float64]:
+    """`(steps,)` rewards of the steps between states, from one reward for each step or for each state.
+
+    A reward beside the last state is that of an action whose result is not stored, or of the state itself. It is added
+    to the last step's reward, so that the episode keeps its return: sparse rewards are paid there. NaN beside the last
+    state is no reward. Rewards of another length are returned as they are.
+    """
+    rewards = np.asarray(rewards, np.float64)
+    if len(rewards) != steps + 1:
+        return rewards
+    kept, last = rewards[:steps].copy(), rewards[steps]
+    if steps and not np.isnan(last):
+        kept[-1] += last
+    return kept
+
+
 @dataclass(frozen=True, eq=False)
 class Trajectory:
     """One episode. Reward programs see only the states, the actions and the instruction.

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.foreign.episode import Episode, EpisodesSource, column_of, joined, parts_of, rows_of
+from grace_irl.demos.trajectory import step_rewards
 from grace_irl.errors import InputError
 
 OBSERVATIONS = ("observations", "observation", "obs", "states", "state")
@@ -81,7 +82,9 @@ def flat_episodes(arrays: Mapping[str, Any], path: str) -> Iterator[Episode]:
             own,
             f"{path}: episode {number}",
             actions=None if actions is None else actions[steps],
-            rewards=None if rewards is None else column_of(rewards[steps], f"{path}: {_found(REWARDS, arrays)}"),
+            rewards=None
+            if rewards is None
+            else step_rewards(column_of(rewards[start:stop], f"{path}: {_found(REWARDS, arrays)}"), steps.stop - start),
             terminated=bool(ends[TERMINALS][stop - 1]) and following is not None,
             truncated=bool(ends[TIMEOUTS][stop - 1]),
         )

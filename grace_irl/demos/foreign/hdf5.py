@@ -11,6 +11,7 @@ from grace_irl.demos.foreign.episode import Episode, EpisodesSource, column_of, 
 from grace_irl.demos.foreign.flat import ACTIONS, KNOWN, OBSERVATIONS, REWARDS, TERMINALS, flat_source, is_flat
 from grace_irl.demos.hdf5 import Hdf5File
 from grace_irl.demos.memory import Memory
+from grace_irl.demos.trajectory import step_rewards
 from grace_irl.errors import InputError
 
 GROUP = re.compile(r"(demo|traj|episode|trajectory)_?(\d+)")
@@ -81,17 +82,18 @@ def _episode(opened: Hdf5File, group: tuple[str, ...], where: str) -> Episode:
     if states.keys() == following.keys():
         states = {key: joined(part, following[key][-1:], where) for key, part in states.items()}
     count = min(map(len, states.values()), default=0)
-    steps = {
-        kind: None if found[kind] is None else opened.array((*group, str(found[kind])), where)[: count - 1]
+    beside = {
+        kind: None if found[kind] is None else opened.array((*group, str(found[kind])), where)
         for kind in (ACTIONS, REWARDS)
     }
+    actions, rewards = beside[ACTIONS], beside[REWARDS]
     flags = next((each for each in TERMINALS if each in names), None)
     ended = flags is not None and bool(opened.array((*group, flags), where)[-1:].any())
     return Episode(
         states[""] if set(states) == {""} else states,
         where,
-        actions=steps[ACTIONS],
-        rewards=None if steps[REWARDS] is None else column_of(steps[REWARDS], f"{where}, {found[REWARDS]}"),
+        actions=None if actions is None else actions[: count - 1],
+        rewards=None if rewards is None else step_rewards(column_of(rewards, f"{where}, {found[REWARDS]}"), count - 1),
         terminated=ended and states.keys() == following.keys(),
     )
 

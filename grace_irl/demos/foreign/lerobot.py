@@ -22,6 +22,7 @@ from grace_irl.contents import require_inside
 from grace_irl.demos.foreign.arrow import columns_of
 from grace_irl.demos.foreign.episode import Episode, EpisodesSource, column_of, rows_of
 from grace_irl.demos.memory import Memory
+from grace_irl.demos.trajectory import step_rewards
 from grace_irl.errors import InputError
 
 OBSERVATION = "observation."
@@ -112,7 +113,7 @@ def _episodes(
                 where,
                 # The state after the last action is not stored, so this action is left out.
                 actions=None if actions is None else _rows(actions[rows], where, "action")[:-1],
-                rewards=None if rewards is None else rewards[:-1],
+                rewards=None if rewards is None else step_rewards(rewards, stop - start - 1),
                 terminated=done is not None and bool(np.any(done.astype(bool))),
                 instruction="" if task is None else tasks.get(task[0].item(), ""),
             )

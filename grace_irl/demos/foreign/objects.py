@@ -25,7 +25,7 @@ from grace_irl.demos.foreign.flat import (
     is_flat,
 )
 from grace_irl.demos.foreign.table import ROLES_OF_COLUMNS, WORDS, Columns, Table, is_table, table_source
-from grace_irl.demos.trajectory import Demonstration, Trajectory
+from grace_irl.demos.trajectory import Demonstration, Trajectory, step_rewards
 from grace_irl.errors import InputError
 from grace_irl.pages import page
 
@@ -88,7 +88,7 @@ def source_of(value: Any, name: str, columns: Columns = Columns()) -> EpisodesSo
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise InputError(f"{name}: {type(value).__name__} {str(value)[:40]!r}; expected {EXPECTED}")
     items = list(value)
-    if items and all(_is_row(each) for each in items):
+    if items and all(_is_row(each, columns) for each in items):
         return table_source(_transposed(items, name), name, columns)
     if columns != Columns():
         raise InputError(
@@ -148,7 +148,7 @@ def _of_record(record: Mapping[Any, Any], where: str) -> Episode:
         states,
         where,
         actions=actions if whole or actions is None else actions[:-1],
-        rewards=None if rewards is None else rewards.reshape(-1)[: None if whole else count - 1],
+        rewards=None if rewards is None else step_rewards(rewards.reshape(-1), count - 1),
         terminated=ended and whole,
         truncated=_ended(known[TIMEOUTS]),
         instruction=_said(record, "instruction"),
@@ -250,8 +250,13 @@ def _of_mapping(value: Mapping[Any, Any], name: str, columns: Columns) -> Episod
     )
 
 
-def _is_row(item: Any) -> bool:
-    return isinstance(item, Mapping) and is_table([str(key) for key in item])
+def _is_row(item: Any, columns: Columns) -> bool:
+    """Whether an item is a row of a table: a map that names an episode, or that has single values alone."""
+    if not isinstance(item, Mapping) or not item:
+        return False
+    names = [str(key) for key in item]
+    single = (bool, int, float, str, np.number, np.bool_, type(None))
+    return columns.episode in names or is_table(names) or all(isinstance(each, single) for each in item.values())
 
 
 def _transposed(rows: Sequence[Mapping[Any, Any]], name: str) -> Table:

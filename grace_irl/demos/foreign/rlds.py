@@ -2,8 +2,9 @@
 
 `features.json` describes the features of an episode. A record is a `tf.train.Example` with one episode. In a record,
 each feature of the steps is one flat list with a name such as `steps/observation/joints`. The observation of the last
-step is the last state, so the action and the reward of the last step are ignored. The instruction is a text of the
-first step, or of the whole episode. Encoded pictures and non-numeric actions are left out; a note lists them.
+step is the last state, so the action of the last step is ignored, and its reward added to the one before. The
+instruction is a text of the first step, or of the whole episode. Encoded pictures and non-numeric actions are left out;
+a note lists them.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from grace_irl.contents import require_inside
 from grace_irl.demos.foreign.episode import Episode, EpisodesSource, column_of
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.tfrecord import read_records, require_libraries
+from grace_irl.demos.trajectory import step_rewards
 from grace_irl.errors import InputError
 
 STEPS, OBSERVATION, ACTION = "steps", "observation", "action"
@@ -216,7 +218,7 @@ def _episode(data: bytes, layout: Layout, where: str, side: str, memory: Memory)
         whole,
         where,
         actions=_side_by_side(actions),
-        rewards=None if rewards is None else np.asarray(rewards, np.float64)[:-1],
+        rewards=None if rewards is None else step_rewards(rewards, len(rewards) - 1),
         terminated=terminal,
         truncated=last and not terminal,
         instruction="" if layout.text is None else _texts(found, layout.text, where)[0],

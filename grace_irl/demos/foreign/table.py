@@ -7,6 +7,7 @@ A note for the user lists the use of each column (`Header.notes`).
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.foreign.episode import Episode, EpisodesSource, rows_of
-from grace_irl.demos.trajectory import Role
+from grace_irl.demos.trajectory import Role, step_rewards
 from grace_irl.errors import InputError
 
 Table = Mapping[str, NDArray[Any]]
@@ -152,8 +153,7 @@ class _Layout:
         if by_episode is None and not {"terminated", "truncated"} & beside.keys():
             raise InputError(
                 f"{path}: no column of episodes among {_listed(list(table))}; expected a number for each episode, in a "
-                "column such as 'episode': name it (--episode-column; for select and scramble, convert the table with "
-                "it first: grace-irl demos convert), or add one"
+                "column such as 'episode': name it (--episode-column), or add one"
             )
         whole = columns.state or tuple(filter(None, [_first_of(STATE, table)]))
         taken = {by_episode, _first_of(STEP, table), *beside.values()}
@@ -161,6 +161,8 @@ class _Layout:
         free = [name for name in table if name not in (*taken, *actions)]
         numbers = [name for name in free if table[name].dtype.kind in "biuf" and not _is_aside(name)]
         states = whole or tuple(numbers)
+        for name in () if whole else free:
+            _require_no_spoilt(table[name], f"{path}: column {name!r}")
         if not states:
             raise InputError(
                 f"{path}: no column of numbers for the states among {_listed(list(table))}; expected one column for "
@@ -207,14 +209,14 @@ class _Layout:
     def episode(self, start: int, stop: int, number: int) -> Episode:
         """The episode of the rows from `start` to `stop`."""
         where = f"{self.path}: episode {number}"
-        rows = slice(start, stop)
+        rows, steps = slice(start, stop), stop - start - 1
         reward = self._beside("reward", rows)
         goal = self._beside("goal", rows)
         return Episode(
             self._states(rows, where),
             where,
             actions=self._actions(slice(start, stop - 1), where) if self.actions else None,
-            rewards=None if reward is None else _numbers(reward, where, self.beside["reward"])[:-1],
+            rewards=None if reward is None else step_rewards(_numbers(reward, where, self.beside["reward"]), steps),
             terminated=self._flagged("terminated", rows),
             truncated=self._flagged("truncated", rows),
             instruction=self._text("instruction", rows, where),
@@ -364,6 +366,34 @@ def _numbers(column: NDArray[Any], where: str, name: str) -> NDArray[Any]:
     if column.dtype.kind not in "biuf":
         raise InputError(f"{where}: column {name!r} holds {str(column[0])[:40]!r}; expected numbers")
     return column
+
+
+def _require_no_spoilt(column: NDArray[Any], where: str) -> None:
+    """Check that a column is none of numbers with some texts among them, such as "n/a".
+
+    Numbers that are written as texts in all rows are texts, such as identities.
+
+    Raises:
+        InputError: at least half of the different texts are numbers, and some are none.
+    """
+    if column.dtype.kind not in "OUS":
+        return
+    texts = dict.fromkeys(each if isinstance(each, str) else "" if each is None else str(each) for each in column)
+    numbers = [text for text in texts if _is_number(text)]
+    if len(texts) > len(numbers) >= max(len(texts) / 2, 2):
+        text = next(text for text in texts if not _is_number(text))
+        row = next(row for row, each in enumerate(column.tolist()) if str("" if each is None else each) == text)
+        raise InputError(
+            f"{where} holds numbers, and {text[:40]!r} in row {row}; expected a number in each row: correct it, drop "
+            "the episode, or choose other columns (--state-columns)"
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _is_aside(name: str) -> bool:

@@ -29,7 +29,7 @@ from grace_irl.demos.header import KEY, Header, require_numbers
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.npz.member import DAMAGED, Member
 from grace_irl.demos.source import Source, build, stated_role, stated_split, unicode_text
-from grace_irl.demos.trajectory import Demonstration, Metadata, Role
+from grace_irl.demos.trajectory import Demonstration, Metadata, Role, step_rewards
 from grace_irl.errors import InputError
 from grace_irl.states import kinds_of_parts
 from grace_irl.states.kind import Allocate, PartLayout
@@ -119,7 +119,7 @@ class NpzSource:
         final = self._imitation or any(part.goes_on for part in parts.values())
         # Without a final state, the result of the last action is unknown, so the last action is dropped.
         steps = len(states) - 1
-        numbers = {name: rows[name].floats(length)[:steps] for name in ("rewards", "log_probs") if name in rows}
+        rewards = step_rewards(rows["rewards"].floats(length), steps) if "rewards" in rows else None
         actions = None
         if "actions" in rows:
             member = rows["actions"]
@@ -134,8 +134,8 @@ class NpzSource:
             kind=self.header.metadata.kind,
             actions=actions,
             extra_info=str(about.get("instructions", "")),
-            rewards=numbers.get("rewards"),
-            log_probs=numbers.get("log_probs"),
+            rewards=rewards,
+            log_probs=rows["log_probs"].floats(length)[:steps] if "log_probs" in rows else None,
             terminated=ended,
             truncated=bool(about.get("truncated", False)),
         )

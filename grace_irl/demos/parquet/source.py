@@ -45,7 +45,7 @@ from grace_irl.demos.parquet.schema import (
 from grace_irl.demos.parquet.screenshots import SetPictures
 from grace_irl.demos.screenshots import Screenshot
 from grace_irl.demos.source import Source, build, stated_role, stated_split
-from grace_irl.demos.trajectory import Demonstration, Metadata, Role
+from grace_irl.demos.trajectory import Demonstration, Metadata, Role, step_rewards
 from grace_irl.demos.ui.texts import PARSED
 from grace_irl.errors import InputError
 from grace_irl.pages import page
@@ -205,7 +205,9 @@ class ParquetSource:
         parts = {name: self._part(rows, name, column, allocate) for name, column in self._parts.items()}
         goal, *ends = (rows.numbers(name, count) for name in STATE_COLUMNS)
         terminated, truncated = (flags is not None and bool(flags.any()) for flags in ends)
-        rewards, log_probs = (rows.numbers(name, count - 1) for name in ("reward", "log_prob"))
+        rewards = rows.numbers("reward", count)
+        rewards = rows.numbers("reward", count - 1) if rewards is None else rewards
+        log_probs = rows.numbers("log_prob", count - 1)
         screenshots: list[Screenshot | None] = []
         for piece in rows.column(SCREENSHOT, count):
             screenshots += self.pictures.screenshots(piece, before + len(screenshots))
@@ -216,7 +218,7 @@ class ParquetSource:
             kind=self.header.metadata.kind,
             actions=self._actions(rows, allocate),
             extra_info=texts["instruction"] or "",
-            rewards=None if rewards is None else rewards.astype(np.float64),
+            rewards=None if rewards is None else step_rewards(rewards, count - 1),
             log_probs=None if log_probs is None else log_probs.astype(np.float64),
             terminated=terminated,
             truncated=truncated,

@@ -102,7 +102,7 @@ def test_pictures_are_images_and_codes_are_grids() -> None:
 def test_as_many_actions_as_states_lose_the_last_one() -> None:
     (first,) = read([{"obs": walks()[0], "acts": np.arange(4), "rews": np.arange(4.0), "terminal": True}])
     assert first.trajectory.actions.tolist() == [0, 1, 2]
-    assert first.trajectory.rewards.tolist() == [0, 1, 2]
+    assert first.trajectory.rewards.tolist() == [0, 1, 2 + 3]
     assert not first.trajectory.terminated  # the state after the last action is not there
     (whole,) = read([{"obs": walks()[0], "acts": np.arange(3), "terminal": True}])
     assert whole.trajectory.terminated
@@ -118,7 +118,7 @@ def test_what_the_data_say_beside_the_states_is_kept() -> None:
     assert first.role == "negative"
     assert first.trajectory.extra_info == "go"
     assert first.trajectory.actions.tolist() == [[5.0, 6.0]] * 3
-    assert first.trajectory.rewards.tolist() == [1.0] * 3
+    assert first.trajectory.rewards.tolist() == [1, 1, 1 + 1]
     assert (first.trajectory.terminated, second.trajectory.terminated) == (False, True)
     assert any("left out: 'note'" in note for note in found.notes)
 

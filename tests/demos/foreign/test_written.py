@@ -40,14 +40,14 @@ def test_a_frame_of_pandas_and_of_polars(path: Path) -> None:
 
 
 def test_a_data_set_of_tensorflow_datasets() -> None:
-    """RLDS, with descriptions of features, actions in parts and two splits; last actions and rewards do not count."""
+    """RLDS, with descriptions of features, actions in parts and two splits; of the last step only the reward counts."""
     pytest.importorskip("google_crc32c")
     found = load([WRITTEN / "rlds"], role="expert")
     parts = [{name: part.tolist() for name, part in each.trajectory.states.parts.items()} for each in found]
     rest = {"open": [0, 0, 0, 1], "mode": [b"idle", b"moving"] * 2, "grip": [0, 1, 0, 1]}
     assert parts == [{"joints": STATES[n], "goal/place": [[[n], [0.5]]] * 4, **rest} for n in (0, 1)]
     assert [each.trajectory.actions.tolist() for each in found] == [[[0, 0], [1, -1], [2, -2]]] * 2
-    assert [each.trajectory.rewards.tolist() for each in found] == [[0, 0.5, 1]] * 2
+    assert [each.trajectory.rewards.tolist() for each in found] == [[0, 0.5, 1 + 1.5]] * 2
     assert [each.trajectory.extra_info for each in found] == ["lift the cube", "push the cube"]
     assert [(each.trajectory.terminated, each.trajectory.truncated) for each in found] == [(True, False), (False, True)]
     assert [each.split for each in found] == ["train", "held_out"]

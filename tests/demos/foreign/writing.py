@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,9 @@ def to_robomimic(demonstrations: Demonstrations, path: Path) -> None:
             group["obs"], group["next_obs"] = trajectory.states[:-1], trajectory.states[1:]
 
 
-def to_lerobot(demonstrations: Demonstrations, folder: Path, version: str = "v2.1") -> None:
+def to_lerobot(
+    demonstrations: Demonstrations, folder: Path, version: str = "v2.1", last_rewards: Sequence[float] = (0.0, 0.0)
+) -> None:
     """Version 2.1 has a file for each episode, version 3.0 one for many."""
     (folder / "meta").mkdir(parents=True)
     fields = list(demonstrations.metadata.fields)
@@ -124,7 +127,7 @@ def to_lerobot(demonstrations: Demonstrations, folder: Path, version: str = "v2.
             {
                 "observation.state": pa.array(trajectory.states.tolist()),
                 "action": pa.array([*trajectory.actions.tolist(), [0.0, 0.0]]),
-                "next.reward": [*trajectory.rewards.tolist(), 0.0],
+                "next.reward": [*trajectory.rewards.tolist(), last_rewards[number]],
                 "next.done": [False] * (count - 1) + [trajectory.terminated],
                 "timestamp": [step / 10 for step in range(count)],
                 "frame_index": range(count),
@@ -139,7 +142,7 @@ def to_lerobot(demonstrations: Demonstrations, folder: Path, version: str = "v2.
         pq.write_table(pa.concat_tables(tables), data / "file-000.parquet")
 
 
-def to_rlds(demonstrations: Demonstrations, folder: Path) -> None:
+def to_rlds(demonstrations: Demonstrations, folder: Path, last_rewards: Sequence[float] = (0.0, 0.0)) -> None:
     """The folder of TensorFlow Datasets. `by_tfds.py` writes one with the library itself."""
     from grace_irl.demos.tfrecord import write_record
     from grace_irl.demos.ui.androidcontrol_pb2 import Example
@@ -155,13 +158,13 @@ def to_rlds(demonstrations: Demonstrations, folder: Path) -> None:
     about = {"featuresDict": {"features": {"steps": {"sequence": step}}}}
     (folder / "features.json").write_text(json.dumps(about))
     with (folder / "robot-train.tfrecord-00000-of-00001").open("wb") as stream:
-        for item in demonstrations:
+        for item, last in zip(demonstrations, last_rewards, strict=True):
             trajectory, example = item.trajectory, Example()
             count = trajectory.num_steps
             feature = example.features.feature
             feature["steps/observation"].float_list.value.extend(trajectory.states.ravel())
             feature["steps/action"].float_list.value.extend([*trajectory.actions.ravel(), 0.0, 0.0])
-            feature["steps/reward"].float_list.value.extend([*trajectory.rewards, 0.0])
+            feature["steps/reward"].float_list.value.extend([*trajectory.rewards, last])
             for name, ended in zip(
                 flags, (trajectory.terminated, trajectory.terminated or trajectory.truncated), strict=True
             ):

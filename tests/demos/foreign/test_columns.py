@@ -1,0 +1,80 @@
+"""Columns that the user chooses, in all commands; rows in JSON; texts among numbers."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from grace_irl.cli import main
+from grace_irl.demos import load
+from grace_irl.demos.foreign.table import Columns
+from grace_irl.errors import InputError
+
+ROWS = [{"which": row // 2, "x": row + 0.5, "noise": 3.0} for row in range(8)]
+
+
+def csv_file(folder: Path) -> Path:
+    lines = ["which,x,noise", *(",".join(map(str, row.values())) for row in ROWS)]
+    (folder / "set.csv").write_text("\n".join(lines) + "\n")
+    return folder / "set.csv"
+
+
+@pytest.mark.parametrize(
+    ("command", "target"),
+    [(["select", "--from"], ["--role", "expert", "--out"]), (["scramble"], []), (["convert"], [])],
+)
+def test_all_commands_that_copy_a_table_take_the_same_columns(
+    command: list[str], target: list[str], tmp_path: Path
+) -> None:
+    copy, role = tmp_path / "copy.parquet", ["--role", "expert"] if command == ["convert"] else []
+    path = csv_file(tmp_path)
+    if command == ["scramble"]:
+        path = path.rename(tmp_path / "expert.csv")
+    chosen = ["--state-columns", "x", "--episode-column", "which"]
+    assert main(["demos", *command, str(path), *target, str(copy), *chosen, *role]) == 0
+    found = load([copy], role="expert")
+    assert [each.trajectory.states.shape for each in found] == [(2, 1)] * 4
+
+
+def test_rows_in_json_have_any_column_of_episodes_that_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "expert.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    found = load([path], columns=Columns(("x",), "which"))
+    assert [each.trajectory.states.tolist() for each in found] == [[[n + 0.5], [n + 1.5]] for n in range(0, 8, 2)]
+    with pytest.raises(InputError, match="no column of episodes among 'which', 'x', 'noise'"):
+        load([path])
+
+
+def test_rows_in_json_may_end_with_flags(tmp_path: Path) -> None:
+    path = tmp_path / "expert.jsonl"
+    path.write_text("".join(json.dumps({"x": n, "done": n % 2 == 1}) + "\n" for n in range(4)))
+    assert [each.trajectory.states.tolist() for each in load([path])] == [[[0], [1]], [[2], [3]]]
+
+
+@pytest.mark.parametrize("cells", [["1", "2.5", "none", "4"], ["1", "2", "3", "-"], ["1", "2", "x", ""]])
+def test_a_text_among_numbers_does_not_drop_the_column(cells: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "expert.csv"
+    path.write_text("episode,x,speed\n" + "".join(f"0,{n},{cell}\n" for n, cell in enumerate(cells)))
+    with pytest.raises(InputError, match=r"column 'speed' holds numbers, and '.+' in row \d; expected a number"):
+        load([path])
+    assert load([path], columns=Columns(("x",))).metadata.fields == ("x",)
+
+
+def test_a_missing_number_does_not_drop_the_column(tmp_path: Path) -> None:
+    path = tmp_path / "expert.csv"
+    path.write_text("episode,x,speed\n0,1,2\n0,2,n/a\n")
+    with pytest.raises(InputError, match=r"step 1, field 'speed' .*found nan; expected finite numbers"):
+        load([path])
+
+
+@pytest.mark.parametrize("cells", [["a", "b", "7", "d"], ["left", "right", "left", "1"]])
+def test_texts_are_left_out(cells: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "expert.csv"
+    path.write_text("episode,x,note\n" + "".join(f"0,{n},{cell}\n" for n, cell in enumerate(cells)))
+    assert load([path]).metadata.fields == ("x",)
+
+
+def test_numbers_that_are_written_as_texts_throughout_are_names(tmp_path: Path) -> None:
+    path = tmp_path / "expert.jsonl"
+    path.write_text("".join(json.dumps({"episode": 0, "x": n, "robot": f"00{n}"}) + "\n" for n in range(4)))
+    assert load([path]).metadata.fields == ("x",)
