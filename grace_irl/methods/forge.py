@@ -66,7 +66,7 @@ METHOD = two_forms(
     "components of a planner, crossed in pairs",
     pool,
     ("forge", ForgeConfig),
-    width=lambda config: config.own(ForgeConfig).size,
+    width=lambda config: config.own(ForgeConfig).first,
     course=course,
     more=lambda _, others, __: (depth_panel(others),),
 )

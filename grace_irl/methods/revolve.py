@@ -45,10 +45,16 @@ def islands(config: Config) -> Search:
     return found
 
 
+def _first(config: Config) -> int:
+    """The number of programs of the first generation, which fills one half of each island."""
+    own = config.own(RevolveConfig)
+    return min(own.programs, own.islands * -(-own.size // 2))
+
+
 def course(config: Config) -> Course:
     """The forecast of a run's requests."""
     own = config.own(RevolveConfig)
-    first = min(own.programs, own.islands * -(-own.size // 2))
+    first = _first(config)
     crossed = round((own.programs - first) * own.crossover)
     phases = (
         Phase("initialise", first, 1),
@@ -63,6 +69,6 @@ METHOD = two_forms(
     "islands with mutation and crossover",
     islands,
     ("revolve", RevolveConfig),
-    width=lambda config: config.own(RevolveConfig).islands * config.own(RevolveConfig).size,
+    width=_first,
     course=course,
 )

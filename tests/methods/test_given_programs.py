@@ -1,0 +1,28 @@
+"""Programs of `--start-from` may be as many as a method's requests that name no parents."""
+
+from itertools import takewhile
+
+import pytest
+
+from grace_irl.methods.method import Method
+from grace_irl.methods.registry import METHODS
+from grace_irl.runs.config import resolve
+from grace_irl.testing.searches import drive
+from tests.search.replies import by_index
+
+FORMS = {
+    f"{name}-{place}": form
+    for name, method in METHODS.items()
+    for place, form in enumerate((method, method.with_task))
+    if form is not None
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_run_may_start_from_as_many_programs_as_name_no_parents(name: str) -> None:
+    form: Method = FORMS[name]
+    config = resolve(flags={"method": form.name})
+    search, reply = form.search(config), by_index(lambda index: -1 / (index + 1))
+    first = [*takewhile(lambda request: not request.parents, drive(search, reply, most=40).requests)]
+    assert len(first) == form.width(config)
+    assert [request.index for request in first] == [*range(len(first))]
