@@ -15,8 +15,7 @@ from rich.text import Text
 
 from grace_irl.cli.columns import EpisodeColumn, StateColumns, chosen_columns, fields_named
 from grace_irl.cli.console import PlainConsole, print_json, require_new, say
-from grace_irl.cli.options import Group as CommandGroup
-from grace_irl.cli.options import Kind, MaxMemory, require_one_of
+from grace_irl.cli.options import CommandGroup, Kind, MaxMemory, require_one_of
 from grace_irl.cli.pictures import in_terminal, save_pictures
 from grace_irl.cli.select import SCREENSHOTS, select
 from grace_irl.demos.convert import Copied, Stated

@@ -76,7 +76,7 @@ class FollowProgress(FitProgress):
         return self.before + (self.instead or super().logged())
 
 
-class Watch:
+class RunWatch:
     """A run whose folder is read repeatedly.
 
     Args:
@@ -152,7 +152,7 @@ def stand_of(store: Store, config: Config, idle: float = 0.0) -> Stand:
 def _run_followed(folder: Path, progress: FollowProgress) -> str:
     """Follow a run, and return a line about its end."""
     with opened(folder) as (store, config):
-        watch = Watch(folder, store, config)
+        watch = RunWatch(folder, store, config)
         while True:
             watch.look(progress)
             kind, detail = watch.event()
@@ -169,7 +169,7 @@ def _expansion_followed(folder: Path, progress: FollowProgress) -> str:
     """Follow an expansion, and return a line about its end."""
     shown, quiet = 0, time.monotonic()
     with ExitStack() as stack:
-        watch: Watch | None = None
+        watch: RunWatch | None = None
         while True:
             rounds = rounds_of(folder)
             for each in rounds[shown:]:
@@ -179,7 +179,7 @@ def _expansion_followed(folder: Path, progress: FollowProgress) -> str:
             if searches and (watch is None or watch.folder != searches[-1]):
                 stack.close()
                 store, config = stack.enter_context(opened(searches[-1]))
-                watch = Watch(searches[-1], store, config)
+                watch = RunWatch(searches[-1], store, config)
             searching = watch is not None and bool(searches) and watch.event()[0] not in ENDED
             progress.before, progress.instead = f"round {len(rounds)}: ", "" if searching else "a policy learns"
             if watch is not None and searching:

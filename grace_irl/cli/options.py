@@ -95,7 +95,7 @@ class Command(TyperCommand):
                 formatter.write_dl(panels[panel])
 
 
-class Group(TyperGroup):
+class CommandGroup(TyperGroup):
     """A group of commands. The help of the group shows the whole first sentence of each command's help."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

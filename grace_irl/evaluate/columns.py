@@ -17,7 +17,7 @@ Marks = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class LabelColumns:
     """Labels, weights and log pi of n rows. A row is a state or, for rewards of transitions, a transition.
 
     The rows are those of m trajectories, one trajectory after another. The trajectories belong to K tasks.
@@ -78,7 +78,7 @@ class Columns:
         mask: Marks = np.repeat(items, self.lengths)
         return mask
 
-    def of_items(self, items: Marks) -> Columns:
+    def of_items(self, items: Marks) -> LabelColumns:
         """The rows of the trajectories that the mask `items` `(m,)` selects, with unchanged weights."""
         mask = self.row_mask(items)
         log_pi = None if self.log_pi is None else self.log_pi[mask]
@@ -86,7 +86,7 @@ class Columns:
         swapped = None if self.swapped is None else self.swapped[items]
         return replace(self, positive=positive, log_pi=log_pi, lengths=lengths, task=task, swapped=swapped)
 
-    def of_task(self, number: int) -> Columns | None:
+    def of_task(self, number: int) -> LabelColumns | None:
         """The rows of one task, with weights as if the task were the only one.
 
         The result is None if the task lacks positive or negative states.
@@ -107,9 +107,10 @@ class Columns:
 def shares(
     positives: NDArray[np.int64], negatives: NDArray[np.int64], swaps: NDArray[np.int64] | None = None
 ) -> Floats | None:
-    """`(3, K)` weights of one negative state, one positive state and one state of a swap per task (`Columns.share`).
+    """`(3, K)` weights of one negative state, one positive state and one state of a swap per task.
 
-    A task without positive or without negative states has weight 0. The result is None if every task has weight 0.
+    They are `LabelColumns.share`. A task without positive or without negative states has weight 0. The result is None
+    if every task has weight 0.
 
     Args:
         positives, negatives, swaps: `(K,)` number of states per task. `negatives` does not include `swaps`.
@@ -126,7 +127,7 @@ def shares(
     return share
 
 
-def columns(items: Sequence[Labelled], log_pi: LogPi, *, takes_action: bool) -> Columns | None:
+def columns(items: Sequence[Labelled], log_pi: LogPi, *, takes_action: bool) -> LabelColumns | None:
     """The columns of labelled trajectories; None if no task has both positive and negative states.
 
     Rows are states or, with `takes_action`, transitions. A transition has the label of its next state. The first state
@@ -151,7 +152,7 @@ def columns(items: Sequence[Labelled], log_pi: LogPi, *, takes_action: bool) -> 
     pi = None
     if not log_pi.zero:
         pi = np.concatenate([align(log_pi.of(item.trajectory), takes_action=takes_action) for item in items])
-    return Columns(
+    return LabelColumns(
         positive=np.concatenate([item.positive[first:] for item in items]),
         log_pi=pi,
         lengths=lengths,

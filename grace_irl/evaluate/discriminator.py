@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
-from grace_irl.evaluate.columns import Columns
+from grace_irl.evaluate.columns import LabelColumns
 
 Floats = NDArray[np.float64]
 
 CHUNK = 65_536  # maximum number of entries of a `Group` that are computed at once
 
 
-def fitness(rewards: Floats, columns: Columns, scale: float = 1.0, offset: float = 0.0) -> float:
+def fitness(rewards: Floats, columns: LabelColumns, scale: float = 1.0, offset: float = 0.0) -> float:
     """The fitness f = E_{S_e}[log D] + E_{S_n}[log(1 - D)], at most 0.
 
     S_e are the positive and S_n the negative states. D = sigmoid(scale * r + offset - log pi) is the discriminator for
@@ -64,7 +64,7 @@ class Objective:
         self.unit = unit
 
     @classmethod
-    def of(cls, rewards: Floats, columns: Columns) -> Objective:
+    def of(cls, rewards: Floats, columns: LabelColumns) -> Objective:
         """The objective of rewards `(n,)` in the row order of `columns`."""
         groups = []
         for mask, sign, weight in columns.groups():

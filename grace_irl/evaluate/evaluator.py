@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from grace_irl.demos.labels import Labelled, Problem
 from grace_irl.demos.trajectory import LabelRule
 from grace_irl.evaluate.calibration import Calibration, calibrate, upper_bound
-from grace_irl.evaluate.columns import Columns, columns, flatten, require_both_sides
+from grace_irl.evaluate.columns import LabelColumns, columns, flatten, require_both_sides
 from grace_irl.evaluate.discriminator import Objective
 from grace_irl.evaluate.episodes import EpisodeLabels
 from grace_irl.evaluate.evaluation import EQUAL, Bar, Evaluation, shown
@@ -206,7 +206,7 @@ class _Split:
         self._rule = rule
         self.source = RewardSource([item.trajectory for item in items], sandbox, cache, limits)
         self._log_pi = pi
-        self._columns: dict[bool, Columns | None] = {}
+        self._columns: dict[bool, LabelColumns | None] = {}
         self._episodes: dict[bool, tuple[EpisodeLabels, dict[str, EpisodeLabels]]] = {}
         self._lock = threading.Lock()
         length = {item.trajectory.digest: len(item.trajectory.states) for item in items}
@@ -215,7 +215,7 @@ class _Split:
         self._length = length
         self.stages = self._stages()
 
-    def columns(self, takes_action: bool) -> Columns | None:
+    def columns(self, takes_action: bool) -> LabelColumns | None:
         """The columns for rewards of transitions (`takes_action`) or of states. Each of the two is computed once.
 
         A row is a transition or a state. The result is None if no task has both positive and negative rows.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
 from grace_irl.evaluate.calibration import Calibration
-from grace_irl.evaluate.columns import Columns
+from grace_irl.evaluate.columns import LabelColumns
 from grace_irl.evaluate.discriminator import fitness
 from grace_irl.evaluate.episodes import EpisodeLabels
 from grace_irl.evaluate.separation import Metrics
@@ -95,7 +95,7 @@ def _auc(experts: Floats, negatives: Floats) -> float:
 Floats = NDArray[np.float64]
 
 
-def metrics_of(values: Floats, rows: Columns, fitness: float, ranked: Ranking, episodes: EpisodeLabels) -> Metrics:
+def metrics_of(values: Floats, rows: LabelColumns, fitness: float, ranked: Ranking, episodes: EpisodeLabels) -> Metrics:
     """Metrics of rewards `(n,)` whose fitness and ranking are known."""
     experts = int(rows.positive.sum())
     return Metrics(
@@ -111,7 +111,7 @@ def metrics_of(values: Floats, rows: Columns, fitness: float, ranked: Ranking, e
 
 def task_metrics(
     values: Floats,
-    rows: Columns,
+    rows: LabelColumns,
     fitted: Calibration,
     threshold: float,
     whole: Metrics,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from grace_irl.search.protocol import Search
     from grace_irl.search.ranks import Scored
     from grace_irl.tasks.policy_evaluator import PolicySettings
-    from grace_irl.tasks.recorded import Plan
+    from grace_irl.tasks.recorded import TrainingPlan
     from grace_irl.tasks.task import Task
 
 TASK_FILE = "task.json"
@@ -138,7 +138,7 @@ def _settings(config: Config) -> PolicySettings:
     )
 
 
-def plan_of(config: Config) -> Plan:
+def plan_of(config: Config) -> TrainingPlan:
     """The trainings of each program in a run.
 
     Raises:

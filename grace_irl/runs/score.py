@@ -19,7 +19,7 @@ from grace_irl.demos.opened import OpenSet
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.evaluate.calibration import Calibration, calibrate
-from grace_irl.evaluate.columns import Columns, columns, flatten, require_both_sides
+from grace_irl.evaluate.columns import LabelColumns, columns, flatten, require_both_sides
 from grace_irl.evaluate.discriminator import Objective
 from grace_irl.evaluate.episodes import EpisodeLabels
 from grace_irl.evaluate.log_pi import log_pi
@@ -227,7 +227,7 @@ def _outlines(
     return every.of(items), by_digest
 
 
-def _roles(items: Sequence[Labelled], values: Floats, rows: Columns, fitted: Calibration) -> tuple[RoleScore, ...]:
+def _roles(items: Sequence[Labelled], values: Floats, rows: LabelColumns, fitted: Calibration) -> tuple[RoleScore, ...]:
     """Statistics of the rewards by group of states.
 
     Args:

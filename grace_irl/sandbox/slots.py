@@ -68,7 +68,7 @@ def _put(state: tuple[Any, Any]) -> None:
 
 
 @dataclass
-class Running:
+class RunningEpisode:
     """One running episode: its `Reward` object, its last state and its random generators."""
 
     reward: Reward
@@ -96,7 +96,7 @@ class Slots:
         self._kind = kind
         self.takes_action = candidate.takes_action
         self._candidate = candidate
-        self._running: dict[int, Running] = {}
+        self._running: dict[int, RunningEpisode] = {}
         self.phase: Status = "runtime"
 
     def begin(self, slot: int, state: Any, extra_info: str) -> float:
@@ -119,7 +119,7 @@ class Slots:
             self.phase = "runtime"
             if not self.takes_action:  # even if the reward is not needed: a program expects all states in order
                 first = number(reward.call(self._fresh(state)))
-        self._running[slot] = Running(reward, self._fresh(state), generators)
+        self._running[slot] = RunningEpisode(reward, self._fresh(state), generators)
         return first
 
     def turn(

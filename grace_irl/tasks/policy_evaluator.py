@@ -28,7 +28,7 @@ from grace_irl.propose.material import Workbench
 from grace_irl.rewards.runner import SandboxedRunner
 from grace_irl.rl.curve import Point, evaluated_at, from_json
 from grace_irl.sandbox.session import Begin
-from grace_irl.tasks.recorded import FULL, SHORT, Plan, Planned, RecordedTrainings, digests_of, names
+from grace_irl.tasks.recorded import FULL, SHORT, Planned, RecordedTrainings, TrainingPlan, digests_of, names
 from grace_irl.tasks.task import Task
 from grace_irl.tasks.training import LATE, REWARD, TRAININGS, evaluations_of, job, result_of, seeds_of
 from grace_irl.work.executor import JobError, JobFuture
@@ -228,7 +228,7 @@ class PolicyEvaluator:
                 future.cancel()
 
 
-def plan(task: Task, settings: PolicySettings) -> Plan:
+def plan(task: Task, settings: PolicySettings) -> TrainingPlan:
     """The trainings of each program.
 
     Raises:
@@ -240,7 +240,7 @@ def plan(task: Task, settings: PolicySettings) -> Plan:
         steps = task.short_steps if brief else settings.steps or task.steps
         count = evaluations_of(task, steps, 1 if brief else task.evaluations)
         trainings[name] = Planned(seeds[place], steps, evaluated_at(steps, count, task.settings.rollout))
-    return Plan(task.name, digests_of(json.loads(task.content)), task.episodes, trainings)
+    return TrainingPlan(task.name, digests_of(json.loads(task.content)), task.episodes, trainings)
 
 
 def components(runs: Sequence[Sequence[Point]]) -> dict[str, dict[str, Any]]:

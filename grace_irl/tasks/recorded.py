@@ -1,7 +1,7 @@
 """Recorded trainings: learning curves of another run, which a replay may use instead of training policies.
 
 A recording may come from somebody else, so its curves are only claims. A replay uses them only with the flag
-`--recorded-scores`, and only if they match the trainings that the replay would do itself (`Plan`).
+`--recorded-scores`, and only if they match the trainings that the replay would do itself (`TrainingPlan`).
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """The trainings of each program in a run.
 
     Attributes:
@@ -166,7 +166,7 @@ class RecordedTrainings:
     def __len__(self) -> int:
         return len(self.trainings)
 
-    def require(self, plan: Plan) -> None:
+    def require(self, plan: TrainingPlan) -> None:
         """Check that these trainings match the plan of a run.
 
         Raises:

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grace_irl.demos.labels import label
-from grace_irl.evaluate.columns import Columns, columns, shares
+from grace_irl.evaluate.columns import LabelColumns, columns, shares
 from grace_irl.evaluate.discriminator import Group, Objective, fitness
 from grace_irl.evaluate.log_pi import LogPi
 from tests.fakes.data import vector_set
 
 
-def rows_of(positive: list[bool], task: list[int] | None = None, log_pi: list[float] | None = None) -> Columns:
+def rows_of(positive: list[bool], task: list[int] | None = None, log_pi: list[float] | None = None) -> LabelColumns:
     """Every state a trajectory of its own."""
     marks = np.array(positive)
     tasks = np.array(task or [0] * len(marks))
@@ -26,7 +26,7 @@ def rows_of(positive: list[bool], task: list[int] | None = None, log_pi: list[fl
     assert share is not None
     pi = None if log_pi is None else np.array(log_pi)
     names = tuple(f"task {number}" for number in range(count))
-    return Columns(marks, pi, np.ones(len(marks), dtype=np.int64), 0, tasks, names, share)
+    return LabelColumns(marks, pi, np.ones(len(marks), dtype=np.int64), 0, tasks, names, share)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from grace_irl.programs.check import read
 from grace_irl.programs.program import Program
 from grace_irl.propose.protocol import Parent
 from grace_irl.search.protocol import Request
-from grace_irl.synthesis.grid.drafter import Draft, GridDrafter
+from grace_irl.synthesis.grid.drafter import DraftReading, GridDrafter
 from tests.synthesis.worlds import COLOURS, KINDS, labelled, random_play, text
 
 SEEDS = range(30)
@@ -40,32 +40,32 @@ def drafter(items: Sequence[Labelled]) -> GridDrafter:
     return GridDrafter(items)
 
 
-def parent(drafter: GridDrafter, draft: Draft) -> Parent:
+def parent(drafter: GridDrafter, draft: DraftReading) -> Parent:
     return Parent(Program(drafter.source(draft), draft.text(), 0), Evaluation("ok"), sketch=draft.text())
 
 
-def answered(drafter: GridDrafter, operator: str, seed: int, *shown: Draft, parents: int = 1) -> Draft:
+def answered(drafter: GridDrafter, operator: str, seed: int, *shown: DraftReading, parents: int = 1) -> DraftReading:
     request = Request(seed, operator, tuple(map(str, range(parents if shown else 0))), seed)
     found = asyncio.run(drafter.propose(request, [parent(drafter, each) for each in shown]))
     assert not found.failure
     assert not read(found.source).problems
     assert found.reasoning
-    return Draft.of(found.sketch)
+    return DraftReading.of(found.sketch)
 
 
-def drawn(drafter: GridDrafter, count: int) -> list[Draft]:
+def drawn(drafter: GridDrafter, count: int) -> list[DraftReading]:
     return [answered(drafter, "initialise", seed) for seed in range(count)]
 
 
 def test_a_draft_is_its_text(drafter: GridDrafter) -> None:
     for draft in drawn(drafter, 10):
-        assert Draft.of(draft.text()) == replace(draft, words=dict(sorted(draft.words.items())))
+        assert DraftReading.of(draft.text()) == replace(draft, words=dict(sorted(draft.words.items())))
 
 
 @pytest.mark.parametrize("sketch", ["", "[]", "7", '[[["then", "no"]], {"event": 1}, {}]', "[[], {}, {}]", "[" * 9999])
 def test_another_text_is_refused(sketch: str) -> None:
     with pytest.raises(InputError, match="no draft"):
-        Draft.of(sketch)
+        DraftReading.of(sketch)
 
 
 def test_drafts_differ_and_equal_requests_have_equal_answers(drafter: GridDrafter) -> None:

@@ -66,7 +66,7 @@ class Feature:
 
 
 @dataclass(frozen=True)
-class Layout:
+class RecordLayout:
     """The features from which the reader makes the episodes of a data set.
 
     Attributes:
@@ -128,7 +128,7 @@ def open_dataset(folder: Path, memory: Memory) -> EpisodesSource:
     return EpisodesSource(folder, episodes, (), notes)
 
 
-def _layout(described: Described, folder: Path) -> Layout:
+def _layout(described: Described, folder: Path) -> RecordLayout:
     of_steps = dict(_flat(described[STEPS]["sequence"]["feature"], STEPS, folder))
     of_episode = dict(
         _flat({"featuresDict": {"features": {k: v for k, v in described.items() if k != STEPS}}}, "", folder)
@@ -153,7 +153,7 @@ def _layout(described: Described, folder: Path) -> Layout:
         if f"{STEPS}/{name}" in of_steps
     }
     parts = {key.removeprefix(f"{prefix}/") if key != prefix else OBSERVATION: key for key in states}
-    return Layout(
+    return RecordLayout(
         states={name: _feature(key, states[key], folder) for name, key in parts.items()},
         actions=tuple(_feature(key, of_steps[key], folder) for key in numbers),
         rewards=beside.get("reward"),
@@ -187,7 +187,7 @@ def _shards(folder: Path) -> list[tuple[Path, str]]:
     return [(file, match[2]) for file, match in found]
 
 
-def _episode(data: bytes, layout: Layout, where: str, side: str, memory: Memory) -> Episode:
+def _episode(data: bytes, layout: RecordLayout, where: str, side: str, memory: Memory) -> Episode:
     from google.protobuf.message import DecodeError
 
     from grace_irl.demos.ui.androidcontrol_pb2 import Example

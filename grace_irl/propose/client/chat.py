@@ -16,7 +16,7 @@ from typing import Any
 from grace_irl.propose.client import recovery
 from grace_irl.propose.client.dialect import Dialect, answers
 from grace_irl.propose.client.errors import CallFailed, CallFailure, ContextOverflow, declined, overflow
-from grace_irl.propose.client.recovery import Backoff, Catalogue, Judge, ServerWatch
+from grace_irl.propose.client.recovery import Backoff, Catalogue, Diagnosis, ServerWatch
 from grace_irl.propose.client.settings import ChatSettings, api_key, redactor
 from grace_irl.propose.client.wire import Wire
 from grace_irl.propose.json_answer import ANSWER_SCHEMA
@@ -86,7 +86,7 @@ class ChatClient:
         self._on_note = on_note
         self._backoff = backoff or Backoff()
         self._key = api_key()
-        self._judge = Judge(settings.url, bool(self._key), redactor(self._key))
+        self._diagnosis = Diagnosis(settings.url, bool(self._key), redactor(self._key))
         self._dialect = Dialect()
         self._model = ""
         self._catalogue = Catalogue()
@@ -230,7 +230,7 @@ class ChatClient:
         except CallFailure as failure:
             problem = failure
         if problem.status in (429, 500, 502, 503, 504):  # the server is there, and may be loading its model
-            await bound.watch.wait(self._judge.quote(problem))
+            await bound.watch.wait(self._diagnosis.quote(problem))
             try:
                 return Catalogue(await bound.wire.models())
             except CallFailure as failure:
@@ -238,7 +238,7 @@ class ChatClient:
         hopeless = problem.status in (0, 401, 403) or 300 <= problem.status < 400 or problem.kind == "web page"
         if self.settings.model and not hopeless:  # not every server lists its models
             return Catalogue()
-        raise self._judge.at_first_contact(problem)
+        raise self._diagnosis.at_first_contact(problem)
 
     async def _probed(self) -> AnswerFormat:
         most = min(self.settings.max_tokens, recovery.MAX_TOKENS)
@@ -279,15 +279,15 @@ class ChatClient:
                 if too_long:
                     max_tokens = _shortened(too_long, question.max_tokens, max_tokens)
                 for note in self._dialect.learn(problem, payload, kinds[problem.kind]):
-                    self._on_note(f"{note} ({self._judge.quote(problem)})")
+                    self._on_note(f"{note} ({self._diagnosis.quote(problem)})")
                 # If the client has learnt from the failure, the payload is different and is sent immediately.
                 if self._payload(question, max_tokens)[0] == payload:
                     if declined(problem):
                         return (Completion("", "refusal"),) * n
-                    error = self._judge.final(problem, self._model, self._catalogue)
+                    error = self._diagnosis.final(problem, self._model, self._catalogue)
                     if error:
                         raise error
-                    if problem.away and await bound.watch.wait(self._judge.quote(problem)):
+                    if problem.away and await bound.watch.wait(self._diagnosis.quote(problem)):
                         started, tries = time.monotonic(), 0
                         kinds.clear()
                     else:
@@ -311,9 +311,9 @@ class ChatClient:
         """
         if problem.busy:
             if spent + problem.retry_after > self.settings.patience:
-                raise self._judge.too_busy(problem, self.settings.patience)
+                raise self._diagnosis.too_busy(problem, self.settings.patience)
         elif same >= min(self.settings.attempts, TRIES.get(problem.kind, self.settings.attempts)):
-            raise CallFailed(f"no answer after {same} tries ({problem.kind}: {self._judge.quote(problem)})")
+            raise CallFailed(f"no answer after {same} tries ({problem.kind}: {self._diagnosis.quote(problem)})")
         await asyncio.sleep(self._backoff.delay(tries, problem.retry_after))
 
 

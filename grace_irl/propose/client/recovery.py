@@ -1,6 +1,6 @@
 """Parts of `ChatClient` that handle failures and find out what the server can do.
 
-`Judge` turns failures into errors for the user, unless another attempt may help. `Backoff` gives the waiting times
+`Diagnosis` turns failures into errors for the user, unless another attempt may help. `Backoff` gives the waiting times
 between attempts. `ServerWatch` waits for a server that is away, once for all calls. `Catalogue` is the server's list of
 models. The probe (`PROMPT`, `passed`) tests whether the model writes correct JSON.
 """
@@ -76,7 +76,7 @@ def _shown(names: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Judge:
+class Diagnosis:
     """The mapping from failures of requests to errors for the user.
 
     Attributes:

@@ -28,13 +28,13 @@ SPLIT = 0.5
 MEANT = 0.3
 """Chance that a word of a new draft has a meaning."""
 NARROWED = 0.3
-"""Chance that a new draft has a second constant (`Draft.constants`), besides the event."""
+"""Chance that a new draft has a second constant (`DraftReading.constants`), besides the event."""
 PATIENCE = 20
 """Number of attempts to find a draft that differs from the parents."""
 
 
 @dataclass(frozen=True)
-class Draft:
+class DraftReading:
     """A reading of the instructions, in the form that the proposer varies.
 
     Attributes:
@@ -53,7 +53,7 @@ class Draft:
         return json.dumps([self.plan.separators, dict(sorted(self.constants.items())), words], ensure_ascii=False)
 
     @classmethod
-    def of(cls, text: str) -> Draft:
+    def of(cls, text: str) -> DraftReading:
         """Read a draft from the JSON that `text` returns.
 
         Raises:
@@ -105,7 +105,7 @@ class GridDrafter:
         if "event" not in self._values:
             raise InputError("nothing happens to a thing in these grids; expected demonstrations of changes")
         self._splits = separators([scene.words for scene in self._view.evidence.scenes])
-        self._steps: Mapping[str, Callable[[np.random.Generator, Draft], Draft]] = {
+        self._steps: Mapping[str, Callable[[np.random.Generator, DraftReading], DraftReading]] = {
             "structure": self._structure,
             "weights": self._weights,
             "word": self._word,
@@ -119,7 +119,7 @@ class GridDrafter:
         """
         start = time.perf_counter()
         rng = np.random.default_rng(request.seed)
-        shown = [Draft.of(parent.sketch) for parent in parents if parent.sketch]
+        shown = [DraftReading.of(parent.sketch) for parent in parents if parent.sketch]
         known = {each.text() for each in shown}
         for _ in range(PATIENCE):
             found = self._drawn(rng, request, shown)
@@ -132,11 +132,11 @@ class GridDrafter:
                 )
         return Proposal("", failure="no other draft was drawn", seconds=time.perf_counter() - start)
 
-    def source(self, draft: Draft) -> str:
+    def source(self, draft: DraftReading) -> str:
         """The program of a draft."""
         return write_source(self._hypothesis(draft), self._view.perception, self._view.vocabulary, self._view.phrases)
 
-    def _hypothesis(self, draft: Draft) -> Hypothesis:
+    def _hypothesis(self, draft: DraftReading) -> Hypothesis:
         constants = tuple(sorted(Filter(feature, value) for feature, value in draft.constants.items()))
         meanings = tuple((word, (each,)) for word, each in sorted(draft.words.items()))
         between = any(
@@ -147,7 +147,7 @@ class GridDrafter:
         )
         return Hypothesis(draft.plan, constants, meanings, between=between)
 
-    def _drawn(self, rng: np.random.Generator, request: Request, shown: Sequence[Draft]) -> Draft:
+    def _drawn(self, rng: np.random.Generator, request: Request, shown: Sequence[DraftReading]) -> DraftReading:
         operator = request.operator
         if operator == "plan":
             return self._new(rng, words=False)
@@ -162,12 +162,12 @@ class GridDrafter:
         found = self._steps[str(rng.choice(list(self._steps)))](rng, shown[0])
         return _with_shared(found, shown) if operator == "path" else found
 
-    def _new(self, rng: np.random.Generator, *, words: bool = True) -> Draft:
+    def _new(self, rng: np.random.Generator, *, words: bool = True) -> DraftReading:
         constants: dict[Feature, int] = {"event": self._value(rng, "event")}
         if rng.random() < NARROWED:
             constants |= self._constant(rng)
         said = [word for word in self._view.vocabulary if words and rng.random() < MEANT]
-        return self._tidy(Draft(self._plan(rng), constants, {word: self._filter(rng) for word in said}))
+        return self._tidy(DraftReading(self._plan(rng), constants, {word: self._filter(rng) for word in said}))
 
     def _plan(self, rng: np.random.Generator) -> Plan:
         if not self._splits or rng.random() >= SPLIT:
@@ -176,41 +176,41 @@ class GridDrafter:
         chosen = sorted(str(word) for word in rng.choice(self._splits, count, replace=False))
         return Plan(tuple((word, ARRANGEMENTS[int(rng.integers(len(ARRANGEMENTS)))]) for word in chosen))
 
-    def _different(self, rng: np.random.Generator, shown: Sequence[Draft]) -> Draft:
+    def _different(self, rng: np.random.Generator, shown: Sequence[DraftReading]) -> DraftReading:
         found = self._new(rng)
         events = [e for e in self._values["event"] if e not in {each.constants["event"] for each in shown}]
         event = events[int(rng.integers(len(events)))] if events else found.constants["event"]
         taken = {(word, each) for draft in shown for word, each in draft.words.items()}
         words = {word: each for word, each in found.words.items() if (word, each) not in taken}
-        return Draft(found.plan, {**found.constants, "event": event}, words)
+        return DraftReading(found.plan, {**found.constants, "event": event}, words)
 
-    def _structure(self, rng: np.random.Generator, draft: Draft) -> Draft:
+    def _structure(self, rng: np.random.Generator, draft: DraftReading) -> DraftReading:
         """Change the plan or the event, or add, change or remove one constant."""
         step = int(rng.integers(3))
         if step == 0 and self._splits:
-            return self._tidy(Draft(self._plan(rng), draft.constants, draft.words))
+            return self._tidy(DraftReading(self._plan(rng), draft.constants, draft.words))
         if step == 1:
-            return Draft(draft.plan, {**draft.constants, "event": self._value(rng, "event")}, draft.words)
+            return DraftReading(draft.plan, {**draft.constants, "event": self._value(rng, "event")}, draft.words)
         rest = [feature for feature in draft.constants if feature != "event"]
         if rest and rng.random() < 0.5:
             out = rest[int(rng.integers(len(rest)))]
             kept = {feature: value for feature, value in draft.constants.items() if feature != out}
-            return Draft(draft.plan, kept, draft.words)
-        return Draft(draft.plan, {**draft.constants, **self._constant(rng)}, draft.words)
+            return DraftReading(draft.plan, kept, draft.words)
+        return DraftReading(draft.plan, {**draft.constants, **self._constant(rng)}, draft.words)
 
-    def _weights(self, rng: np.random.Generator, draft: Draft) -> Draft:
+    def _weights(self, rng: np.random.Generator, draft: DraftReading) -> DraftReading:
         """Change the value of a constant or of a word's filter. The feature stays."""
         places: list[Feature | str] = [*draft.constants, *draft.words]
         number = int(rng.integers(len(places)))
         if number < len(draft.constants):
             feature = list(draft.constants)[number]
-            return Draft(draft.plan, {**draft.constants, feature: self._value(rng, feature)}, draft.words)
+            return DraftReading(draft.plan, {**draft.constants, feature: self._value(rng, feature)}, draft.words)
         word = list(draft.words)[number - len(draft.constants)]
         feature = draft.words[word].feature
         changed = Filter(feature, self._value(rng, feature))
-        return Draft(draft.plan, draft.constants, {**draft.words, word: changed})
+        return DraftReading(draft.plan, draft.constants, {**draft.words, word: changed})
 
-    def _word(self, rng: np.random.Generator, draft: Draft) -> Draft:
+    def _word(self, rng: np.random.Generator, draft: DraftReading) -> DraftReading:
         """Give a word another meaning, or remove its meaning."""
         free = [word for word in self._view.vocabulary if word not in dict(draft.plan.separators)]
         if not free:
@@ -218,12 +218,12 @@ class GridDrafter:
         word = free[int(rng.integers(len(free)))]
         rest = {each: found for each, found in draft.words.items() if each != word}
         lost = word in draft.words and rng.random() < 0.5
-        return Draft(draft.plan, draft.constants, rest if lost else {**rest, word: self._filter(rng)})
+        return DraftReading(draft.plan, draft.constants, rest if lost else {**rest, word: self._filter(rng)})
 
-    def _crossover(self, rng: np.random.Generator, drafts: Sequence[Draft]) -> Draft:
+    def _crossover(self, rng: np.random.Generator, drafts: Sequence[DraftReading]) -> DraftReading:
         """Combine plan, constants and meanings, each from a parent that is drawn at random."""
 
-        def one() -> Draft:
+        def one() -> DraftReading:
             return drafts[int(rng.integers(len(drafts)))]
 
         plan = one().plan
@@ -235,13 +235,13 @@ class GridDrafter:
         for word in sorted({word for each in drafts for word in each.words}):
             if word in (said := one().words):
                 words[word] = said[word]
-        return self._tidy(Draft(plan, constants, words))
+        return self._tidy(DraftReading(plan, constants, words))
 
     @staticmethod
-    def _tidy(draft: Draft) -> Draft:
+    def _tidy(draft: DraftReading) -> DraftReading:
         """Remove the meanings of words at which the draft splits instructions."""
         split = dict(draft.plan.separators)
-        return Draft(draft.plan, draft.constants, {w: each for w, each in draft.words.items() if w not in split})
+        return DraftReading(draft.plan, draft.constants, {w: each for w, each in draft.words.items() if w not in split})
 
     def _constant(self, rng: np.random.Generator) -> dict[Feature, int]:
         features = [feature for feature in self._values if feature != "event" and feature not in SPOKEN]
@@ -260,7 +260,7 @@ class GridDrafter:
         return self._values[feature][int(rng.integers(len(self._values[feature])))]
 
 
-def _with_shared(found: Draft, shown: Sequence[Draft]) -> Draft:
+def _with_shared(found: DraftReading, shown: Sequence[DraftReading]) -> DraftReading:
     """Give a draft the plan, constants and meanings that the parent (the first of `shown`) shares with the rest."""
     parent, *above = shown
     if not above:
@@ -268,4 +268,4 @@ def _with_shared(found: Draft, shown: Sequence[Draft]) -> Draft:
     plan = parent.plan if all(each.plan == parent.plan for each in above) else found.plan
     stay = {f: v for f, v in parent.constants.items() if all(each.constants.get(f) == v for each in above)}
     said = {w: f for w, f in parent.words.items() if all(each.words.get(w) == f for each in above)}
-    return GridDrafter._tidy(Draft(plan, {**found.constants, **stay}, {**found.words, **said}))
+    return GridDrafter._tidy(DraftReading(plan, {**found.constants, **stay}, {**found.words, **said}))
