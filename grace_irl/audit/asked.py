@@ -22,12 +22,12 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from grace_irl.audit.shuffling import shuffled
 from grace_irl.audit.subject import Subject
 from grace_irl.demos.fields import NAMES, varies
 from grace_irl.demos.labels import Labelled
+from grace_irl.evaluate.ranks import average_ranks
 from grace_irl.states.kind import WORD
 
 Floats = NDArray[np.float64]
@@ -175,7 +175,8 @@ class StatedGoals:
 
     @cached_property
     def _ranks(self) -> Floats:
-        return _standard(rankdata(self._features[0][: len(self.experts)], axis=0))
+        goals = self._features[0][: len(self.experts)].T
+        return _standard(np.array([average_ranks(each) for each in goals]).reshape(goals.shape).T)
 
     @cached_property
     def _links(self) -> Floats:

@@ -14,10 +14,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.stats import rankdata
 
 from grace_irl.demos.labels import Labelled
 from grace_irl.demos.trajectory import LabelRule
+from grace_irl.evaluate.ranks import average_ranks
 from grace_irl.evaluate.separation import EpisodeMetrics, Measurement
 
 Floats = NDArray[np.float64]
@@ -165,7 +165,7 @@ class EpisodePayments:
     def _correlation(self) -> Measurement | None:
         if self.sums is None or self.returns is None or len(self.returns) < 3:
             return None
-        ours, true = rankdata(self.sums), rankdata(self.returns)
+        ours, true = average_ranks(self.sums), average_ranks(self.returns)
         if np.ptp(ours) == 0 or np.ptp(true) == 0:
             return None
         return correlated(float(np.corrcoef(ours, true)[0, 1]), len(true))

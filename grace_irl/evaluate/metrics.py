@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import kendalltau
 
 from grace_irl.evaluate.calibration import Calibration
 from grace_irl.evaluate.columns import LabelColumns
 from grace_irl.evaluate.discriminator import fitness
 from grace_irl.evaluate.episodes import EpisodeLabels
+from grace_irl.evaluate.ranks import tau_against_time
 from grace_irl.evaluate.separation import Metrics
 
 CHUNK = 65_536  # values per chunk, to avoid large temporary arrays
@@ -148,10 +148,5 @@ def monotonicity(rewards: Iterable[NDArray[np.float64]]) -> float | None:
     Args:
         rewards: one array per expert trajectory, `(T+1,)` for states or `(T,)` for transitions.
     """
-    taus = []
-    for values in rewards:
-        if len(values) < 2:
-            continue
-        constant = bool((values == values[0]).all())
-        taus.append(0.0 if constant else float(kendalltau(values, np.arange(len(values))).statistic))
+    taus = [tau_against_time(values) for values in rewards if len(values) >= 2]
     return float(np.mean(taus)) if taus else None

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
-from scipy.stats import rankdata
 
 from grace_irl.config import Config
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Trajectory
+from grace_irl.evaluate.ranks import average_ranks
 from grace_irl.rewards.file import load_reward
 
 FOLDS = 2  # number of parts of the data for cross-validation
@@ -120,7 +120,7 @@ def _classifier(experts: Floats, others: Floats) -> Floats:
 
 def _auc(above: Floats, below: Floats) -> float:
     """The probability that a value of `above` exceeds a value of `below`. Ties count one half."""
-    ranks = rankdata(np.concatenate([above, below]))[: len(above)]
+    ranks = average_ranks(np.concatenate([above, below]))[: len(above)]
     return float((ranks.sum() - len(above) * (len(above) + 1) / 2) / (len(above) * len(below)))
 
 
