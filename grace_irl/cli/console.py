@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from pygments.token import Comment, Keyword, Name, Number, String
-from rich.console import Console, ConsoleOptions, RenderableType  # noqa: TID251  (made harmless here)
+from rich.console import Console, ConsoleOptions, RenderableType  # noqa: TID251  (`PlainConsole` escapes its text)
 from rich.segment import Segment
 from rich.style import Style
 from rich.syntax import ANSISyntaxTheme, Syntax
@@ -26,7 +26,7 @@ from grace_irl.programs.parsing import canonical
 from grace_irl.text import HarmlessStream, harmless, line
 
 THEME = Theme(dict.fromkeys(("progress.elapsed", "progress.remaining", "progress.download"), "none"))
-"""Progress displays use the terminal's own text colour. Rich's yellow is unreadable on a light background."""
+"""Times and sizes of progress displays in the terminal's own text colour. Rich's yellow is unreadable on white."""
 SOURCE = ANSISyntaxTheme(
     {
         Comment: Style(color="bright_black", italic=True),
@@ -123,7 +123,7 @@ def table_of(figures: Figures) -> Table:
 
 
 def print_source(out: PlainConsole, source: str) -> None:
-    """Print Python source in canonical form. On a terminal, add colours and escape invisible characters."""
+    """Print Python source in canonical form, on a terminal in colours. Invisible characters are escaped."""
     source = canonical(source)
     if out.is_terminal:
         out.print(Syntax(harmless(source), "python", theme=SOURCE, word_wrap=True, background_color="default"))

@@ -1,8 +1,9 @@
 """Standings: the scores of each method in each environment, summarised over seeds.
 
-Each training keeps several policies. The favourite is the policy with the highest mean return under the reward of the
-training. So each method has two sets of scores: those of the last policies and those of the favourites. PPO on the true
-reward is called the oracle.
+Most trainings keep copies of the policy on the way. The favourite is the one with the highest mean return under the
+reward of the training, among these copies and the last policy. Without copies or such a reward, it is the last policy.
+So each method has two sets of scores: those of the last policies and those of the favourites. PPO on the true reward is
+called the oracle.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ TRIM = 0.25
 IQM_RUNS = 4
 """Minimum number of runs for an interquartile mean. With fewer runs, the interquartile mean would equal the mean."""
 UNKNOWN: Interval = (float("nan"), float("nan"))
-"""The interval for a single run or for equal scores. Such scores do not show how much further runs would differ."""
+"""The interval for a single run or for equal scores. Such scores do not show by how much other runs differ."""
 ANYWHERE: Interval = (-float("inf"), float("inf"))
 
 
@@ -173,7 +174,7 @@ class Scores:
             without common seeds.
         length: mean steps of an episode.
         components: mean of each component of the environment's reward, by name.
-        task: summary of the task's scores; None without a task.
+        task: summary of the scores in the comparison's task (`TrainingOutcome.score`); None if a run has none.
     """
 
     success: SeedSummary | None
@@ -201,8 +202,8 @@ class Standing:
         seeds: seeds of the runs with a result.
         failed: number of failed runs.
         success: whether the score is the success rate instead of the return.
-        last: scores of the last policies; None if all runs failed.
-        favourite: scores of the favourites; None if a run has no favourite.
+        last: scores of the last policies; None if no run has a result here.
+        favourite: scores of the favourites; None if a run has no favourite, or if no run has a result here.
         choosing: environment steps for the choice of the favourite, as a mean over the runs. These are not steps of
             training. None if `favourite` is None.
         epic: mean EPIC distance between recovered and true reward, over the runs with a distance; None without any.
@@ -329,9 +330,9 @@ class _Table:
         )
 
     def _note(self) -> str:
-        """The reason why the tables show no fractions of the oracle's score.
+        """The reason why the oracle's last policies, its favourites or both do not count as trained.
 
-        The result is "" if the tables show such fractions, or if there is no oracle.
+        Tables show no fractions of their scores. The result is "" without such a reason, or without an oracle.
         """
         last, favourites = self._doubt(self._last), self._doubt(self._favourites)
         if bool(last) == bool(favourites) or ORACLE not in self._favourites:

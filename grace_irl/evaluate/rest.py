@@ -1,4 +1,7 @@
-"""Metrics of a reward on the trajectories that a sample left out, computed from a few trajectories at a time."""
+"""Metrics of a reward on the demonstrations outside a run's sample, computed from a few trajectories at a time.
+
+If the demonstrations exceed the memory limit, a run searches on a sample of them (`grace_irl.demos.sample`).
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Rest:
-    """Metrics of a reward on the trajectories that a sample left out. The metrics are exact: nothing is sampled.
+    """Metrics of a reward on the trajectories outside a run's sample. All states of all tested trajectories count.
 
     Attributes:
         trajectories, states: number of tested trajectories, and of their states.
-        copies: number of untested trajectories that equal a trajectory of the sample.
+        copies: number of trajectories outside the sample that equal one of the sample, and so are not tested; 0 if the
+            test ended early.
         unlabelled: number of untested expert trajectories whose goal states are not marked.
         experts, negatives: number of positive and of negative states.
         fitness: `Metrics.fitness` with the calibration of the training data; None if no task has both positive and
@@ -63,7 +67,11 @@ class Rest:
 
 @dataclass
 class _Side:
-    """Sums over the positive or the negative states of one task."""
+    """Totals over the positive or the negative states of one task.
+
+    They are the numbers of states and of those on the right side of the threshold, the sum of log D or log(1 - D), and
+    the smallest and largest reward.
+    """
 
     states: int = 0
     right: int = 0
@@ -80,7 +88,8 @@ class RestTotals:
         rule: the label rule.
         separation: calibration and threshold of the training data.
         takes_action: whether the program gives rewards for transitions.
-        constant: whether log pi is 0 everywhere; otherwise the fitness is not computed.
+        constant: whether log pi, the log-probability of the recorded actions, is 0 everywhere; otherwise the fitness is
+            not computed.
     """
 
     rule: LabelRule
@@ -102,7 +111,7 @@ class RestTotals:
             rewards: map from a trajectory's digest to the trajectory's rewards `(T+1,)`.
         """
         first, threshold = int(self.takes_action), self.separation.threshold
-        assert threshold is not None  # all runs of this version have a threshold
+        assert threshold is not None  # runs of older versions may have none, and are not tested
         for item in items:
             values, marks = rewards[item.trajectory.digest][first:], item.positive[first:]
             self.trajectories += 1
@@ -141,7 +150,7 @@ class RestTotals:
         return Rest(
             trajectories=self.trajectories,
             states=self.states,
-            copies=self.copies,
+            copies=0 if failure else self.copies,
             unlabelled=self.unlabelled,
             experts=sum(each.states for each in positive),
             negatives=sum(each.states for each in negative),

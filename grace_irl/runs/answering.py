@@ -30,7 +30,8 @@ class Answering:
         store: database of the run.
         records: programs that the search has received, by id. The engine adds entries to this mapping.
         on_proposal: callback for each new answer.
-        following: rule that returns the follow-up step after a result, for example a repair; None for no step.
+        following: rule that chooses the next follow-up step after a result, for example a repair. It returns None to
+            end the steps.
         evaluations: number of parallel evaluations. If the sandbox has more workers, their number applies instead.
     """
 
@@ -129,8 +130,9 @@ class Answering:
     def remember(self, result: Result) -> None:
         """Keep the parts of a result that later prompts may show: the notes and the attempt.
 
-        The notes are texts that follow-up calls returned. The attempt is the answer's reasoning with the program's
-        evaluation. Later prompts show the attempt with the request's first parent.
+        The notes are texts that follow-up calls returned. The attempt holds the reasoning of the request's first
+        answer, and the evaluation of the program's last version. Later prompts show the attempt with the request's
+        first parent.
         """
         if result.program is not None and result.notes:
             self._notes.setdefault(result.program.id, result.notes)
@@ -150,7 +152,7 @@ class Answering:
         self._fresh.clear()
 
     async def verified(self, program: Program) -> str:
-        """Compute the program's rewards on all data twice, in different orders (strict mode).
+        """Compute the program's rewards on training and held-out data twice, in different orders (strict mode).
 
         Return the problem, for example rewards that differ; "" if there is none.
         """

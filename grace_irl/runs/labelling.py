@@ -33,8 +33,8 @@ from grace_irl.runs.store import Store
 def chosen_rule(config: Config, demonstrations: Demonstrations) -> RuleChoice:
     """Choose the label rule of a new run.
 
-    A replay uses the user's rule or, by default, the rule in the recording. A recording of an old version of grace-irl
-    contains no rule. Its replay uses the rule that the old version chose.
+    The settings of a replay hold the user's rule, or else the rule of the recording that it takes its answers from. A
+    recording of an old version of grace-irl contains no rule. Its replay uses the rule that the old version chose.
 
     Raises:
         InputError: files or environments that support different rules.
@@ -144,8 +144,8 @@ def resumed(
     """Read the labelling of a resumed run from the answers in its store.
 
     Until the labels are complete, the user may correct the run's file of goal states. Later edits have no effect, and
-    `note` receives a line about them. The labels are complete once all expert trajectories have answers, and there are
-    positive and negative states.
+    `note` receives a line about them. The labels are complete once the goal states of all expert trajectories are known
+    and stored.
 
     Raises:
         InputError: a file of goal states that cannot be read, or does not fit the trajectories.
@@ -252,10 +252,11 @@ def settled(
         folder, store: folder and store of the run.
         note: callback for a line to the user about the goal states.
         resume: command-line arguments that resume the run, for messages. "" means `--resume FOLDER` of this run.
-        judges: whether the labels judge programs. If so, there must be positive and negative states.
+        judges: whether programs are scored by these labels, and not, for example, by the policies that they train. If
+            so, the training data of each task must have positive and negative states.
 
     Raises:
-        InputError: no positive states, or no negative states.
+        InputError: a task lacks positive or negative states, or no expert trajectory has a goal state.
     """
     if labelling.rule == "goal" and not RunPaths(folder).goals.exists():
         _save(labelling, folder)

@@ -1,4 +1,4 @@
-"""Snake on a grid, with five numbers as observation: a small game in which the reward matters."""
+"""Snake on a grid, with five numbers as observation. Different rewards train policies with different scores."""
 
 from __future__ import annotations
 

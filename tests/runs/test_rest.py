@@ -197,6 +197,7 @@ def test_a_program_that_fails_outside_the_sample_brings_a_warning(tmp_path: Path
     run = start(config, tmp_path / "run", Parts(sandbox=InProcessSandbox()))
     assert run.rest is not None
     assert "a state that the sample does not have" in run.rest.failure
+    assert run.rest.copies == 0
     assert run.warnings[0].code == "rest-fails"
     assert "fit a larger sample" in run.warnings[0].line
 

@@ -27,14 +27,14 @@ TAIL = 20_000  # bytes at the end of the log that are searched for the reason of
 
 
 def find_vllm(given: str, environment: Mapping[str, str] = os.environ) -> str:
-    """Find vLLM's program. `given` comes first, then the variable GRACE_IRL_VLLM, then the PATH.
+    """Find vLLM's program: at `given`, or if that is "", at the variable GRACE_IRL_VLLM, else on the PATH.
 
     Args:
         given: path of the program or of its Python environment; "" for none.
         environment: environment variables.
 
     Raises:
-        InputError: vLLM is missing. The message says how to install it.
+        InputError: the named path has no program, or the PATH has none. The second message says how to install vLLM.
     """
     named = given or environment.get(VARIABLE, "")
     if named:
@@ -54,7 +54,7 @@ def find_vllm(given: str, environment: Mapping[str, str] = os.environ) -> str:
 
 
 def check_port(host: str, port: int) -> None:
-    """Raise InputError if the port cannot be used. Most often, another process listens on this port."""
+    """Raise InputError if the port cannot be used. The usual cause is another process that listens on it."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -1,4 +1,4 @@
-"""Search for the actor of grids in the training data. The actor is the one thing that moves in nearly every step.
+"""Search for the actor of grids in the training data: the one cell that changes in most steps with a change.
 
 Prompts distinguish pure moves, the steps in which only the actor changes, from other steps.
 """
@@ -21,32 +21,33 @@ ACTIVE = 0.5
 """Minimum share of steps that change the actor's cell, among the steps that change anything."""
 
 STEADY = 0.95
-"""Minimum share of the most frequent move among all moves of the actor with the same code before the move. If the share
-is lower for any code, prompts do not say which move follows each code."""
+"""Minimum share of a code's most frequent move among all moves of the actor that begin with this code. If the share is
+lower for any code, prompts do not say which move follows each code."""
 
 MOST_CODES = 8
 """Maximum number of the actor's codes. With more codes, prompts do not say which move follows each code."""
 
 MAX_STATES = 20_000
-"""Maximum number of states in which the actor is searched. Each trajectory contributes its first states."""
+"""Maximum number of states in which the actor is searched. Each trajectory contributes its first states, at least two
+even if their sum exceeds this number."""
 
 
 @dataclass(frozen=True)
 class Actor:
-    """A number that exactly one cell of every training state has. In most steps with a change, this cell changes.
+    """A number that exactly one cell of every searched state has. In most steps with a change, this cell changes.
 
     Attributes:
         channel: index of the number in a cell's code.
         number: the number.
-        codes: the codes of the actor's cell in the training data, sorted.
-        steps: the step of the actor as a pair (rows, columns), by the code of its cell before the step; empty if the
-            codes do not determine the step.
+        codes: the codes of the actor's cell in the searched states, sorted.
+        moves: the actor's usual move in rows and columns, by the code of its cell before the move. Empty if a code has
+            no steady move (`STEADY`), if all codes have the same move, or if there are more than `MOST_CODES` codes.
     """
 
     channel: int
     number: int
     codes: tuple[Code, ...]
-    steps: dict[Code, Place] = field(default_factory=dict)
+    moves: dict[Code, Place] = field(default_factory=dict)
 
     def cells(self, states: NDArray[Any]) -> NDArray[np.bool_]:
         """A mask `(..., h, w)` of the cells of states `(..., h, w, 3)` that have the actor's number."""
@@ -54,7 +55,7 @@ class Actor:
         return found
 
     def events(self, states: NDArray[Any]) -> frozenset[int]:
-        """Find the steps of states `(n, h, w, 3)` that change a cell which the actor neither leaves nor enters."""
+        """Find the steps of states `(n, h, w, 3)` that change a cell without the actor. Step t leads to state t."""
         differs = (states[1:] != states[:-1]).any(axis=3)
         acts = self.cells(states)
         return frozenset((np.flatnonzero((differs & ~acts[1:] & ~acts[:-1]).any(axis=(1, 2))) + 1).tolist())
@@ -79,7 +80,7 @@ def find_actor(trajectories: Sequence[NDArray[Any]]) -> Actor | None:
     _, channel, number = best
     cells = np.concatenate([states[states[..., channel] == number] for states in stacks])
     codes = tuple(_code(row) for row in np.unique(cells, axis=0))
-    return Actor(channel, number, codes, _steps(stacks, channel, number) if len(codes) <= MOST_CODES else {})
+    return Actor(channel, number, codes, _moves(stacks, channel, number) if len(codes) <= MOST_CODES else {})
 
 
 def _single(stacks: Sequence[NDArray[Any]], channel: int) -> list[int]:
@@ -105,10 +106,10 @@ def _activity(stacks: Sequence[NDArray[Any]], channel: int, number: int) -> floa
     return acted / changed if changed else 0.0
 
 
-def _steps(stacks: Sequence[NDArray[Any]], channel: int, number: int) -> dict[Code, Place]:
-    """Map from the actor's code to the actor's most frequent next step.
+def _moves(stacks: Sequence[NDArray[Any]], channel: int, number: int) -> dict[Code, Place]:
+    """Map from the actor's code to its most frequent move. Steps in which the actor stays are not counted.
 
-    The map is {} if a code has no steady next step (`STEADY`), or if all codes have the same one.
+    The map is {} if a code has no steady move (`STEADY`), or if all codes have the same one.
     """
     counted: dict[Code, Counter[Place]] = {}
     for states in stacks:
@@ -117,9 +118,9 @@ def _steps(stacks: Sequence[NDArray[Any]], channel: int, number: int) -> dict[Co
             if one != two:
                 code = _code(states[time, one[0], one[1]])
                 counted.setdefault(code, Counter())[two[0] - one[0], two[1] - one[1]] += 1
-    steps = {code: each.most_common(1)[0] for code, each in sorted(counted.items())}
-    steady = all(count >= STEADY * counted[code].total() for code, (_, count) in steps.items())
-    found = {code: step for code, (step, _) in steps.items()}
+    moves = {code: each.most_common(1)[0] for code, each in sorted(counted.items())}
+    steady = all(count >= STEADY * counted[code].total() for code, (_, count) in moves.items())
+    found = {code: move for code, (move, _) in moves.items()}
     return found if steady and len(set(found.values())) > 1 else {}
 
 

@@ -162,13 +162,13 @@ class GridView:
         return cut("\n".join(lines), tokens)
 
     def _acting(self) -> list[str]:
-        """Lines about the actor: its number, the step that follows each of its codes, and the things that it hides."""
+        """Lines about the actor: its number, the move that follows each of its codes, and the things that it hides."""
         lines: list[str] = []
         if (actor := self._actor) is not None:
-            steps = ", ".join(f"{_code(code)} {_by(step)}" for code, step in actor.steps.items())
+            moves = ", ".join(f"{_code(code)} {_by(move)}" for code, move in actor.moves.items())
             lines.append(
                 f"One cell of every state has {CHANNELS[actor.channel]}={actor.number}: the actor. "
-                + (f"Its codes tell its next step: {steps}. " if steps else "")
+                + (f"Its codes tell its next step: {moves}. " if moves else "")
                 + "`… 9 moves left out`: nothing changes in them but the actor's cell. "
                 + "`actor at [i,j] (a,b,c)`: it moved there in states left out, and background is where it was."
             )

@@ -67,7 +67,7 @@ class View(Protocol):
     def events(self, states: Any) -> Set[int] | None:
         """Find the steps of a trajectory in which something besides the actor changes.
 
-        The actor is the one thing that moves in nearly every step. The result is None if the view knows no actor. Then
-        every step may be as important as any other.
+        The actor is the one cell that changes in most steps with a change. The result is None if the view knows no
+        actor. Then every step may be as important as any other.
         """
         ...

@@ -1,8 +1,8 @@
 """Functions for programs over screens.
 
-The search calls these functions, and `quote` copies their source into programs, so a program computes the same as the
-search. Times are in seconds, for times of day and for durations. A text with several interpretations has several
-values.
+`sketcher.quote` copies the source of these functions into programs. The search calls most of them, too, so that a
+program and the search compute the same. Times are in seconds, for times of day and for durations. A time with several
+interpretations, such as "8:25", has several values.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ standard deviation."""
 COUNTED = re.compile(r"\d\]?$")
 """The end of a name with an index in a list, such as "x3" or "joints[3]"."""
 PRECISION = 1e-9
-"""A quantity varies if its standard deviation is above this part of its largest absolute value."""
+"""A quantity varies if its standard deviation is above `PRECISION` times its largest absolute value."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Component:
         quantity: name of the quantity.
         shape: the formula, one of those above.
         scale: the scale s.
-        quantile: for "near" and "within", the share of the rollouts' states in which |v| <= s; else 0.
+        quantile: for "near" and "within", the entry of `QUANTILES` from which the scale comes; else 0.
         spread: standard deviation of the component's values over the rollouts.
     """
 
@@ -100,7 +100,7 @@ class Component:
         return self.quantity, self.shape
 
     def of(self, before: Floats, after: Floats) -> Floats:
-        """The values `(N,)`, from the values of the quantity before and after each step. Effort uses only `after`."""
+        """The values `(N,)`, from the quantity before and after each step. Only "fall" uses `before`."""
         with np.errstate(over="ignore", invalid="ignore"):
             match self.shape:
                 case "level":
@@ -132,7 +132,7 @@ class Component:
                 return f"bounded(({before} - {after}) / {scale})"
 
     def said(self, weight: float) -> str:
-        """The condition under which the component pays, as a clause such as "x is high"."""
+        """A clause about where the component times its weight is high, such as "x is high"."""
         up = weight > 0
         match self.shape:
             case "level" | "lower":
@@ -151,8 +151,8 @@ class Component:
 class Ordered:
     """The numbers of a state (see `PlainNumbers`) in the order of their names, with x10 after x9.
 
-    Therefore nothing depends on the order in which a state lists its numbers, and the axes of all places are in
-    the same order, for example "hand_x" before "hand_y".
+    If the numbers have names of their own, the order in which a state lists them does not matter. The axes of all
+    places are in the same order, for example "hand_x" before "hand_y".
     """
 
     numbers: PlainNumbers
@@ -214,8 +214,8 @@ class Components:
         quantities: quantities by name.
         listed: components by name.
         families: for each family, the names of its quantities that have components. The quantities of a family have the
-            same form. Lengths of single numbers have their own family, because they would outnumber the lengths of
-            vectors.
+            same form. Absolute values of single numbers have their own family, "size", because they would outnumber
+            the lengths of vectors.
         shapes: the components of each quantity by shape.
 
     Raises:
@@ -289,7 +289,7 @@ class Components:
             return
         yield from _varied(Component(name, "level", spread), before, after)
         yield from _varied(Component(name, "lower", spread), before, after)
-        # A single number is near 0 exactly when its length is, so such a length needs no "near" and "within".
+        # |x| is near 0 exactly when x is, so |x| needs no "near" and "within" besides those of x.
         scaled: tuple[Shape, ...] = () if self._family(name) == "size" else ("near", "within")
         for shape in scaled:
             scales: set[float] = set()
@@ -304,7 +304,7 @@ class Components:
 
 
 def measured(numbers: PlainNumbers, rows: Floats) -> list[Quantity]:
-    """List the quantities for states without known goals, from the numbers `(N, n)` of states."""
+    """List the quantities of states with the numbers `(N, n)`, if no goal states are known."""
     if not len(rows):
         return []
     plain = quantities(numbers, [rows], rows[:0], np.zeros(rows.shape[1], dtype=np.bool_))
@@ -312,10 +312,11 @@ def measured(numbers: PlainNumbers, rows: Floats) -> list[Quantity]:
 
 
 def _between(numbers: PlainNumbers, rows: Floats) -> list[Quantity]:
-    """Differences between two numbers that are alike (`ALIKE`), and distances between two runs of neighbouring numbers.
+    """Differences between two numbers that are alike (`ALIKE`), and distances between two sequences of numbers.
 
-    Numbers at the same position in the two runs are alike, too. Such runs may be places without names. Of places with
-    names, only equal axes are compared. Numbers with names that show no axis and no index are not compared.
+    A distance needs two sequences of neighbouring numbers that are alike at each position. Such sequences may be places
+    without names. Two places with names (`PlainNumbers.groups`) are compared axis by axis. A number outside all places
+    is compared only if its name ends with an index (`COUNTED`).
     """
     means, spreads = rows.mean(axis=0), rows.std(axis=0)
     varied = spreads > PRECISION * np.abs(rows).max(axis=0)

@@ -66,7 +66,7 @@ def test_the_actor_and_its_steps_are_found() -> None:
     actor = find_actor([item.trajectory.states for item in ITEMS])
     assert actor is not None
     assert (actor.channel, actor.number) == (0, 21)
-    assert actor.steps == {(21, 1, heading): step for heading, step in STEPS.items()}
+    assert actor.moves == {(21, 1, heading): step for heading, step in STEPS.items()}
     legend = GridView(ITEMS, Metadata("grid")).legend(1000)
     assert "a=21: the actor. Its codes tell its next step: (21,1,0) [+1,0], (21,1,1) [0,+1]," in legend
 
@@ -75,7 +75,7 @@ def test_codes_that_do_not_tell_the_step_are_not_explained() -> None:
     states = np.stack([room({(row, column): (21, 1, 4)}) for row, column in [(1, 1), (1, 2), (2, 2), (2, 1), (1, 1)]])
     actor = find_actor([states])
     assert actor is not None
-    assert actor.steps == {}
+    assert actor.moves == {}
     assert "next step" not in GridView([labelled(states)], Metadata("grid")).legend(1000)
 
 
