@@ -211,4 +211,5 @@ def problem_of(error: ValidationError, known: Mapping[str, Setting]) -> str:
     key = ".".join(str(part) for part in first["loc"])[:120] or "configuration"
     if first["type"] == "extra_forbidden":
         return f"setting {key!r} is unknown; {nearest(key, known)}"
-    return f"setting {key!r} is {reprlib.repr(first['input'])}; expected another value: {first['msg'][:200]}"
+    said = first["msg"].removeprefix("Value error, ")
+    return f"setting {key!r} is {reprlib.repr(first['input'])}; expected another value: {said[:200]}"

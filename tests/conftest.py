@@ -49,3 +49,16 @@ def _zygotes() -> Iterator[None]:
         patch.setattr(pool, "ZygoteHandle", RecycledZygote)
         yield
     end_spare()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_fork_server() -> Iterator[None]:
+    """The server of this process waits for further trainings, however long the tests between them take.
+
+    A new one imports torch again, which takes five seconds.
+    """
+    from grace_irl.work import fork_server
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fork_server, "IDLE_S", 3600.0)
+        yield

@@ -32,7 +32,8 @@ def print_estimate(estimate: Estimate, *, as_json: bool) -> None:
     out.print(_totals(estimate))
     for cap in estimate.caps:
         say(_cap(cap))
-    say(estimate.label.line)
+    if estimate.judged:
+        say(estimate.label.line)
     for line in (*estimate.assumptions, *estimate.notes):
         say(f"- {line}")
 

@@ -7,12 +7,14 @@ from pathlib import Path
 
 from rich.table import Table
 
+from grace_irl.audit.warning import RewardWarning
 from grace_irl.cli.console import console, plain_table, print_json, say
 from grace_irl.methods.separated import accuracy_line
+from grace_irl.runs.auditing import stored_audit
 from grace_irl.runs.expand.expansion import rounds_of
 from grace_irl.runs.expand.round import Round, became
 from grace_irl.runs.folder import RunPaths
-from grace_irl.runs.run import opened
+from grace_irl.runs.run import last_run, opened
 
 COLUMNS = (
     *("round", "steps", "rollouts", "like experts", "accuracy on the rest", "reward"),
@@ -23,8 +25,13 @@ COLUMNS = (
 def show_rounds(folder: Path, *, as_json: bool) -> None:
     """Print the output of `show` for an expansion: one line per round of search and training."""
     rounds = rounds_of(folder)
+    warnings: Sequence[RewardWarning] = ()
+    if rounds:
+        with opened(last_run(folder)) as (store, _):
+            audit = stored_audit(store)
+        warnings = audit.warnings if audit else ()
     if as_json:
-        print_json({"expansion": str(folder), "rounds": rounds})
+        print_json({"expansion": str(folder), "rounds": rounds, "warnings": warnings})
         return
     out = console()
     out.print(rounds_table(rounds))
@@ -32,6 +39,8 @@ def show_rounds(folder: Path, *, as_json: bool) -> None:
         with opened(folder / rounds[0].run) as (store, _):
             if store.format < 2:
                 say(accuracy_line(None))
+        for warning in warnings:
+            say(warning.line)
         say(f"reward: {RunPaths(folder).reward}")
     say(f"each search: grace-irl show {folder / 'rounds' / '0' / 'run'}, and so on")
 

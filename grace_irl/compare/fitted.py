@@ -18,12 +18,14 @@ from numpy.typing import NDArray
 from grace_irl.compare.folder import Used, read_curve
 from grace_irl.compare.settings import ORACLE
 from grace_irl.config import Config
+from grace_irl.demos.components import require_same
 from grace_irl.demos.label_rule import RuleChoice, require_roles_for
 from grace_irl.demos.labels import Problem
 from grace_irl.demos.trajectory import Demonstrations, LabelRule, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.methods.registry import method_of
 from grace_irl.programs.check import read
+from grace_irl.programs.export import fields_of
 from grace_irl.rewards.file import RewardFile, load_reward, read_reward
 from grace_irl.rl.method import Kept, Paid, PolicyProblem, Trained, TransitionReward, Watch, unwatched
 from grace_irl.runs import fit as fits
@@ -195,7 +197,9 @@ class Fitted:
                 "--expand with --reward: rounds of expansion search for rewards themselves; expected one or the other"
             )
         if self.reward is not None:
-            read_reward(self.reward)
+            source = read_reward(self.reward)
+            known = self.demonstrations.metadata.fields
+            require_same(known, fields_of(source), "the demonstrations", f"--reward {self.reward}")
         elif self._separates:
             require_roles_for(RuleChoice(self._rule, REASON), self.demonstrations)
         elif (writer := method_of(self.config).writer) is not None and author_of(self.config) == "synthesis":

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from grace_irl.compare.folder import Favourite, JobResult, TrainingOutcome
 from grace_irl.compare.settings import ORACLE, OURS
@@ -142,10 +141,14 @@ def summarise(
 
 def interquartile_mean(scores: Floats, axis: int = -1) -> Any:
     """Mean of the scores without the lowest and the highest quarter. Of 5 scores, one is cut from each end."""
+    from scipy import stats  # slow to import
+
     return stats.trim_mean(scores, TRIM, axis=axis)
 
 
 def _student(values: Floats, confidence: float, within: Interval) -> Interval:
+    from scipy import stats  # slow to import
+
     error = float(stats.sem(values))
     if error == 0:  # the scores differ so little that their standard error is rounded to 0
         return UNKNOWN

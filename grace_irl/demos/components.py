@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from grace_irl.demos.trajectory import Demonstrations
+from grace_irl.demos.trajectory import Demonstrations, Trajectory
 from grace_irl.errors import InputError
 
 
@@ -18,9 +18,12 @@ def in_order(demonstrations: Demonstrations, fields: Sequence[str], name: str) -
         name: name of the demonstrations, for messages.
 
     Raises:
-        InputError: the demonstrations name other components than `fields`.
+        InputError: the demonstrations name other components than `fields`, or have another number of them.
     """
     known = demonstrations.metadata.fields
+    if fields and not known:
+        for item in demonstrations.items:
+            require_width(item.trajectory, fields, name)
     if not fields or not known or known == tuple(fields):
         return demonstrations
     if sorted(known) != sorted(fields):
@@ -31,6 +34,41 @@ def in_order(demonstrations: Demonstrations, fields: Sequence[str], name: str) -
         for item in demonstrations.items
     )
     return replace(demonstrations, metadata=replace(demonstrations.metadata, fields=tuple(fields)), items=items)
+
+
+def require_width(trajectory: Trajectory, fields: Sequence[str], name: str) -> None:
+    """Check that the states of a trajectory are vectors with one number for each component that a reward reads.
+
+    Raises:
+        InputError: states of another kind or width. `name` names the demonstrations.
+    """
+    kind = trajectory.state_kind
+    try:
+        if kind.named_fields:
+            kind.check_fields(trajectory.states, fields, name)
+            return
+    except InputError:
+        pass
+    found = kind.describe(trajectory.states)
+    raise InputError(f"{name}: {found}; expected {len(fields)} numbers, as the reward reads them: {_listed(fields)}")
+
+
+def require_same(known: Sequence[str], fields: Sequence[str], name: str, reward: str) -> None:
+    """Check that demonstrations name the components of a reward in the order in which the reward reads them.
+
+    Args:
+        known: names of the components in the demonstrations; () if they name none, which is accepted.
+        fields: names of the components in the reward; () accepts any order.
+        name, reward: name of the demonstrations and of the reward, for messages.
+
+    Raises:
+        InputError: other names, or another order.
+    """
+    if fields and known and tuple(fields) != tuple(known):
+        how = "in this order: choose it with --state-columns" if sorted(fields) == sorted(known) else "of these names"
+        raise InputError(
+            f"{reward} reads {_listed(fields)}, and {name} have {_listed(known)}; expected components {how}"
+        )
 
 
 def _listed(fields: Sequence[str]) -> str:

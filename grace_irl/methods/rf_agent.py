@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from pydantic import field_validator
+
 from grace_irl.config import Config
 from grace_irl.methods.either import two_forms
 from grace_irl.methods.method import Course, Phase, repairs_of
@@ -50,6 +52,13 @@ class TreeConfig(Section):
     virtual_loss: bool = setting(
         False, "Begin an expansion before the last one is over. Not the paper's.", flag="virtual-loss"
     )
+
+    @field_validator("actions")
+    @classmethod
+    def _some(cls, value: str) -> str:
+        if not any(map(int, value.split(","))):
+            raise ValueError("no children; expected at least one")
+        return value
 
 
 def tree(config: Config) -> Search:
@@ -106,7 +115,7 @@ METHOD = two_forms(
     "Monte Carlo tree search with five actions",
     tree,
     ("tree", TreeConfig),
-    width=lambda config: config.own(TreeConfig).first,
+    width=lambda config: min(config.own(TreeConfig).first, config.own(TreeConfig).programs),
     course=course,
     following=following,
     more=lambda best, others, _: (tree_panel(best, others),),

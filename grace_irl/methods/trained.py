@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -163,11 +165,22 @@ def resumes(config: Config, folder: Path) -> None:
         InputError: the task has changed.
     """
     path, task = folder / TASK_FILE, task_of(config)
-    if path.exists() and path.read_text(encoding="utf-8") != task.content:
+    if path.exists() and (changed := _changed(path.read_text(encoding="utf-8"), task.content)):
         raise InputError(
-            f"{folder}: task {task.name} is not as it was when the run began; expected the same file and code, "
-            "unchanged: begin a new run"
+            f"{folder}: task {task.name} is not as it was when the run began (different: {changed}); expected the same "
+            "file and code, unchanged: begin a new run"
         )
+
+
+def _changed(before: str, now: str) -> str:
+    """The parts of a task that differ between two contents (`Task.content`), as text; "" if none does."""
+    from grace_irl.tasks.recorded import portable
+
+    try:
+        one, other = portable(json.loads(before)), portable(json.loads(now))
+    except (ValueError, AttributeError):
+        return "all"
+    return ", ".join(sorted(key for key in one.keys() | other.keys() if one.get(key) != other.get(key)))
 
 
 def writer(problem: Problem, config: Config) -> Proposer:
@@ -181,8 +194,6 @@ def writer(problem: Problem, config: Config) -> Proposer:
     """
     del problem
     from grace_irl.propose.given import InThread
-    from grace_irl.synthesis.vector.designer import Designer
-    from grace_irl.tasks.random_episodes import random_episodes, scored_episodes
 
     task = task_of(config)
     if task.sees != "transition":
@@ -190,14 +201,35 @@ def writer(problem: Problem, config: Config) -> Proposer:
             f"task {task.name}: sees = {task.sees!r}, and without a model only rewards of transitions are written; "
             "expected sees = 'transition', or a model: --llm-url URL or --proposer manual"
         )
+    return InThread(_designer(config.own(PolicyConfig).task, task.content, config.seed))
+
+
+@lru_cache(maxsize=1)
+def _designer(name: str, content: str, seed: int) -> Any:
+    """The designer of a task's rewards, from up to a thousand random episodes. A run needs it for its check, and again.
+
+    Args:
+        name: name or path of the task.
+        content: the task's content, with digests of its code.
+        seed: seed of the run.
+
+    Raises:
+        InputError: the proposer cannot write programs for the task.
+    """
+    from grace_irl.synthesis.vector.designer import Designer
+    from grace_irl.tasks.random_episodes import random_episodes, scored_episodes
+    from grace_irl.tasks.task import read_task
+
+    del content
+    task = read_task(name)
     try:
-        designer = Designer(_steps(random_episodes(task, seed=config.seed)), task.metadata.fields, config.seed)
+        designer = Designer(_steps(random_episodes(task, seed=seed)), task.metadata.fields, seed)
     except InputError as error:
         raise InputError(
             f"task {task.name}: {error}. A model or a person can write the programs: --llm-url URL or --proposer manual"
         ) from None
-    played, scores = scored_episodes(task, config.seed)
-    return InThread(designer.guided(_steps(played), scores))
+    played, scores = scored_episodes(task, seed)
+    return designer.guided(_steps(played), scores)
 
 
 def _steps(episodes: Sequence[Trajectory]) -> list[tuple[Any, NDArray[Any]]]:

@@ -134,11 +134,14 @@ def fields_of(source: str) -> tuple[str, ...]:
     said, _ = _take_docstring(normalised(source))
     parts = said.split("\n\n", 2)  # the title, the facts and the program's docstring
     line = re.search(r"^fields: +(x0 .*)$", parts[1], re.MULTILINE) if len(parts) > 1 else None
-    if line is None:
-        return ()
-    numbered = re.split(r"(?:^|, )x(\d+) ", line[1])[1:]
-    names = tuple(numbered[1::2])
-    return names if list(map(int, numbered[::2])) == list(range(len(names))) else ()
+    return numbered(line[1]) if line else ()
+
+
+def numbered(text: str) -> tuple[str, ...]:
+    """The names in a text such as `x0 height, x1 speed`; () if it is none."""
+    parts = re.split(r"(?:^|, )x(\d+) ", text)[1:]
+    names = tuple(parts[1::2])
+    return names if list(map(int, parts[::2])) == list(range(len(names))) else ()
 
 
 def _numbers(source: str) -> Numbers | None:

@@ -26,11 +26,13 @@ class GivenProgram:
         origin: the file or the run that the program comes from, for messages.
         prior: log-prior in nats, relative to the most probable program of the same proposer, so at most 0; 0 if
             unknown.
+        fields: names of the components of a state vector, in the order in which the program reads them; () if unknown.
     """
 
     source: str
     origin: str
     prior: float = 0.0
+    fields: tuple[str, ...] = ()
 
 
 class Given:

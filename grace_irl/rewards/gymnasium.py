@@ -11,6 +11,7 @@ from gymnasium.wrappers.vector import NormalizeObservation
 from numpy.typing import NDArray
 
 from grace_irl.errors import InputError
+from grace_irl.pages import page
 from grace_irl.rewards.runner import RewardRunner
 from grace_irl.rewards.scale import Payment, Scale
 from grace_irl.rewards.view import INSTRUCTION, StateView, state_of, states_of
@@ -22,6 +23,21 @@ if TYPE_CHECKING:  # Gymnasium's vector environments do not need Stable-Baseline
 MASK, FINAL = "reset_mask", "final_obs"
 """Keys of Gymnasium. `MASK`, in the options of `reset`, selects the environments to reset. `FINAL`, in the `infos` of
 `step`, holds the last observations of ended episodes."""
+
+
+def require_plain(environment: Any) -> None:
+    """Check that no wrapper normalises observations.
+
+    Raises:
+        InputError: `NormalizeObservation` is among the wrappers.
+    """
+    while isinstance(environment, gymnasium.Wrapper | VectorWrapper):
+        if isinstance(environment, gymnasium.wrappers.NormalizeObservation | NormalizeObservation):
+            raise InputError(
+                "NormalizeObservation under the recovered reward; expected observations as the environment gives "
+                "them: wrap with the reward first, then normalise"
+            )
+        environment = environment.env
 
 
 class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -41,7 +57,8 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
             `info["instruction"]` of `reset`, or else the environment's attribute `mission`.
 
     Raises:
-        InputError: `environment` is not a Gymnasium environment.
+        InputError: `environment` is not a Gymnasium environment, or an inner wrapper normalises observations, or `view`
+            is no `StateView`.
     """
 
     def __init__(
@@ -54,9 +71,12 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
         if not isinstance(environment, gymnasium.Env):
             said = f"wrap of {type(environment).__name__}; expected a Gymnasium environment"
             raise InputError(f"{said}: wrap_vec takes vector environments")
+        require_plain(environment)
         super().__init__(environment)
         self._payment, self._view = Payment(runner, scale), view
         if view is not None:
+            if not callable(getattr(view, "prepare", None)):
+                raise InputError(f"view is a {type(view).__name__}; expected a StateView ({page('training')})")
             view.prepare(environment)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -121,14 +141,9 @@ class RewardVectorEnv(VectorWrapper):
         runner: RewardRunner,
         scale: Scale = Scale(),
     ) -> None:
-        inner: Any = venv
-        while isinstance(inner, VectorWrapper):
-            if isinstance(inner, NormalizeObservation):
-                raise InputError(
-                    "NormalizeObservation under the recovered reward; expected observations as the environment gives "
-                    "them: wrap with the reward first, then normalise"
-                )
-            inner = inner.env
+        require_plain(venv)
+        for each in getattr(venv.unwrapped, "envs", ()):  # environments of this process
+            require_plain(each)
         super().__init__(venv)
         self._payment = Payment(runner, scale)
         self._mode = AutoresetMode(venv.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP))

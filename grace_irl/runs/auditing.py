@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from grace_irl.evaluate.separation import Separation
 from grace_irl.programs.program import Program
 from grace_irl.propose.material import Workbench
 from grace_irl.rl.fulfilled import does_alike, fulfilments
+from grace_irl.runs.beginnings import Seen
 from grace_irl.runs.record import Record
 from grace_irl.runs.store import Store
 from grace_irl.toml import from_json
@@ -56,6 +57,18 @@ def audited(bench: Workbench, best: Record, judge: Judge | None = None) -> Audit
     except ProgramFailedError as error:  # on episodes for validation, with which no program is scored
         return Audit((RewardWarning("fails", f"the program fails on validation episodes: {error}", ANOTHER),), None)
     return audit(Subject(bench.problem, best.program, separation, known, run, judge or in_simulator, does_alike))
+
+
+def with_seen(found: Audit, seen: Seen | None) -> Audit:
+    """Add a warning if held-out trajectories were training data of a run whose programs this run began with."""
+    if seen is None:
+        return found
+    said = (
+        f"{seen.trajectories} of {seen.held_out} held-out episodes were training data of {seen.origin}, whose programs "
+        "this run began with, so the held-out figures are no test of them"
+    )
+    advice = "begin with the same --seed, --held-out and demonstrations as that run, or hold out new episodes"
+    return replace(found, warnings=(*found.warnings, RewardWarning("held-out-seen", said, advice)))
 
 
 def rewards_on(bench: Workbench, program: Program, changed: Sequence[Trajectory]) -> list[NDArray[np.float64]]:

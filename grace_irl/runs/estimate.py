@@ -26,11 +26,11 @@ from grace_irl.propose.prompter import Prompter
 from grace_irl.propose.protocol import Parent, Prompt
 from grace_irl.propose.tokens import cut, estimate
 from grace_irl.runs import proposers
+from grace_irl.runs.beginnings import programs_of
 from grace_irl.runs.budget import Prices
 from grace_irl.runs.config import is_read
 from grace_irl.runs.engine import run_to_end
 from grace_irl.runs.fit import new_labelling
-from grace_irl.runs.proposers import programs_of
 from grace_irl.sandbox.protocol import Sandbox
 from grace_irl.search.protocol import Request
 
@@ -118,6 +118,7 @@ class Estimate:
         assumptions: assumptions behind the figures, one line each.
         notes: further information for the user, one line each.
         label: the rule that decides which expert states are positive, with the reason for the rule.
+        judged: whether demonstrations judge programs, so that the rule matters.
     """
 
     proposer: str
@@ -132,6 +133,7 @@ class Estimate:
     assumptions: tuple[str, ...]
     notes: tuple[str, ...]
     label: RuleChoice
+    judged: bool
 
 
 def estimated(config: Config) -> Estimate:
@@ -186,6 +188,7 @@ def estimated(config: Config) -> Estimate:
         assumptions=_assumptions(config, course),
         notes=tuple(notes),
         label=labelling.choice,
+        judged=method_of(config).needs.demonstrations,
     )
 
 

@@ -24,7 +24,8 @@ from grace_irl.propose.protocol import Proposer
 from grace_irl.runs import acting, proposers
 from grace_irl.runs import labelling as labellings
 from grace_irl.runs.acting import authorised, plain_acting
-from grace_irl.runs.auditing import audited, store_audit
+from grace_irl.runs.auditing import audited, store_audit, with_seen
+from grace_irl.runs.beginnings import given_of, programs_of, require_components, seen_before, seen_of, store_given
 from grace_irl.runs.budget import Budget, Prices
 from grace_irl.runs.config import flat, located, resolve, to_toml
 from grace_irl.runs.data import large_files, load_data, with_sample
@@ -34,10 +35,9 @@ from grace_irl.runs.folder import RunLock, RunPaths, create, default_folder, own
 from grace_irl.runs.front import TOO_FEW, UNJUDGED, front_of, keep_sizes, stored_sizes
 from grace_irl.runs.labelling import Labelling, chosen_rule, with_label
 from grace_irl.runs.preference import Preference
-from grace_irl.runs.proposers import given_of, programs_of, store_given
 from grace_irl.runs.provenance import export_record
 from grace_irl.runs.record import Record, TrajectoryRow, trajectory_rows
-from grace_irl.runs.recording import require_recorded_data, with_recorded_scores
+from grace_irl.runs.recording import changed_search, require_recorded_data, with_recorded_scores
 from grace_irl.runs.rest import with_rest
 from grace_irl.runs.run import Best, Interrupted, Run
 from grace_irl.runs.schema import FORMAT
@@ -55,6 +55,11 @@ OpensEvaluator = Callable[[Workbench], Evaluator]
 
 CHANGEABLE = (
     "search.generations",
+    "policy_evolution.generations",  # of each method, what ends its search and decides nothing before its end
+    "eureka.rounds",
+    "forge.rounds",
+    "random.programs",
+    "revolve.programs",
     "search.reshape",
     "stop.",
     "data.demos",  # the files may have moved; `resume` checks that their content is unchanged
@@ -141,6 +146,8 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
     problem = labelling.problem()
     require_recorded_data(config.proposer, trajectory_rows(problem))
     given = programs_of(config.proposer.start_from, method_of(config).width(config))
+    require_components(given, problem.metadata.fields)
+    seen = seen_before(config.proposer.start_from, trajectory_rows(problem))
     evaluator = _checked(labelling, problem, config)
     if parts.proposer is None:
         _say_server(config, parts)
@@ -150,7 +157,7 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
         create(folder, config, problem, labelling.answers, labelling.choice.reason)
         stack.enter_context(RunLock(RunPaths(folder).lock))
         store = stack.enter_context(closing(Store(RunPaths(folder).database)))
-        store_given(store, given)
+        store_given(store, given, seen)
         store.add_event("started", f"grace-irl {__version__}, sandbox tier {sandbox.tier}")
         note = notes_of(store, parts)
         judges = method_of(config).needs.demonstrations
@@ -167,6 +174,8 @@ def start(config: Config, out: Path | None = None, parts: Parts = Parts()) -> Ru
                 note(line)
         if parts.proposer is None and (left := proposers.unread(config, problem)):
             note(left)
+        if line := changed_search(config):
+            note(line)
         return _work(folder, config, labelling, evaluator, sandbox, store, parts)
 
 
@@ -218,6 +227,11 @@ def resume(
         _require_compatible(began, config, store)
         if vouched is None:
             require_effect(config, changed(began, config, sets, flags), "" if parts.proposer is not None else None)
+        if not in_memory and not config.data.files and method_of(config).needs.demonstrations:
+            raise InputError(
+                f"{folder}: the run began with demonstrations in memory; expected them again: grace_irl.fit(resume="
+                f"{str(folder)!r}, demos=…)"
+            )
         reason = store.meta("label_reason") or "as the run began"
         _say_size(config, parts)
         demonstrations, choice = _loaded(config, parts.demonstrations, reason, new=False)
@@ -327,6 +341,7 @@ def _searched(
         best = engine.finish()
         audit = audited(bench, best) if best is not None else None
         if audit is not None:
+            audit = with_seen(audit, seen_of(store))
             store_audit(store, audit)
         keep_sizes(store, proposer, preference)
     except KeyboardInterrupt:

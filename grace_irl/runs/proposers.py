@@ -5,17 +5,15 @@ A proposer is a source of programs, for example the synthesiser or a served lang
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grace_irl.config import Config, ModelConfig, ProposerConfig
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import InputError
 from grace_irl.methods.registry import method_of
-from grace_irl.programs.export import program_of
 from grace_irl.propose.briefing import PromptBudget
 from grace_irl.propose.client import ChatClient, ChatSettings
 from grace_irl.propose.client.settings import key_variable, origin
@@ -27,79 +25,11 @@ from grace_irl.propose.material import Workbench
 from grace_irl.propose.pictures import require_pictures
 from grace_irl.propose.prompter import PromptSettings
 from grace_irl.propose.protocol import Chat, Proposer
-from grace_irl.rewards.file import read_reward
 from grace_irl.runs.effects import author_of
 from grace_irl.runs.engine import run_to_end
 from grace_irl.runs.folder import RunPaths
-from grace_irl.runs.record import candidate
 from grace_irl.runs.recording import opened_recording
-from grace_irl.runs.run import opened
-from grace_irl.runs.store import Store
-from grace_irl.search.ranks import ranked
-from grace_irl.toml import from_json
 
-
-def programs_of(paths: Sequence[str], most: int) -> tuple[GivenProgram, ...]:
-    """The programs of `--start-from`, in order.
-
-    Args:
-        paths: reward files and folders of runs. A folder gives the best programs of its run, best first.
-        most: maximum number of programs in total, which is the size of the population.
-
-    Raises:
-        InputError: a path that is neither a reward file nor the folder of a run, a run without a valid program, or too
-            many paths.
-    """
-    found: list[GivenProgram] = []
-    for place, path in enumerate(paths):
-        left = most - len(found) - (len(paths) - place - 1)  # reserve one program for each remaining path
-        if left < 1:
-            raise InputError(
-                f"--start-from: {len(paths)} paths for a population of {most}; expected at most one for each program: "
-                "raise this number, such as by --population"
-            )
-        if Path(path).is_dir():
-            found += _best_of(Path(path), left)
-        else:
-            found.append(GivenProgram(program_of(read_reward(Path(path))), path))
-    return tuple(found)
-
-
-def store_given(store: Store, programs: Sequence[GivenProgram]) -> None:
-    """Keep the programs of `--start-from` in a new run, which needs their files no more."""
-    if programs:
-        store.set_meta(GIVEN, json.dumps([asdict(each) for each in programs]))
-
-
-def given_of(store: Store, config: Config) -> tuple[GivenProgram, ...]:
-    """The programs of `--start-from` with which a run began. Runs of older versions read the files again.
-
-    Raises:
-        InputError: as for `programs_of`, or the stored programs are damaged.
-    """
-    text = store.meta(GIVEN)
-    if not text:
-        return programs_of(config.proposer.start_from, method_of(config).width(config))
-    try:
-        return tuple(from_json(list[GivenProgram], text))
-    except ValueError as error:
-        raise InputError(f"run.db: {GIVEN!r} in its table meta is damaged ({error}); expected what fit wrote") from None
-
-
-def _best_of(folder: Path, most: int) -> list[GivenProgram]:
-    """At most `most` programs of a run: its best program (not always that of the highest score), then by score."""
-    with opened(folder) as (store, _):
-        scores = [candidate(record) for record in store.records().values()]
-        best = store.meta("best")
-    order = [each.program for each in ranked(s for s in scores if s.evaluation.valid and s.evaluation.complete)]
-    order.sort(key=lambda each: each.id != best)
-    if not order:
-        raise InputError(f"{folder}: no valid program; expected a run with at least one for --start-from")
-    return [GivenProgram(each.source, f"{folder}: {each.id}", each.prior) for each in order[:most]]
-
-
-GIVEN = "given"
-"""Key of the programs of `--start-from` in the table `meta` of run.db."""
 VALIDATION = 0.25  # default share of training trajectories for validation, if the proposer reads prompts
 SERVED_SAMPLES = 4  # default number of programs that one call of a served model requests
 # LAG is the default number of requests in flight, for example for the synthesiser and for replays. For a served model,

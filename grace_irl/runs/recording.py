@@ -17,14 +17,14 @@ from grace_irl.config import Config, ProposerConfig
 from grace_irl.contents import require_own_file
 from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Evaluator
-from grace_irl.methods.registry import needs_demonstrations
+from grace_irl.methods.registry import method_of, needs_demonstrations
 from grace_irl.methods.trained import plan_of
 from grace_irl.propose.given import require_answers
 from grace_irl.propose.goals import GoalAnswer
 from grace_irl.propose.material import Workbench
 from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.acting import shareable
-from grace_irl.runs.config import resolve, validated
+from grace_irl.runs.config import flat, resolve, validated
 from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.labelling import with_label
 from grace_irl.runs.record import TrajectoryRow
@@ -215,6 +215,12 @@ def require_recorded_data(proposer: ProposerConfig, rows: Sequence[TrajectoryRow
     with closing(opened_recording(Path(proposer.recording))) as found:
         recorded = found.content if isinstance(found, Recorded) else content_of(found.trajectories())
     given = content_of(rows)
+    if recorded and [row[:3] for row in recorded] == [row[:3] for row in given] and recorded != given:
+        raise InputError(
+            f"{proposer.recording}: recorded with other held-out or validation trajectories among the same "
+            "demonstrations; expected the same split (--seed, --held-out); a later round of an expansion has the split "
+            "of its first round, which no other run can have"
+        )
     if recorded and recorded != given:
         missing = len(recorded) - len([each for each in given if each in set(recorded)])
         raise InputError(
@@ -222,6 +228,26 @@ def require_recorded_data(proposer: ProposerConfig, rows: Sequence[TrajectoryRow
             f"not among the {len(given)} demonstrations here with the same role, task and split; expected the "
             "demonstrations that it was recorded on (--demos)"
         )
+
+
+def changed_search(config: Config) -> str:
+    """A line for the user if a replay searches with other settings than the recorded run did; "" if not.
+
+    A replay takes answers by the index of their requests. With other settings, requests may have other operators and
+    parents than the answers were written for.
+    """
+    if config.proposer.name != "replay" or not config.proposer.recording:
+        return ""
+    before, now = flat(recorded_config(Path(config.proposer.recording))), flat(config)
+    own = ("method", "seed", "search.", "policy.checkpoint", *(f"{name}." for name in method_of(config).sections))
+    changed = [key for key in now if key.startswith(own) and key not in ("search.lag",) and before.get(key) != now[key]]
+    if not changed:
+        return ""
+    told = ", ".join(f"{key} was {before.get(key)!r} and is {now[key]!r}" for key in changed[:4])
+    return (
+        f"this replay searches otherwise than the recorded run ({told}): it takes the recorded answers in their order, "
+        "whatever operator and parents they were written for"
+    )
 
 
 def content_of(rows: Sequence[TrajectoryRow]) -> Content:

@@ -224,6 +224,12 @@ class Interrupted(KeyboardInterrupt):
         self.best = best
 
 
+def last_run(folder: Path) -> Path:
+    """The folder of the last run of an expansion that has found a reward; that of round 0 if none has."""
+    found = [int(each.parts[-3]) for each in folder.glob("rounds/*/run/reward.py") if each.parts[-3].isdecimal()]
+    return folder / "rounds" / str(max(found, default=0)) / "run"
+
+
 @contextmanager
 def opened(folder: Path) -> Iterator[tuple[Store, Config]]:
     """Open the store and the configuration of a run for reading. Another process may still work on the run.
@@ -236,7 +242,7 @@ def opened(folder: Path) -> Iterator[tuple[Store, Config]]:
         raise InputError(f"{folder}: no such folder; expected the folder of a run")
     require_no_links(folder)
     if (folder / "rounds").is_dir():
-        raise InputError(f"{folder}: an expansion; expected one of its runs, such as {folder / 'rounds' / '0' / 'run'}")
+        raise InputError(f"{folder}: an expansion; expected one of its runs, such as {last_run(folder)}")
     require_own_file(paths.config)
     store = Store(paths.database)
     try:

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -212,6 +212,7 @@ class Synthesiser:
             yield sketch
 
 
+@lru_cache(maxsize=64)
 def _id(source: str) -> str:
     """The id of a program that a sketcher wrote."""
     return identify(parse(canonical(source))).id

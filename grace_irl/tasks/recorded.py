@@ -137,14 +137,20 @@ class TrainingPlan:
     trainings: Mapping[str, Planned]
 
 
+def portable(content: Mapping[str, Any]) -> dict[str, Any]:
+    """A task's content (`Task.content`) without the folders of Python files, so that the files may move."""
+    return {
+        key: value.rpartition("/")[2] if key in _CODE and isinstance(value, str) and ".py:" in value else value
+        for key, value in content.items()
+    }
+
+
 def digests_of(content: Mapping[str, Any]) -> dict[str, str]:
     """A digest of each part of a task, from its content (`Task.content`). The folders of Python files do not matter."""
-    found = {}
-    for key, value in content.items():
-        if key in _CODE and isinstance(value, str) and ".py:" in value:
-            value = value.rpartition("/")[2]
-        found[key] = hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
-    return found
+    return {
+        key: hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
+        for key, value in portable(content).items()
+    }
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -23,12 +24,14 @@ from grace_irl.rl.environments import is_adapter, make, module_of
 from grace_irl.rl.evaluation import Rollout
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
 from grace_irl.settings import problem_of
+from grace_irl.tasks.recorded import portable
 from grace_irl.toml import read_toml
 
 Score = Callable[[Rollout], float]
 """A function that scores one episode. Higher is better."""
 Sees = Literal["state", "transition"]
 
+PACKAGE = "grace_irl"
 INFO = "info:"
 """Prefix of the name of a score that is a number in `info` of an episode's last step, such as "info:pipes"."""
 EXPECTED = f"a task: TOML with env, text and score ({page('tasks')})"
@@ -38,8 +41,15 @@ TYPES: Mapping[str, type] = {
     **dict.fromkeys(("fields",), list),
     **dict.fromkeys(("options", "training", "short", "ppo"), dict),
 }
-POSITIVE = ("n_envs", "n_steps", "batch_size", "n_epochs", "learning_rate", "gamma", "clip_range", "max_grad_norm")
-"""Settings of PPO that must be above 0."""
+ABOVE_0 = math.ulp(0.0)
+RANGES: Mapping[str, tuple[float, float]] = {
+    **dict.fromkeys(("n_envs", "n_steps", "batch_size", "n_epochs"), (1, math.inf)),
+    **dict.fromkeys(("learning_rate", "clip_range", "max_grad_norm", "adam_eps"), (ABOVE_0, math.inf)),
+    **dict.fromkeys(("ent_coef", "vf_coef"), (0, math.inf)),
+    "gamma": (ABOVE_0, 1),
+    "gae_lambda": (0, 1),
+}
+"""Smallest and largest values of PPO's settings."""
 TRAINING: Mapping[str, type] = dict.fromkeys(("steps", "evaluations", "episodes", "max_steps"), int)
 SHORT: Mapping[str, type] = {"steps": int, "floor": float}
 
@@ -91,8 +101,11 @@ class Task:
         Raises:
             InputError: the environment cannot be made.
         """
+        from grace_irl.tasks.environment import TaskEnvironment
+
         try:
-            return make(self.env, max_steps=self.max_steps or None, options=self.options)
+            environment, view = make(self.env, max_steps=self.max_steps or None, options=self.options)
+            return TaskEnvironment(environment, self.name), view
         except TypeError as error:  # an option that the environment does not take
             raise InputError(f"task {self.name}: {self.env} with [options] {dict(self.options)}: {error}") from None
 
@@ -127,10 +140,14 @@ class Task:
             raise InputError(f"task {self.name}: [ppo] {unknown[0]}; expected one of {known}")
         if not self.ppo:
             return found
-        numbers = {key: value for key, value in self.ppo.items() if isinstance(value, int | float)}
-        low = [key for key in POSITIVE if numbers.get(key, 1) <= 0]
-        if low:
-            raise InputError(f"task {self.name}: [ppo] {low[0]} = {self.ppo[low[0]]}; expected a number above 0")
+        for key, value in self.ppo.items():
+            least, most = RANGES.get(key, (-math.inf, math.inf))
+            if not isinstance(getattr(found, key), int | float):
+                continue
+            if isinstance(value, bool) is not isinstance(getattr(found, key), bool) or isinstance(value, str):
+                raise InputError(f"task {self.name}: [ppo] {key} = {value!r}; expected {_like(getattr(found, key))}")
+            if isinstance(value, int | float) and not (least <= value <= most and math.isfinite(value)):
+                raise InputError(f"task {self.name}: [ppo] {key} = {value}; expected {_range(least, most)}")
         try:
             return TypeAdapter(Hyperparameters).validate_python(
                 {**asdict(found), **self.ppo, "source": f"task {self.name}"}
@@ -148,7 +165,7 @@ class Task:
             return _InfoScore(self.name, self.score.removeprefix(INFO))
         module, _, name = self.score.rpartition(":")
         try:
-            found = getattr(module_of(module, self.score), name)
+            found = getattr(module_of(module, self.score), name, None)
         except InputError as error:
             raise InputError(f"task {self.name}: score {error}") from None
         except Exception as error:  # another module may raise anything
@@ -160,8 +177,8 @@ class Task:
 
     @property
     def code(self) -> dict[str, str]:
-        """SHA-256 of each Python file that the task names, by path."""
-        paths = {name.rpartition(":")[0] for name in (self.env, self.score) if ".py:" in name}
+        """SHA-256 of each Python file or module that the task names, by path. Modules of this package are left out."""
+        paths = {path for name in (self.env, self.score) if (path := _source(name))}
         return {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in sorted(paths)}
 
     @property
@@ -171,8 +188,9 @@ class Task:
 
     @property
     def digest(self) -> str:
-        """SHA-256 (16 hex digits) of the task's `content`."""
-        return hashlib.sha256(self.content.encode()).hexdigest()[:16]
+        """SHA-256 (16 hex digits) of the task's `content`, without the folders of Python files."""
+        whole = json.dumps(portable(json.loads(self.content)), indent=1, sort_keys=True) + "\n"
+        return hashlib.sha256(whole.encode()).hexdigest()[:16]
 
     @property
     def destination(self) -> str:
@@ -180,6 +198,20 @@ class Task:
         return f"task {self.name}: environment {self.env}, score {self.score}" + (
             f" ({self.scored})" if self.scored else ""
         )
+
+
+def _source(name: str) -> str:
+    """The path of the Python file behind `file.py:function` or `package.module:function`; "" if there is none."""
+    where = name.rpartition(":")[0]
+    if where.endswith(".py"):
+        return where
+    if name.startswith(INFO) or not is_adapter(name) or where.partition(".")[0] == PACKAGE:
+        return ""
+    try:
+        spec = find_spec(where)
+    except (ImportError, ValueError):
+        return ""
+    return spec.origin if spec is not None and spec.origin and spec.origin.endswith(".py") else ""
 
 
 @dataclass(frozen=True)
@@ -252,11 +284,20 @@ def read_task(name: str) -> Task:
         raise InputError(
             f"{path}: sees = {reprlib.repr(document['sees'])}; expected one of {', '.join(get_args(Sees))}"
         )
-    if ":" not in document["score"]:
+    where, _, function = document["score"].rpartition(":")
+    if not where or not function:
         raise InputError(
             f"{path}: score = {reprlib.repr(document['score'])}; expected info:KEY, package.module:function or "
             "file.py:function"
         )
+    if document.get("options") and is_adapter(document["env"]):
+        raise InputError(
+            f"{path}: [options] beside env = {document['env']!r}, which is a function of yours; expected options of a "
+            "registered environment: set them in the function"
+        )
+    if short and (short.keys() != SHORT.keys() or not math.isfinite(short["floor"])):
+        found = ", ".join(f"{key} = {value}" for key, value in short.items())
+        raise InputError(f"{path}, [short]: {found}; expected steps and a finite floor, or no [short]")
     names = document.pop("fields", [])
     if not all(isinstance(each, str) for each in names):
         raise InputError(f"{path}: fields = {reprlib.repr(names)}; expected a list of texts")
@@ -276,11 +317,23 @@ def _beside(path: Path, name: str) -> str:
 
 
 def _numbers(table: object, types: Mapping[str, type], where: str) -> dict[str, Any]:
+    if isinstance(table, dict):  # 2 is a floor, too
+        whole = {key for key, kind in types.items() if kind is float and type(table.get(key)) is int}
+        table = table | {key: float(table[key]) for key in whole}
     found = require_keys(table, types, where)
     for key, value in found.items():
         if types[key] is int and value < (0 if key == "max_steps" else 1):
             raise InputError(f"{where}: {key} = {value}; expected at least {0 if key == 'max_steps' else 1}")
     return found
+
+
+def _like(value: object) -> str:
+    return "true or false" if isinstance(value, bool) else "a number"
+
+
+def _range(least: float, most: float) -> str:
+    low = "a finite number" if least == -math.inf else "a number above 0" if least == ABOVE_0 else f"at least {least:g}"
+    return low if most == math.inf else f"{low} and at most {most:g}"
 
 
 def _folder() -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from grace_irl.compare import distance as distances
 from grace_irl.compare.distance import distance, true_reward
 from grace_irl.compare.fitted import ProgramReward
 from grace_irl.demos.trajectory import Demonstration, Demonstrations
@@ -40,6 +41,12 @@ WITH_ACTION = """class Reward:
     def __init__(self, extra_info=None): pass
     def reward_fn(self, state, action, next_state): return float(action[0] + 10 * next_state[0] + 100 * state[0])
 """
+
+
+@pytest.fixture(autouse=True)
+def _few_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A quarter of the draws: each is a run of a program on every transition."""
+    monkeypatch.setattr(distances, "DRAWS", 16)
 
 
 def program(folder: Path, source: str) -> ProgramReward:

@@ -15,7 +15,19 @@ import tempfile
 import traceback
 from pathlib import Path
 
-SHARED = ("torch", "stable_baselines3", "gymnasium", "minigrid", "mujoco", "scipy.stats", "grace_irl.cli")
+SHARED = (
+    "torch",
+    "stable_baselines3",
+    "gymnasium",
+    "minigrid",
+    "mujoco",
+    "scipy.stats",
+    "pandas",
+    "grace_irl.cli",
+    "grace_irl.compare.comparison",
+    "grace_irl.rl.learning",
+    "grace_irl.runs.expand.expansion",
+)
 """Imported once: together they take seconds, which every script would take for itself."""
 
 

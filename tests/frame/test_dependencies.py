@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from importlib.metadata import packages_distributions, requires
 from typing import Any
 
@@ -94,6 +95,7 @@ def closure(requirements: list[str], instead: dict[str, Requirement] | None = No
     return {name for name, _ in seen}
 
 
+@cache
 def imported(folder: str) -> dict[str, set[str]]:
     """Distributions that the Python files of a folder import, anywhere in them, and the files."""
     distributions = packages_distributions()
@@ -103,7 +105,7 @@ def imported(folder: str) -> dict[str, set[str]]:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
                 names = [node.module]
-            for top in {name.partition(".")[0] for name in names} - set(sys.stdlib_module_names):
+            for top in {name.partition(".")[0] for name in names} - sys.stdlib_module_names:
                 # Of the distributions that share a top-level name, the one of that name.
                 homes = sorted(map(canonicalize_name, distributions.get(top, [top])))
                 name = canonicalize_name(top) if canonicalize_name(top) in homes else homes[0]

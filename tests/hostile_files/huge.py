@@ -18,13 +18,13 @@ from grace_irl.demos import save
 from tests.fakes.data import vector_set
 
 MEGABYTE = 1 << 20
-ROWS = 6000
+ROWS = 3000
 LONG = "x" * MEGABYTE
 SCREEN = '<hierarchy rotation="0"><node text="OK"/></hierarchy>'
 
 
 def screens(**columns: Any) -> pa.Table:
-    """Screens of 60 trajectories, with other columns."""
+    """Screens of 30 trajectories, with other columns."""
     plain = {"episode": np.repeat(np.arange(ROWS // 100), 100), "state": [SCREEN] * ROWS, "role": ["expert"] * ROWS}
     return pa.table({**plain, **columns})
 
@@ -45,12 +45,12 @@ def screens_of_a_megabyte(folder: Path) -> Path:
 
 
 def paths_of_a_megabyte(folder: Path) -> Path:
-    paths = pa.StructArray.from_arrays([pa.array([LONG[: MEGABYTE // 8]] * ROWS)], ["path"])
+    paths = pa.StructArray.from_arrays([pa.array([LONG[: MEGABYTE // 4]] * ROWS)], ["path"])
     return parquet(screens(screenshot=paths), folder / "expert.parquet")
 
 
 def texts_with_one_beginning(folder: Path) -> Path:
-    texts = pa.array([LONG[: MEGABYTE // 8] + str(number) for number in range(ROWS)])
+    texts = pa.array([LONG[: MEGABYTE // 4] + str(number) for number in range(ROWS)])
     encoding = {"action_text": "DELTA_BYTE_ARRAY"}
     path = folder / "expert.parquet"
     pq.write_table(

@@ -40,7 +40,7 @@ def test_refused_before_it_is_taken_or_read_in_parts(case: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("column", ["action_text", "instruction", "task"])
 def test_a_text_in_all_rows_is_in_memory_once(column: str, tmp_path: Path) -> None:
-    """Seven gigabytes, when every row had its own."""
+    """Three gigabytes, when every row had its own."""
     table = screens(episode=np.arange(ROWS), **{column: repeated(LONG)})
     ended = run(tmp_path, ["demos", "inspect", "--json", str(parquet(table, tmp_path / "expert.parquet"))])
     assert ended.code == 0, ended

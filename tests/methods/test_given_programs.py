@@ -4,6 +4,7 @@ from itertools import takewhile
 
 import pytest
 
+from grace_irl.errors import InputError
 from grace_irl.methods.method import Method
 from grace_irl.methods.registry import METHODS
 from grace_irl.runs.config import resolve
@@ -26,3 +27,13 @@ def test_a_run_may_start_from_as_many_programs_as_name_no_parents(name: str) -> 
     first = [*takewhile(lambda request: not request.parents, drive(search, reply, most=40).requests)]
     assert len(first) == form.width(config)
     assert [request.index for request in first] == [*range(len(first))]
+
+
+@pytest.mark.parametrize("sets", [["tree.programs=2", "tree.first=4"], ["tree.programs=4", "tree.first=2"]])
+def test_a_tree_of_fewer_programs_than_first_ones_begins_with_fewer(sets: list[str]) -> None:
+    assert METHODS["rf-agent"].width(resolve(sets=sets, flags={"method": "rf-agent"})) == 2
+
+
+def test_a_tree_without_children_is_refused() -> None:
+    with pytest.raises(InputError, match=r"tree.actions.*no children; expected at least one"):
+        resolve(flags={"method": "rf-agent", "tree.actions": "0,0,0,0,0"})

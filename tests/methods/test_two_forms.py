@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from grace_irl.cli import main
-from grace_irl.demos import save
+from grace_irl.demos import load, save
 from grace_irl.methods.directed_operators import ALIGN, CHANGED, NEW, VERIFY
 from grace_irl.methods.registry import METHODS, judged_by, needs_demonstrations
 from tests.fakes.data import vector_set
@@ -51,6 +52,15 @@ def asked(run: Path) -> list[tuple[str, str, str]]:
         return list(database.execute("SELECT operator, parents, seed FROM requests ORDER BY idx"))
 
 
+@pytest.fixture(scope="module")
+def demos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Each third episode of the set that ships."""
+    found = load([SHIPPED])
+    folder = tmp_path_factory.mktemp("demos")
+    save(replace(found, items=found.items[::3]), folder / "set.parquet")
+    return folder
+
+
 def test_these_methods_have_two_forms_with_the_same_settings() -> None:
     assert {name for name, each in METHODS.items() if each.with_task is not None} == SMALL.keys()
     for name in SMALL:
@@ -65,8 +75,8 @@ def test_these_methods_have_two_forms_with_the_same_settings() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("author", ["synthesis", "drafts"])
 @pytest.mark.parametrize("name", SMALL)
-def test_demonstrations_judge_programs(name: str, author: str, tmp_path: Path, capsys: Capture) -> None:
-    words = ["fit", "--demos", SHIPPED, "--method", name, "--proposer", author, *SMALL[name], *ENDLESS]
+def test_demonstrations_judge_programs(name: str, author: str, demos: Path, tmp_path: Path, capsys: Capture) -> None:
+    words = ["fit", "--demos", demos, "--method", name, "--proposer", author, *SMALL[name], *ENDLESS]
     whole = done(capsys, *words, "--out", tmp_path / "whole")
     assert whole["train"]["auc"] >= 0.5
     assert {operator for operator, _, _ in asked(tmp_path / "whole")} == OPERATORS[name]
@@ -79,7 +89,7 @@ def test_demonstrations_judge_programs(name: str, author: str, tmp_path: Path, c
     both = asked(tmp_path / "parts"), asked(tmp_path / "whole")
     assert all(one == other for one, other in zip(*both, strict=False))  # a writer without more programs ends a run
     assert main(["export", str(tmp_path / "whole"), "--recording", str(tmp_path / "r.jsonl")]) == 0
-    replayed = done(capsys, "fit", "--replay", tmp_path / "r.jsonl", "--demos", SHIPPED, "--out", tmp_path / "again")
+    replayed = done(capsys, "fit", "--replay", tmp_path / "r.jsonl", "--demos", demos, "--out", tmp_path / "again")
     assert replayed["program"] == whole["program"]
     assert asked(tmp_path / "again") == asked(tmp_path / "whole")[: len(asked(tmp_path / "again"))]
 
@@ -131,3 +141,35 @@ def test_drafts_over_numbers_need_actions(tmp_path: Path, capsys: Capture) -> No
     code = main([*words, "--demos", str(tmp_path / "set.parquet")])
     said = capsys.readouterr().err
     assert (code, "trajectories have no actions" in said) == (2, True)
+
+
+LONGER = {
+    "random": ("random.programs=4", "random.programs=6"),
+    "eureka": ("eureka.rounds=2", "eureka.rounds=3"),
+    "revolve": ("revolve.programs=6", "revolve.programs=10"),
+    "forge": ("forge.rounds=1", "forge.rounds=2"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LONGER)
+def test_a_finished_run_may_be_lengthened(name: str, demos: Path, tmp_path: Path, capsys: Capture) -> None:
+    words = ["fit", "--demos", demos, "--method", name, "--proposer", "drafts", *SMALL[name], *ENDLESS]
+    before, after = LONGER[name]
+    done(capsys, *words, "--out", tmp_path / "parts", "--set", before)
+    longer = done(capsys, "fit", "--resume", tmp_path / "parts", "--set", after)
+    whole = done(capsys, *words, "--out", tmp_path / "whole", "--set", after)
+    assert longer["program"] == whole["program"]
+    assert asked(tmp_path / "parts") == asked(tmp_path / "whole")
+
+
+@pytest.mark.slow
+def test_a_replay_that_searches_otherwise_says_so(demos: Path, tmp_path: Path, capsys: Capture) -> None:
+    words = ["fit", "--demos", demos, "--method", "rf-agent", "--proposer", "drafts", *SMALL["rf-agent"], *ENDLESS]
+    done(capsys, *words, "--out", tmp_path / "run")
+    for actions, said in (("1,1,1,1,1", False), ("0,0,0,0,5", True)):
+        replay = ["fit", "--replay", tmp_path / "run", "--actions", actions, "--out", tmp_path / actions]
+        assert main([*map(str, replay)]) == 0
+        assert ("tree.actions was '1,1,1,1,1' and is" in capsys.readouterr().err) is said
+    assert main(["fit", "--replay", str(tmp_path / "run"), "--seed", "9", "--out", str(tmp_path / "other")]) == 2
+    assert "expected the same split (--seed, --held-out)" in capsys.readouterr().err

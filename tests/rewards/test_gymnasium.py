@@ -12,6 +12,8 @@ import pytest
 
 pytest.importorskip("gymnasium")
 
+import gymnasium
+
 import grace_irl
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import GraceError, InputError
@@ -210,3 +212,20 @@ def test_observations_that_hold_no_state_are_records() -> None:
     environment = RewardEnv(Texts(0), InProcessRunner(source, "reward.py"))
     environment.reset()
     assert environment.step(0)[1] == 8.0
+
+
+def test_observations_that_are_normalised_underneath_are_refused(tmp_path: Path) -> None:
+    reward = grace_irl.load_reward(reward_file(tmp_path, VECTOR))
+    normal = gymnasium.wrappers.NormalizeObservation(gymnasium.make("CartPole-v1"))
+    for environment in (normal, gymnasium.wrappers.TimeLimit(normal, 10)):
+        with pytest.raises(InputError, match="wrap with the reward first, then normalise"):
+            reward.wrap(environment)
+    inner = gymnasium.vector.SyncVectorEnv([lambda: normal])
+    with pytest.raises(InputError, match="wrap with the reward first, then normalise"):
+        reward.wrap_vec(inner)
+
+
+def test_a_function_is_no_view(tmp_path: Path) -> None:
+    reward = grace_irl.load_reward(reward_file(tmp_path, VECTOR))
+    with pytest.raises(InputError, match="view is a function; expected a StateView"):
+        reward.wrap(gymnasium.make("CartPole-v1"), view=lambda seen: seen[:3])  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,12 +21,13 @@ from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, 
 from grace_irl.errors import GraceError, InputError
 from grace_irl.propose.protocol import Proposal
 from grace_irl.rl.evaluation import Rollout
+from grace_irl.runs.auditing import stored_audit
 from grace_irl.runs.config import resolve
 from grace_irl.runs.expand.expansion import is_expansion, resume, start
 from grace_irl.runs.expand.learner import Learnt, PpoLearner, form_of
 from grace_irl.runs.expand.round import Round, episodes, favourite, read_round, write_round
 from grace_irl.runs.fit import Parts
-from grace_irl.runs.run import Interrupted, Run, opened
+from grace_irl.runs.run import Interrupted, Run, last_run, opened
 from tests.fakes.in_process_sandbox import InProcessSandbox
 from tests.runs.older import made_older
 
@@ -418,12 +420,19 @@ def test_show_and_other_commands_know_an_expansion(tmp_path: Path, capsys: pytes
     assert is_expansion(run.folder)
     capsys.readouterr()
     assert main(["show", str(run.folder), "--json"]) == 0
-    assert run.rounds[1].program in capsys.readouterr().out
+    shown = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert [each["program"] for each in shown["rounds"]] == [each.program for each in run.rounds]
+    with opened(last_run(run.folder)) as (store, _):
+        audit = stored_audit(store)
+    assert audit is not None
+    assert [each["code"] for each in shown["warnings"]] == [each.code for each in audit.warnings] != []
     assert main(["show", str(run.folder)]) == 0
-    assert "searched" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "searched" in said
+    assert all(each.line in said for each in audit.warnings)
     assert main(["show", str(run.folder), "--program", "a"]) == 2
     assert main(["export", str(run.folder), "--library", str(tmp_path / "library.py")]) == 2
-    assert "rounds/0/run" in capsys.readouterr().err
+    assert str(last_run(run.folder)) in capsys.readouterr().err
 
 
 def test_a_damaged_round_is_said(tmp_path: Path) -> None:

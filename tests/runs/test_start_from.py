@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from grace_irl.cli import main
+from grace_irl.demos.trajectory import Demonstrations
 from grace_irl.errors import InputError
 from grace_irl.programs.export import program_of
+from grace_irl.runs.auditing import stored_audit
+from grace_irl.runs.beginnings import programs_of
 from grace_irl.runs.config import resolve
 from grace_irl.runs.fit import Parts, resume, start
-from grace_irl.runs.proposers import programs_of
 from grace_irl.runs.run import Run, opened
 from tests.fakes.data import vector_set
 from tests.fakes.in_process_sandbox import InProcessSandbox
@@ -103,7 +106,7 @@ def test_resuming_needs_the_programs_only_until_they_are_told(tmp_path: Path) ->
     [
         (("absent.py",), "No such file"),
         ((".",), "run.db"),
-        (("a.py",) * 6, "6 paths for a population of 5"),
+        (("a.py",) * 6, "6 paths, and the first population has 5 programs"),
     ],
 )
 def test_what_cannot_begin_a_run_is_refused_before_anything_is_written(
@@ -137,3 +140,57 @@ def test_the_command_and_the_synthesiser_take_them_too(tmp_path: Path, capsys: p
     capsys.readouterr()
     assert main(["fit", "--replay", str(tmp_path / "run"), "--out", str(tmp_path / "again"), "--workers", "1"]) == 0
     assert main(["fit", "--demos", demos, "--start-from", str(tmp_path / "none.py")]) == 2
+
+
+def named(order: tuple[int, ...], names: tuple[str, ...] = ("x", "y", "z")) -> Demonstrations:
+    """`vector_set` with its components in another order."""
+    found = vector_set(noise=0.05)
+    items = [
+        replace(each, trajectory=replace(each.trajectory, states=each.trajectory.states[:, order])) for each in found
+    ]
+    about = replace(found.metadata, fields=tuple(names[place] for place in order))
+    return replace(found, metadata=about, items=tuple(items))
+
+
+@pytest.mark.parametrize(
+    ("order", "names", "said"),
+    [((2, 0, 1), ("x", "y", "z"), "in this order: choose it with --state-columns"), ((0, 1, 2), ("a", "b", "c"), "of")],
+)
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_a_program_that_reads_other_components_is_refused(
+    kind: str, order: tuple[int, ...], names: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    config = resolve(flags=SHORT)
+    one = start(config, tmp_path / "one", Parts(named((0, 1, 2)), ScriptedProposer(), InProcessSandbox()))
+    given = {"proposer.start_from": (str(one.folder if kind == "folder" else one.reward_path),)}
+    config = resolve(flags={**SHORT, **given})
+    start(config, tmp_path / "two", Parts(named((0, 1, 2)), ScriptedProposer(), InProcessSandbox()))
+    with pytest.raises(InputError, match=f"reads x, y, z, and the demonstrations have .*; expected components {said}"):
+        start(config, tmp_path / "three", Parts(named(order, names), ScriptedProposer(), InProcessSandbox()))
+    assert not (tmp_path / "three").exists()
+
+
+def test_held_out_episodes_that_an_earlier_run_was_trained_on_are_no_test(tmp_path: Path) -> None:
+    demos = str(Path(__file__).parents[2] / "datasets" / "babyai-go-to-obj")
+    words = ["fit", "--demos", demos, "--max-calls", "3", "--workers", "1", "--held-out", "0.3"]
+    begin = ["--start-from", str(tmp_path / "one")]
+    for name, more in {"one": [], "same": begin, "other": [*begin, "--seed", "5"]}.items():
+        assert main([*words, *more, "--out", str(tmp_path / name)]) == 0
+    codes = {}
+    for name in ("one", "same", "other"):
+        with opened(tmp_path / name) as (store, _):
+            audit = stored_audit(store)
+            assert audit is not None
+            codes[name] = [each for each in audit.warnings if each.code == "held-out-seen"]
+    assert not codes["one"]
+    assert not codes["same"]
+    assert f"held-out episodes were training data of {tmp_path / 'one'}" in codes["other"][0].found
+
+
+def test_a_folder_of_an_expansion_names_its_last_run(tmp_path: Path) -> None:
+    for number in (0, 1, 10):
+        (tmp_path / "rounds" / str(number) / "run").mkdir(parents=True)
+        if number < 10:
+            (tmp_path / "rounds" / str(number) / "run" / "reward.py").touch()
+    with pytest.raises(InputError, match=r"an expansion; expected one of its runs, such as .*rounds/1/run"):
+        programs_of((str(tmp_path),), 3)

@@ -13,6 +13,7 @@ import pytest
 from grace_irl.errors import GraceError, InputError
 from grace_irl.rewards.runner import SandboxedRunner
 from grace_irl.sandbox import open_sandbox
+from grace_irl.sandbox import session as sessions
 from grace_irl.sandbox.pool import ZygotePool
 from grace_irl.sandbox.session import Begin, RewardSession, SessionLimits
 from grace_irl.states.grid import GRID
@@ -154,6 +155,13 @@ def play(session: RewardSession, turns: int) -> None:
         time.sleep(0.01)  # what a program writes too much has time to arrive
 
 
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that has closed its pipes, and goes on, is given one second to end."""
+    monkeypatch.setattr(sessions, "_END_S", 1.0)
+
+
+@pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize(
     ("body", "message"),
     [
@@ -197,6 +205,7 @@ def post(session: RewardSession, turns: int) -> None:
     session.settle()
 
 
+@pytest.mark.usefixtures("soon")
 @pytest.mark.parametrize(
     ("body", "message"),
     [

@@ -23,6 +23,7 @@ from grace_irl.rl.collect import collect
 from grace_irl.runs.run import opened
 from grace_irl.search.ranks import Scored
 from tests.propose.client.server import ChatServer
+from tests.runs.test_resume_real import results
 
 TASK = """
 env = "CartPole-v1"
@@ -92,8 +93,10 @@ def test_killed_at_any_moment_it_ends_the_same(task: Path, tmp_path: Path) -> No
     command = [sys.executable, "-m", "grace_irl", "fit"]
     process = subprocess.Popen([*command, *arguments, "--out", str(folder)], stderr=subprocess.DEVNULL)
     kills = 0
-    for wait in (5.0, 7.0):
-        time.sleep(wait)
+    for least in (1, 3):  # a moment after a result, while the next program is trained
+        while process.poll() is None and results(folder) < least:
+            time.sleep(0.02)
+        time.sleep(0.1)
         kills += process.poll() is None
         process.kill()
         process.wait()
@@ -103,7 +106,7 @@ def test_killed_at_any_moment_it_ends_the_same(task: Path, tmp_path: Path) -> No
         more = ["--resume", str(folder)] if begun else [*arguments, "--out", str(folder)]
         process = subprocess.Popen([*command, *more], stderr=subprocess.DEVNULL)
     assert process.wait(timeout=300) == 0
-    assert kills
+    assert kills == 2
     assert stored(folder) == stored(whole)
 
 

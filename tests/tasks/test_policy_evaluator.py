@@ -143,9 +143,9 @@ def test_what_fails_in_training_is_that_programs_failure(tmp_path: Path) -> None
 
 
 def test_a_training_ends_at_its_limit(tmp_path: Path) -> None:
-    found = judged(tmp_path, SLOW, replace(TASK, steps=10**7), limit=8.0)
+    found = judged(tmp_path, SLOW, replace(TASK, steps=10**7), limit=4.0)
     assert found.status == "timeout"
-    assert "more than 8 seconds" in found.message
+    assert "more than 4 seconds" in found.message
 
 
 def test_a_short_training_with_a_floor_saves_the_full_one(tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ def test_components_that_fail_are_found_before_a_training(value: str, tmp_path: 
 
 def test_the_wait_for_a_worker_is_no_training_time(tmp_path: Path) -> None:
     """Four programs, one worker: the last one waits for three trainings, which together take longer than the limit."""
-    task = replace(TASK, steps=2048)
+    task = replace(TASK, steps=1024)
     with opened(tmp_path / "alone", task) as evaluator:
         alone = evaluator.evaluate([program(UP)])[0].seconds
     with opened(tmp_path / "queue", task, limit=2.5 * alone) as evaluator, ThreadPoolExecutor(4) as threads:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import false_discovery_control, norm, rankdata
 
 from grace_irl.synthesis.vector.components import Components, Floats, Rollout
 
@@ -37,6 +36,8 @@ def relevance(components: Components, rollouts: Sequence[Rollout], scores: Seque
     _, counts = np.unique(np.asarray(scores, dtype=np.float64), return_counts=True)
     if len(scores) - counts.max(initial=0) < LEAST_EPISODES or not components.listed:
         return {}
+    from scipy.stats import false_discovery_control, norm  # slow to import
+
     ours = _centred(_returns(components, rollouts))
     theirs = _centred(np.asarray(scores, dtype=np.float64)[:, None])
     lengths = np.sqrt((ours**2).sum(axis=0) * (theirs**2).sum())
@@ -63,6 +64,8 @@ def _returns(components: Components, rollouts: Sequence[Rollout]) -> Floats:
 
 def _centred(values: Floats) -> Floats:
     """The ranks in each column, minus their mean."""
+    from scipy.stats import rankdata  # slow to import
+
     ranks: Floats = np.asarray(rankdata(values, axis=0), dtype=np.float64)
     centred: Floats = ranks - ranks.mean(axis=0)
     return centred

@@ -109,6 +109,8 @@ def test_data_in_memory_are_given_again_to_a_resume(tmp_path: Path) -> None:
         experts=np.stack(experts), negatives=np.stack(negatives), resume=run.folder, label=None, max_calls=4
     )
     assert again.folder == run.folder
+    with pytest.raises(grace_irl.InputError, match="began with demonstrations in memory; expected them again"):
+        grace_irl.fit(resume=run.folder, max_calls=6)
     with pytest.raises(grace_irl.InputError, match="expected the same"):
         grace_irl.fit(experts=experts[:-1], negatives=negatives, resume=run.folder, max_calls=6)
 
@@ -136,6 +138,24 @@ def test_a_reward_reads_columns_by_their_names_whatever_their_order(tmp_path: Pa
     renamed = frame(experts, FIELDS).rename(columns={"angle": "bend"})
     with pytest.raises(grace_irl.InputError, match="components position, velocity, bend, angular_velocity; expected"):
         reward.rewards(renamed)
+    assert [each.tolist() for each in reward.rewards(experts)] == [each.tolist() for each in plain]
+    with pytest.raises(grace_irl.InputError, match=r"expected 4 numbers, as the reward reads them: position, velocity"):
+        reward.rewards([each[:, :3] for each in experts])
+    wide = [np.column_stack([each, each[:, 0]]) for each in experts]
+    with pytest.raises(grace_irl.InputError, match="expected 4 numbers, as the reward reads them"):
+        grace_irl.score(run.reward_path, experts=wide, negatives=wide, label="last")
+
+
+def test_a_reward_file_of_other_components_is_not_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("stable_baselines3", reason="grace-irl[rl] is not installed")
+    lines = ["episode,cart,rate,angle,turn", *(f"{n // 3},{n},{n},{n % 3},{n}" for n in range(9))]
+    (tmp_path / "expert.csv").write_text("\n".join(lines) + "\n")
+    source = '"""A reward.\n\nfields:  x0 cart, x1 rate, x2 turn, x3 angle\n\nIt pays."""\n\n\n'
+    (tmp_path / "reward.py").write_text(source + "class Reward:\n    def reward_fn(self, state):\n        return 1.0\n")
+    words = ["compare", "--experts", str(tmp_path / "expert.csv"), "--reward", str(tmp_path / "reward.py")]
+    words += ["--env", "CartPole-v1", "--label", "last", "--methods", "grace", "--out", str(tmp_path / "out")]
+    assert main(words) == 2
+    assert "reads cart, rate, turn, angle, and the demonstrations have cart, rate, angle" in capsys.readouterr().err
 
 
 @pytest.mark.slow

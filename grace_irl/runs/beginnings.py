@@ -1,0 +1,145 @@
+"""Programs that a run begins with (`--start-from`): which they are, and what they have already seen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from grace_irl.config import Config
+from grace_irl.demos.components import require_same
+from grace_irl.errors import InputError
+from grace_irl.methods.registry import method_of
+from grace_irl.programs.export import fields_of, numbered, program_of
+from grace_irl.propose.given import GivenProgram
+from grace_irl.rewards.file import read_reward
+from grace_irl.runs.record import TrajectoryRow, candidate
+from grace_irl.runs.run import opened
+from grace_irl.runs.store import Store
+from grace_irl.search.ranks import ranked
+from grace_irl.toml import from_json
+
+SEEN = "seen"
+"""Key of `Seen` in the table `meta` of run.db."""
+GIVEN = "given"
+"""Key of the programs of `--start-from` in the table `meta` of run.db."""
+
+
+def programs_of(paths: Sequence[str], most: int) -> tuple[GivenProgram, ...]:
+    """The programs of `--start-from`, in order.
+
+    Args:
+        paths: reward files and folders of runs. A folder gives the best programs of its run, best first.
+        most: maximum number of programs in total: the size of the first population.
+
+    Raises:
+        InputError: a path that is neither a reward file nor the folder of a run, a run without a valid program, or too
+            many paths.
+    """
+    found: list[GivenProgram] = []
+    for place, path in enumerate(paths):
+        left = most - len(found) - (len(paths) - place - 1)  # reserve one program for each remaining path
+        if left < 1:
+            raise InputError(
+                f"--start-from: {len(paths)} paths, and the first population has {most} programs; expected at most one "
+                "path for each: name fewer, or raise this number (fit --method NAME --help)"
+            )
+        if Path(path).is_dir():
+            found += _best_of(Path(path), left)
+        else:
+            source = read_reward(Path(path))
+            found.append(GivenProgram(program_of(source), path, fields=fields_of(source)))
+    return tuple(found)
+
+
+def store_given(store: Store, programs: Sequence[GivenProgram], seen: Seen | None) -> None:
+    """Keep the programs of `--start-from` in a new run, which needs their files no more, and what they have seen."""
+    if programs:
+        store.set_meta(GIVEN, json.dumps([asdict(each) for each in programs]))
+    if seen is not None:
+        store.set_meta(SEEN, json.dumps(asdict(seen)))
+
+
+def given_of(store: Store, config: Config) -> tuple[GivenProgram, ...]:
+    """The programs of `--start-from` with which a run began. Runs of older versions read the files again.
+
+    Raises:
+        InputError: as for `programs_of`, or the stored programs are damaged.
+    """
+    text = store.meta(GIVEN)
+    if not text:
+        return programs_of(config.proposer.start_from, method_of(config).width(config))
+    try:
+        return tuple(from_json(list[GivenProgram], text))
+    except ValueError as error:
+        raise InputError(f"run.db: {GIVEN!r} in its table meta is damaged ({error}); expected what fit wrote") from None
+
+
+def seen_of(store: Store) -> Seen | None:
+    """The stored `Seen` of a run; None if there is none.
+
+    Raises:
+        InputError: it is damaged.
+    """
+    text = store.meta(SEEN)
+    try:
+        return from_json(Seen, text) if text else None
+    except ValueError as error:
+        raise InputError(f"run.db: {SEEN!r} in its table meta is damaged ({error}); expected what fit wrote") from None
+
+
+def _best_of(folder: Path, most: int) -> list[GivenProgram]:
+    """At most `most` programs of a run: its best program (not always that of the highest score), then by score."""
+    with opened(folder) as (store, _):
+        scores = [candidate(record) for record in store.records().values()]
+        best, fields = store.meta("best"), numbered(store.meta("fields"))
+    order = [each.program for each in ranked(s for s in scores if s.evaluation.valid and s.evaluation.complete)]
+    order.sort(key=lambda each: each.id != best)
+    if not order:
+        raise InputError(f"{folder}: no valid program; expected a run with at least one for --start-from")
+    return [GivenProgram(each.source, f"{folder}: {each.id}", each.prior, fields) for each in order[:most]]
+
+
+def require_components(given: Sequence[GivenProgram], fields: Sequence[str]) -> None:
+    """Check that given programs read the components of the demonstrations' vectors in their order.
+
+    Raises:
+        InputError: other names, or another order.
+    """
+    for each in given:
+        require_same(fields, each.fields, "the demonstrations", f"--start-from {each.origin}")
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Held-out trajectories of a run that were training data of a run whose programs it began with.
+
+    Attributes:
+        trajectories: their number.
+        held_out: number of all held-out trajectories.
+        origin: folder of the earlier run.
+    """
+
+    trajectories: int
+    held_out: int
+    origin: str
+
+
+def seen_before(paths: Sequence[str], rows: Sequence[TrajectoryRow]) -> Seen | None:
+    """Find out whether the programs of `--start-from` were searched on held-out trajectories of this run.
+
+    Only folders of runs say so. The result is about the run that saw most; None if no run saw any.
+
+    Args:
+        paths: the paths of `--start-from`.
+        rows: the trajectories of this run.
+    """
+    held_out, found = {row.digest for row in rows if row.split == "held_out"}, list[Seen]()
+    for path in paths:
+        if Path(path).is_dir():
+            with opened(Path(path)) as (store, _):
+                searched = {row.digest for row in store.trajectories() if row.split != "held_out"}
+            found.append(Seen(len(held_out & searched), len(held_out), path))
+    most = max(found, key=lambda each: each.trajectories, default=None)
+    return most if most is not None and most.trajectories else None

@@ -1,0 +1,150 @@
+"""Faults of a task's own parts: its file, its code and its environment. None of them is a program's."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("stable_baselines3", reason="grace-irl[rl] is not installed")
+
+from grace_irl.cli import main
+from grace_irl.errors import InputError
+from grace_irl.runs.run import opened
+from grace_irl.tasks.random_episodes import random_episodes
+from grace_irl.tasks.task import read_task
+from tests.tasks.test_policy_evaluator import TASK, UP, judged
+from tests.tasks.test_task import WHOLE, written
+
+OWN = '''
+from pathlib import Path
+
+import gymnasium
+
+
+class Late(gymnasium.Wrapper):
+    """A pole whose simulator is gone after some steps, while a file says so."""
+
+    steps = 0
+
+    def step(self, action):
+        self.steps += 1
+        if self.steps > 100 and Path(__file__).with_name("broken").exists():
+            raise RuntimeError("license\\nlost")
+        return super().step(action)
+
+
+def make():
+    return Late(gymnasium.make("CartPole-v1"))
+
+
+def length(rollout):
+    return float(rollout.length)
+'''
+SMALL = "[training]\nsteps = 128\nevaluations = 2\nepisodes = 2\n[ppo]\nn_envs = 2\nn_steps = 32\n"
+Capture = pytest.CaptureFixture[str]
+
+
+def own_task(folder: Path, env: str = "own.py:make", score: str = "own.py:length") -> Path:
+    (folder / "own.py").write_text(OWN)
+    path = folder / "own.toml"
+    path.write_text(f'env = "{env}"\ntext = "Balance."\nscore = "{score}"\n{SMALL}')
+    return path
+
+
+def test_an_environment_that_fails_in_training_is_not_the_programs_fault(tmp_path: Path) -> None:
+    own_task(tmp_path)
+    task = replace(TASK, env=f"{tmp_path / 'own.py'}:make")
+    (tmp_path / "broken").touch()
+    with pytest.raises(InputError, match=r"task tiny: its environment fails: RuntimeError: license lost; expected"):
+        judged(tmp_path / "run", UP, task)
+    (tmp_path / "broken").unlink()
+    assert judged(tmp_path / "run", UP, task).valid
+
+
+def test_an_environment_that_fails_before_a_training_is_named(tmp_path: Path, capsys: Capture) -> None:
+    path = own_task(tmp_path)
+    (tmp_path / "own.py").write_text(OWN.replace("self.steps > 100", "self.steps > 5"))
+    (tmp_path / "broken").touch()
+    assert main(["fit", "--method", "random", "--task", str(path), "--out", str(tmp_path / "run")]) == 2
+    assert "task own: its environment fails: RuntimeError: license lost" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_task_may_move_and_its_code_may_not_change(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "here").mkdir()
+    run, path = tmp_path / "run", own_task(tmp_path / "here")
+    assert main(["fit", "--method", "random", "--task", str(path), "--programs", "1", "--out", str(run)]) == 0
+    (tmp_path / "here").rename(tmp_path / "there")
+    moved = tmp_path / "there" / path.name
+    more = ["fit", "--resume", str(run), "--task", str(moved)]
+    assert main([*more, "--programs", "2"]) == 0
+    with opened(run) as (store, _):
+        assert len(store.records()) == 2
+    (tmp_path / "there" / "own.py").write_text(OWN.replace("float(", "2 * float("))
+    capsys.readouterr()
+    assert main(more) == 2
+    assert "not as it was when the run began (different: code)" in capsys.readouterr().err
+
+
+def test_code_in_a_module_counts_as_code_in_a_file_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = own_task(tmp_path, "own_pole:make", "own_pole:length")
+    (tmp_path / "own.py").rename(tmp_path / "own_pole.py")
+    monkeypatch.syspath_prepend(tmp_path)
+    before = read_task(str(path))
+    assert [*before.code] == [str(tmp_path / "own_pole.py")]
+    digest = before.digest
+    (tmp_path / "own_pole.py").write_text(OWN.replace("float(", "2 * float("))
+    assert read_task(str(path)).digest != digest
+    assert "own_pole" not in sys.modules  # to name code is not to run it
+    assert not read_task("reacher").code
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (WHOLE + "[short]\nfloor = 0.5\n", "floor = 0.5; expected steps and a finite floor"),
+        (WHOLE + "[short]\nsteps = 100\n", "steps = 100; expected steps and a finite floor"),
+        (WHOLE + "[short]\nsteps = 100\nfloor = nan\n", "floor = nan; expected steps and a finite floor"),
+        (WHOLE.replace("CartPole-v1", "own.py:make") + "[options]\nspeed = 3\n", "a function of yours"),
+        (WHOLE.replace("tests.tasks.scores:length", ":length"), "expected info:KEY, package.module:function"),
+        (WHOLE.replace("tests.tasks.scores:length", "info:"), "expected info:KEY, package.module:function"),
+    ],
+)
+def test_what_would_have_no_effect_is_refused(text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as found:
+        read_task(written(tmp_path, text))
+    assert said in str(found.value)
+
+
+def test_a_floor_may_be_a_whole_number(tmp_path: Path) -> None:
+    assert read_task(written(tmp_path, WHOLE + "[short]\nsteps = 100\nfloor = 2\n")).floor == 2.0
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("gamma = 2.0", "a number above 0 and at most 1"),
+        ("gae_lambda = 7.0", "at least 0 and at most 1"),
+        ("ent_coef = -5.0", "at least 0"),
+        ("learning_rate = nan", "a number above 0"),
+        ("n_envs = 0", "at least 1"),
+        ('n_envs = "4"', "a number"),
+        ("norm_reward = 1", "true or false"),
+        ("log_std_init = inf", "a finite number"),
+    ],
+)
+def test_settings_of_ppo_have_ranges(line: str, said: str, tmp_path: Path) -> None:
+    task = read_task(written(tmp_path, f"{WHOLE}[ppo]\n{line}\n"))
+    with pytest.raises(InputError) as found:
+        assert task.settings
+    assert f"[ppo] {line.split(' = ')[0]} = " in str(found.value)
+    assert f"expected {said}" in str(found.value)
+
+
+def test_episodes_of_a_wrapped_environment_are_those_of_its_own(tmp_path: Path) -> None:
+    own_task(tmp_path)
+    one, other = (random_episodes(replace(TASK, env=env), 2) for env in ("CartPole-v1", f"{tmp_path / 'own.py'}:make"))
+    assert [each.digest for each in one] == [each.digest for each in other]
