@@ -188,12 +188,6 @@ def test_a_number_of_info_has_to_be_finite() -> None:
         Task("t", "CartPole-v1", "Balance.", "info:g").scorer()(episode)
 
 
-@pytest.mark.parametrize("ppo", [{"n_steps": -3}, {"batch_size": 0}, {"learning_rate": 0.0}])
-def test_settings_of_ppo_have_to_be_above_0(ppo: dict[str, object]) -> None:
-    with pytest.raises(InputError, match="expected a number above 0"):
-        _ = Task("t", "CartPole-v1", "Balance.", "info:x", ppo=ppo).settings
-
-
 def test_options_that_an_environment_does_not_take() -> None:
     with pytest.raises(InputError, match=r"task t: CartPole-v1 with \[options\] .*foo"):
         Task("t", "CartPole-v1", "Balance.", "info:x", options={"foo": 3}).make()
