@@ -163,9 +163,9 @@ def method_of(arguments: Sequence[str]) -> str:
             words["method"] = words[name].partition("=")[2].strip(" \"'")
     named = words.get("--method") or os.environ.get("GRACE_IRL_METHOD") or words.get("method")
     file = words.get("--resume") or words.get("--replay") or words.get("--config") or os.environ.get("GRACE_IRL_CONFIG")
-    for flag, expected in (("--resume", "the folder of a run"), ("--replay", "the folder of a run, or a recording")):
-        if (path := words.get(flag)) and not path.startswith("-") and not Path(path).exists():
-            raise InputError(f"{path}: no such file or folder; expected {expected} for {flag}")
+    recording = words.get("--replay", "-")
+    if not recording.startswith("-") and not Path(recording).exists():
+        raise InputError(f"{recording}: no such file; expected the folder of a run, or a recording, for --replay")
     if named or not file:
         return named or ""
     from grace_irl.runs.config import method_named

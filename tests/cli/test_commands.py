@@ -370,3 +370,8 @@ def test_ctrl_c_is_said_in_a_line(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     monkeypatch.setattr("grace_irl.cli.demos.summarise", pressed)
     assert main(["demos", "inspect", str(ROOT / "datasets" / "babyai-go-to-obj")]) == 130
     assert capsys.readouterr().err == "grace-irl: interrupted\n"
+
+
+def test_a_recording_that_is_not_there_is_named_before_its_methods_flags(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["fit", "--replay", "absent.jsonl", "--task", "reacher"]) == 2
+    assert "absent.jsonl: no such file; expected the folder of a run, or a recording" in capsys.readouterr().err
