@@ -185,7 +185,7 @@ class RewardFile:
         return Scale(form, self.scale, self.offset)
 
     def _require_length(self, space: Any) -> None:
-        """Refuse vectors whose length differs from the number of named components of this reward's states.
+        """Refuse other observations than vectors with one number for each named component of this reward's states.
 
         Args:
             space: the space of one observation. An observation is the state, or a dict with the state under "state".
@@ -193,11 +193,17 @@ class RewardFile:
         parts = getattr(space, "spaces", None)
         states = parts[STATE] if isinstance(parts, Mapping) and STATE in parts else space
         shape = getattr(states, "shape", None)
-        if self.fields and shape is not None and len(shape) == 1 and shape[0] != len(self.fields):
+        if isinstance(parts, Mapping) and STATE not in parts:
+            found = f"parts {', '.join(map(repr, list(parts)[:8]))}"
+        elif shape is not None and len(shape) == 1:
+            found = "" if shape[0] == len(self.fields) else f"{shape[0]} numbers"
+        else:
+            found = "" if shape is None else f"shape {shape}"
+        if self.fields and found:
             named = ", ".join(self.fields[:5]) + (", …" if len(self.fields) > 5 else "")
             raise InputError(
-                f"{self.path}: observations of {shape[0]} numbers; expected the {len(self.fields)} that the reward "
-                f"reads ({named}): choose the environment of the demonstrations, or give it a wrapper that shows them"
+                f"{self.path}: observations of {found}; expected the {len(self.fields)} numbers that the reward reads "
+                f"({named}): choose the environment of the demonstrations, or give it a wrapper that shows them"
             )
 
     def __repr__(self) -> str:

@@ -164,11 +164,21 @@ def test_an_environment_with_vectors_of_another_length_is_refused(tmp_path: Path
     reward = grace_irl.load_reward(path, trust=True)
     assert reward.fields == ("height", "speed", "angle")
     reward.wrap(Shows(3)).reset()
-    said = r"reward.py: observations of 4 numbers; expected the 3 that the reward reads \(height, speed, angle\)"
+    said = (
+        r"reward.py: observations of 4 numbers; expected the 3 numbers that the reward reads \(height, speed, angle\)"
+    )
     with pytest.raises(InputError, match=said):
         reward.wrap(Shows(4))
     with pytest.raises(InputError, match=said):
         reward.wrap_vec(gymnasium.vector.SyncVectorEnv([lambda: Shows(4)] * 2))
+    parts = Shows(3)
+    parts.observation_space = spaces.Dict({name: spaces.Box(-1, 1, ()) for name in reward.fields})
+    with pytest.raises(InputError, match="observations of parts 'angle', 'height', 'speed'; expected the 3 numbers"):
+        reward.wrap(parts)
+    pixels = Shows(3)
+    pixels.observation_space = spaces.Box(0, 255, (8, 8, 3), np.uint8)
+    with pytest.raises(InputError, match=r"observations of shape \(8, 8, 3\); expected the 3 numbers"):
+        reward.wrap(pixels)
     sb3 = pytest.importorskip("stable_baselines3.common.vec_env")
     with pytest.raises(InputError, match=said):
         reward.wrap_vec(sb3.DummyVecEnv([lambda: Shows(4)]))
