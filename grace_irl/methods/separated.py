@@ -111,7 +111,7 @@ class SeparationAccount(Account):
             return "No valid reward was found."
         if found.held_out is None:
             return f"On its training data, {_judged(found.train)}. Nothing was held out to test it on."
-        return f"On held-out data, which the search never saw, {_judged(found.held_out)}."
+        return f"On held-out data, unseen by the search, {_judged(found.held_out)}."
 
     def figures(self, evaluation: Evaluation) -> list[Figures]:
         """See `Account`. First a table by episode, then a table by state over all tasks, then one by state per task."""

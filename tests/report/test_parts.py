@@ -56,7 +56,7 @@ def test_the_verdict_is_of_held_out_data_where_there_is_some() -> None:
     verdict = SeparationAccount().verdict
     separated = Separation(metrics(0.7), metrics(1.0, separated=True, experts=1)).evaluation()
     assert verdict(separated).startswith(
-        "On held-out data, which the search never saw, the reward separates 1 positive state"
+        "On held-out data, unseen by the search, the reward separates 1 positive state"
     )
     assert "balanced accuracy of 0.7000 (0.5 is chance)" in verdict(Separation(metrics(0.7)).evaluation())
 
