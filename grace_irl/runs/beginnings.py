@@ -26,6 +26,21 @@ GIVEN = "given"
 """Key of the programs of `--start-from` in the table `meta` of run.db."""
 
 
+@dataclass(frozen=True)
+class Seen:
+    """Held-out trajectories of a run that were training data of a run whose programs it began with.
+
+    Attributes:
+        trajectories: their number.
+        held_out: number of all held-out trajectories.
+        origin: folder of the earlier run.
+    """
+
+    trajectories: int
+    held_out: int
+    origin: str
+
+
 def programs_of(paths: Sequence[str], most: int) -> tuple[GivenProgram, ...]:
     """The programs of `--start-from`, in order.
 
@@ -89,18 +104,6 @@ def seen_of(store: Store) -> Seen | None:
         raise InputError(f"run.db: {SEEN!r} in its table meta is damaged ({error}); expected what fit wrote") from None
 
 
-def _best_of(folder: Path, most: int) -> list[GivenProgram]:
-    """At most `most` programs of a run: its best program (not always that of the highest score), then by score."""
-    with opened(folder) as (store, _):
-        scores = [candidate(record) for record in store.records().values()]
-        best, fields = store.meta("best"), numbered(store.meta("fields"))
-    order = [each.program for each in ranked(s for s in scores if s.evaluation.valid and s.evaluation.complete)]
-    order.sort(key=lambda each: each.id != best)
-    if not order:
-        raise InputError(f"{folder}: no valid program; expected a run with at least one for --start-from")
-    return [GivenProgram(each.source, f"{folder}: {each.id}", each.prior, fields) for each in order[:most]]
-
-
 def require_components(given: Sequence[GivenProgram], fields: Sequence[str]) -> None:
     """Check that given programs read the components of the demonstrations' vectors in their order.
 
@@ -109,21 +112,6 @@ def require_components(given: Sequence[GivenProgram], fields: Sequence[str]) -> 
     """
     for each in given:
         require_same(fields, each.fields, "the demonstrations", f"--start-from {each.origin}")
-
-
-@dataclass(frozen=True)
-class Seen:
-    """Held-out trajectories of a run that were training data of a run whose programs it began with.
-
-    Attributes:
-        trajectories: their number.
-        held_out: number of all held-out trajectories.
-        origin: folder of the earlier run.
-    """
-
-    trajectories: int
-    held_out: int
-    origin: str
 
 
 def seen_before(paths: Sequence[str], rows: Sequence[TrajectoryRow]) -> Seen | None:
@@ -143,3 +131,15 @@ def seen_before(paths: Sequence[str], rows: Sequence[TrajectoryRow]) -> Seen | N
             found.append(Seen(len(held_out & searched), len(held_out), path))
     most = max(found, key=lambda each: each.trajectories, default=None)
     return most if most is not None and most.trajectories else None
+
+
+def _best_of(folder: Path, most: int) -> list[GivenProgram]:
+    """At most `most` programs of a run: its best program (not always that of the highest score), then by score."""
+    with opened(folder) as (store, _):
+        scores = [candidate(record) for record in store.records().values()]
+        best, fields = store.meta("best"), numbered(store.meta("fields"))
+    order = [each.program for each in ranked(s for s in scores if s.evaluation.valid and s.evaluation.complete)]
+    order.sort(key=lambda each: each.id != best)
+    if not order:
+        raise InputError(f"{folder}: no valid program; expected a run with at least one for --start-from")
+    return [GivenProgram(each.source, f"{folder}: {each.id}", each.prior, fields) for each in order[:most]]
