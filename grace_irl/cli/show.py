@@ -165,7 +165,8 @@ def _show_run(
     if (reason := store.meta("label_reason")) and store.trajectories():
         say(f"label rule {store.meta('label')}: {reason}")
     if found := goals_found(store.goals()):
-        say(goals_line(found, RunPaths(run).goals))
+        cost = prices.cost(found["tokens_in"], found["tokens_out"])
+        say(goals_line(found, RunPaths(run).goals, cost))
     if rest is not None:
         say(rest.line)
     for warning in audit.warnings if audit else ():
@@ -176,7 +177,10 @@ def _show_run(
     out.print(_fates_table(rows if all_fates else rows[-SHOWN_FATES:]))
     counted = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
     say(f"fates: {counted or 'none yet'}; {len(failures)} answers without a program")
-    by_kind = kinds(entry.failure for entry in failures)
+    followed = [answer.failure for _, attempt, answer in store.proposals() if attempt and answer.failure]
+    by_kind = kinds([*(entry.failure for entry in failures), *followed])
+    if followed:
+        say(f"  besides, {len(followed)} follow-up answers, such as repairs, without a program")
     if by_kind:
         say(f"  by kind: {', '.join(f'{count} {kind}' for kind, count in by_kind.items())}")
     for reason, count in Counter(entry.failure for entry in failures).most_common(3):
@@ -312,17 +316,19 @@ def goals_found(answers: Sequence[GoalAnswer]) -> dict[str, Any]:
         "by": dict(Counter(answer.origin for answer in last.values())),
         "calls": sum(answer.origin == "model" for answer in answers),
         "tokens": sum(answer.tokens_in + answer.tokens_out for answer in answers),
+        "tokens_in": sum(answer.tokens_in for answer in answers),
+        "tokens_out": sum(answer.tokens_out for answer in answers),
         "seconds": sum(answer.seconds for answer in answers),
     }
 
 
-def goals_line(found: dict[str, Any], path: Path) -> str:
-    """One line with the figures of `goals_found`."""
+def goals_line(found: dict[str, Any], path: Path, cost: float = 0.0) -> str:
+    """One line with the figures of `goals_found`, and with the cost of the calls."""
     by = ", ".join(f"{count} by {origin}" for origin, count in found["by"].items())
     text = (
         f"goal states: {found['states']} in {found['with_goals']} of {found['trajectories']} expert trajectories "
         f"({by or 'none answered yet'})"
     )
     if found["calls"]:
-        text += f", {found['calls']} calls, {found['tokens']} tokens"
+        text += f", {found['calls']} calls, {found['tokens']} tokens" + (f", cost {cost:.4g}" if cost else "")
     return f"{text}; see {path}"

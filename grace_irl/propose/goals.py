@@ -79,6 +79,8 @@ def parse_goals(text: str, lengths: Sequence[int], finish: Finish = "stop") -> G
     body, _ = without_thoughts(tidy(text[:MAX_CHARS]))
     if not body.strip() and finish != "length":
         return Goals((None,) * len(lengths), "empty: no text")
+    if finish == "length":  # the last line may end within a number
+        body = body.rpartition("\n")[0]
     said = _of_json(body, len(lengths)) or _of_lines(body, len(lengths))
     indices: list[tuple[int, ...] | None] = []
     outside, missing = [], []

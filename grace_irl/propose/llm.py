@@ -134,6 +134,7 @@ class LlmProposer:
 
     def __init__(self, chat: Chat, bench: Workbench, settings: PromptSettings) -> None:
         self._asking = Asking(chat, bench, settings)
+        self._most = settings.most_requests
         self._calls: dict[int, _Call] = {}
 
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
@@ -147,7 +148,8 @@ class LlmProposer:
         if group not in self._calls:
             # A resumed run may already have the answers to the first requests of this group. Then the call asks only
             # for the other answers.
-            work = self._answers(request, tuple(parents), request.samples - request.sample)
+            left = request.samples if self._most is None else max(1, self._most - request.index)
+            work = self._answers(request, tuple(parents), min(request.samples - request.sample, left))
             self._calls[group] = _Call(request.sample, asyncio.create_task(work))
         call = self._calls[group]
         answers = await asyncio.shield(call.answers)

@@ -28,12 +28,14 @@ class PromptSettings:
         context: the user's own text, for every prompt; "" for none.
         images: whether prompts with trajectories include pictures of states.
         operators: functions of the search method that write prompts, by operator name, such as "mutate".
+        most_requests: maximum number of requests of the run; None for no limit. No call asks for answers beyond it.
     """
 
     budget: PromptBudget = field(default_factory=PromptBudget)
     context: str = ""
     images: bool = False
     operators: Mapping[str, Operator] = field(default_factory=dict)
+    most_requests: int | None = None
 
 
 class Prompter:

@@ -55,18 +55,22 @@ def _asks_model(config: Config, author: str) -> bool:
 
 
 def _prompts(config: Config, author: str) -> bool:
-    return _asks_model(config, author) or author not in ("", "synthesis", "replay")
+    return _asks_model(config, author) or author not in ("", "synthesis", "drafts", "replay")
+
+
+def _counts_tokens(_: Config, author: str) -> bool:
+    return author not in ("synthesis", "drafts")  # an estimate counts those of a person, too
 
 
 def _priced(config: Config, author: str) -> bool:
-    return author != "synthesis" and config.model.price_in + config.model.price_out > 0
+    return _counts_tokens(config, author) and config.model.price_in + config.model.price_out > 0
 
 
 MODEL = "--llm-url URL"
 NEEDS = {
     "a model": Need(_asks_model, "no model", MODEL),
     "prompts": Need(_prompts, "no prompts", f"{MODEL} or --proposer manual"),
-    "tokens": Need(lambda _, author: author != "synthesis", "no model", MODEL),
+    "tokens": Need(_counts_tokens, "no model", MODEL),
     "prices": Need(_priced, "no model with a price", "a model and --price-in or --price-out"),
     "another author": Need(
         lambda _, author: author not in ("", "synthesis", "replay"),
@@ -135,6 +139,11 @@ def require_effect(config: Config, given: Mapping[str, str], author: str | None 
             f"{'this setting' if len(unread) == 1 else 'these settings'} left out"
         )
     author = author_of(config) if author is None else author
+    if config.proposer.recording and author != "replay" and "proposer.recording" not in given:
+        raise InputError(
+            f"--replay beside --proposer {author or 'of your own'}; expected one or the other: a replay takes the "
+            "recorded answers"
+        )
     needs = {key: known[key].needs for key in given if key in known}
     for name, need in NEEDS.items():
         idle = [given[key] for key, needed in needs.items() if needed == name]

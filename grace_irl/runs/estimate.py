@@ -312,7 +312,8 @@ def _total(
         whole, part = divmod(phase.programs, phase.together)
         calls[phase.operator] += whole * math.ceil(phase.together / samples) + math.ceil(part / samples)
     written = sum(each.programs for each in asked)
-    calls["repair"] = repairs = 0 if not config.model.repair else written if most else round(REPAIRS * written)
+    sent_back = config.model.repairs if config.model.repair else 0
+    calls["repair"] = repairs = sent_back * written if most else round(REPAIRS * written) if sent_back else 0
     calls.update(dict.fromkeys(opinions, written))
     tokens_in = sum(count * _of(prompts, name, most=most) for name, count in calls.items() if count)
     tokens_out = (written + repairs) * answer + written * len(opinions) * (answer if most else min(OPINION, answer))
@@ -344,7 +345,8 @@ def _assumptions(config: Config, course: Course) -> tuple[str, ...]:
     ]
     if config.model.repair:
         lines[0] += f", one program in {1 / REPAIRS:g} sent back once"
-        lines[2] += ", every program sent back once"
+        often = "once" if config.model.repairs == 1 else f"{config.model.repairs} times"
+        lines[2] += f", every program sent back {often}"
     if config.stop.max_calls is not None:
         lines.append(f"max-calls ends either run after {config.stop.max_calls} programs")
     return tuple(lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from grace_irl.atomic import write_atomically
@@ -26,7 +27,7 @@ from grace_irl.runs import labelling as labellings
 from grace_irl.runs.acting import authorised, plain_acting
 from grace_irl.runs.auditing import audited, store_audit, with_seen
 from grace_irl.runs.beginnings import given_of, programs_of, require_components, seen_before, seen_of, store_given
-from grace_irl.runs.budget import Budget, Prices
+from grace_irl.runs.budget import Budget, Prices, Progress
 from grace_irl.runs.config import flat, located, resolve, to_toml
 from grace_irl.runs.data import large_files, load_data, with_sample
 from grace_irl.runs.effects import changed, require_effect
@@ -424,9 +425,16 @@ def labelled(
         note(f"goal states: asking about {len(labelling.silent)} expert trajectories, held-out ones among them")
         asking = proposers.asking(config, bench(labelling.problem()))
         if asking is not None:
-            labelling = labellings.ask(labelling, asking, folder, store, config.search.lag or 1, again)
+            limit = partial(_limit_of_tokens, config)
+            labelling = labellings.ask(labelling, asking, folder, store, config.search.lag or 1, again, limit)
     judges = method_of(config).needs.demonstrations
     return bench(labellings.settled(labelling, folder, store, note, again, judges=judges))
+
+
+def _limit_of_tokens(config: Config, tokens_in: int, tokens_out: int) -> str:
+    """The stop rule that this number of tokens breaks, in words; "" for none."""
+    cost = Prices(config.model.price_in, config.model.price_out).cost(tokens_in, tokens_out)
+    return Budget(config.stop).check(Progress(tokens=tokens_in + tokens_out, cost=cost))
 
 
 def _say_size(config: Config, parts: Parts) -> None:

@@ -188,7 +188,13 @@ def marked(demonstrations: Demonstrations, folder: Path, note: Callable[[str], N
 
 
 def ask(
-    labelling: Labelling, asking: Asking, folder: Path, store: Store, in_flight: int, resume: str = ""
+    labelling: Labelling,
+    asking: Asking,
+    folder: Path,
+    store: Store,
+    in_flight: int,
+    resume: str = "",
+    limit: Callable[[int, int], str] = lambda *_: "",
 ) -> Labelling:
     """Ask a model or a person for all missing goal states, and save each answer. Return the complete labelling.
 
@@ -198,9 +204,10 @@ def ask(
         folder, store: folder and store of the run.
         in_flight: maximum number of prompts in parallel. Each prompt is about one trajectory.
         resume: command-line arguments that resume the run, for messages. "" means `--resume FOLDER` of this run.
+        limit: function from input and output tokens so far to the stop rule that they break, in words; "" for none.
 
     Raises:
-        GraceError: unusable answers, or a lost server. All answers are saved.
+        GraceError: unusable answers, a lost server, or a stop rule. All answers are saved.
         Interrupted: Ctrl-C. All answers are saved.
     """
     said = Counter(answer.digest for answer in labelling.answers)
@@ -208,6 +215,9 @@ def ask(
 
     def keep(answer: GoalAnswer) -> None:
         store.add_goals([answer])
+        answers = store.goals()
+        if reached := limit(sum(each.tokens_in for each in answers), sum(each.tokens_out for each in answers)):
+            raise GraceError(f"{reached}, while goal states were asked for; expected a higher limit, or none")
 
     try:
         failures = run_to_end(Cleaner(asking, keep, in_flight).clean(labelling.silent, said))

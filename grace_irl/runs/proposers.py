@@ -150,7 +150,7 @@ def prompt_settings(config: Config) -> PromptSettings:
             said = error.strerror if isinstance(error, OSError) else "not UTF-8"
             raise InputError(f"{model.context}: {said}; expected a text file for --context") from None
     budget = PromptBudget(total=model.prompt_tokens, scale=model.prompt_scale)
-    return PromptSettings(budget, context, model.images, method_of(config).operators(config))
+    return PromptSettings(budget, context, model.images, method_of(config).operators(config), config.stop.max_calls)
 
 
 def _can_prompt(config: Config, problem: Problem) -> Config:

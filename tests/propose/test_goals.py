@@ -60,6 +60,8 @@ FAILED: dict[str, tuple[str, Finish, str, tuple[tuple[int, ...] | None, ...]]] =
         (None,) * 3,
     ),
     "cut": ("trajectory 1: 1\ntraj", "length", "length", ((0,), None, None)),
+    "cut in a number": ("trajectory 1: 1\ntrajectory 2: 1", "length", "length", ((0,), None, None)),
+    "cut in the first line": ("trajectory 1: 1", "length", "length", (None,) * 3),
     "nothing": (" ", "stop", "empty", (None,) * 3),
     "filtered": (ANSWERS["lines"], "refusal", "refusal", (None,) * 3),
 }

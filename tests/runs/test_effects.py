@@ -62,6 +62,9 @@ def refusal(capsys: pytest.CaptureFixture[str], arguments: Sequence[object]) -> 
         (["--set", "expand.growth=2"], "--set expand.growth: no effect"),
         (["--goals", "g.toml", "--label", "last"], "--goals: no effect, since this run has no goal labels"),
         (["--set", "proposer.recording=x"], "expected --replay RUN"),
+        (["--max-tokens", "9", "--proposer", "drafts"], "--max-tokens: no effect, since this run has no model"),
+        (["--max-cost", "9", "--proposer", "drafts"], "--max-cost: no effect"),
+        (["--prompt-tokens", "5000", "--images", "--proposer", "drafts"], "--prompt-tokens, --images: no effect"),
     ],
 )
 def test_what_changes_nothing_is_refused_before_anything_is_written(
@@ -167,3 +170,15 @@ def test_compare_refuses_in_one_line(demos: Path, capsys: pytest.CaptureFixture[
     words = ["--reward", "reward.py", "--set", "search.population=3"]
     said = refusal(capsys, ["compare", "--demos", demos, "--env", "CartPole-v1", *words])
     assert "--set search.population: no effect, since --reward takes the place of the search" in said
+
+
+@pytest.mark.parametrize("author", ["synthesis", "drafts", "manual", "llm"])
+def test_a_replay_has_no_other_author(
+    author: str, demos: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["fit", "--demos", str(demos), "--out", str(tmp_path / "run"), "--max-calls", "2", "--workers", "1"]
+    assert main(words) == 0
+    capsys.readouterr()
+    said = refusal(capsys, ["fit", "--replay", tmp_path / "run", "--proposer", author, "--out", tmp_path / "again"])
+    assert f"--replay beside --proposer {author}; expected one or the other" in said
+    assert not (tmp_path / "again").exists()

@@ -43,6 +43,7 @@ ONE_ROUND = {"search.population": 10, "search.generations": 1, "search.samples":
         (ONE_ROUND, (20, 6, 0), (40, 26, 0)),
         (ONE_ROUND | {"search.steady": True}, (20, 6, 0), (20, 6, 0)),
         (ONE_ROUND | {"search.steady": True, "model.repair": True}, (20, 11, 5), (20, 26, 20)),
+        (ONE_ROUND | {"search.steady": True, "model.repair": True, "model.repairs": 3}, (20, 11, 5), (20, 66, 60)),
         (ONE_ROUND | {"search.steady": True, "stop.max_calls": 13}, (13, 4, 0), (13, 4, 0)),
         (ONE_ROUND | {"stop.max_calls": 5}, (5, 2, 0), (5, 2, 0)),
         (ONE_ROUND | {"search.steady": True, "search.reshape": 5}, (25, 8, 0), (25, 8, 0)),

@@ -374,3 +374,24 @@ def test_show_and_inspect_say_what_was_found(tmp_path: Path, capsys: pytest.Capt
     assert main(["demos", "inspect", str(demos), "--goals", str(run.folder / "goals.toml")]) == 0
     inspected = capsys.readouterr().out
     assert "6 expert trajectories: 5 with goal states, 1 with none, 0 not marked" in inspected
+
+
+@pytest.mark.parametrize("flags", [{"stop.max_tokens": 100}, {"stop.max_cost": 0.0001, "model.price_in": 1.0}])
+def test_stop_rules_of_tokens_hold_while_goals_are_asked_for(tmp_path: Path, flags: dict[str, object]) -> None:
+    with ChatServer(answer=GoalModel()) as server:
+        with pytest.raises(GraceError, match="while goal states were asked for; expected a higher limit") as error:
+            run_with(server, tmp_path / "run", **flags, **{"search.lag": 1})
+        assert "--resume" in str(error.value)
+        asked = len(server.payloads)
+        assert asked == len(answers(tmp_path / "run")) < 4
+        more = {**dict.fromkeys(flags.keys() - {"model.price_in"}, 10**9), "stop.max_calls": 4}
+        assert resume(tmp_path / "run", more, parts=Parts(goal_set(), sandbox=InProcessSandbox())).calls == 4
+
+
+def test_show_says_what_goal_states_cost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with ChatServer(answer=GoalModel()) as server:
+        run = run_with(server, tmp_path / "run", **{"model.price_in": 1.0, "model.price_out": 2.0})
+    with opened(run.folder) as (store, _):
+        cost = sum(each.tokens_in + 2 * each.tokens_out for each in store.goals()) / 1e6
+    assert main(["show", str(run.folder)]) == 0
+    assert f"cost {cost:.4g}; see" in capsys.readouterr().out

@@ -377,3 +377,29 @@ def kill_when(folder: Path, new: list[str], reached: Callable[[Store], bool]) ->
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert process.returncode == -signal.SIGKILL
+
+
+def test_no_call_asks_for_more_answers_than_the_run_may_have(tmp_path: Path) -> None:
+    model = Model(troubles=False)
+    with ChatServer(answer=model) as server:
+        config = resolve(flags={**FLAGS, "model.url": server.url, "stop.max_calls": 4, "search.samples": 3})
+        run = start(config, tmp_path / "run", Parts(vector_set(noise=0.05), sandbox=InProcessSandbox()))
+        assert (run.calls, [payload.get("n", 1) for payload in server.payloads]) == (4, [3, 1])
+        assert run.tokens == server.tokens_in + server.tokens_out
+        parts = Parts(vector_set(noise=0.05), sandbox=InProcessSandbox())
+        more = resume(run.folder, {"stop.max_calls": 6}, parts=parts)
+        assert (more.calls, model.calls) == (6, 6)
+
+
+def test_follow_up_answers_without_a_program_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = "class Reward:\n    def reward_fn(self, state):\n        raise ValueError('no')\n"
+
+    def answer(prompt: str) -> str:
+        return "I cannot repair it." if "raise ValueError('no')" in prompt else f"```python\n{wrong}```"
+
+    with ChatServer(answer=answer) as server:
+        config = resolve(flags={**FLAGS, "model.url": server.url, "stop.max_calls": 2, "search.samples": 1})
+        with pytest.raises(GraceError, match="no valid program"):
+            start(config, tmp_path / "run", Parts(vector_set(noise=0.05), sandbox=InProcessSandbox()))
+    assert main(["show", str(tmp_path / "run")]) == 0
+    assert "besides, 2 follow-up answers, such as repairs, without a program" in capsys.readouterr().out

@@ -84,6 +84,7 @@ class ChatClient:
     ) -> None:
         self.settings = settings
         self._on_note = on_note
+        self._said_no_usage = False
         self._backoff = backoff or Backoff()
         self._key = api_key()
         self._diagnosis = Diagnosis(settings.url, bool(self._key), redactor(self._key))
@@ -166,6 +167,9 @@ class ChatClient:
                 if isinstance(error, CallFailed):
                     raise CallFailed(str(error), tuple(got)) from None
                 raise error
+        if not self._said_no_usage and not any(each.tokens_in or each.tokens_out for each in got):
+            self._said_no_usage = True
+            self._on_note("the server reports no tokens: counts stay 0, and --max-tokens and --max-cost stop nothing")
         return tuple(got)
 
     async def answer_format(self) -> AnswerFormat:
@@ -192,7 +196,7 @@ class ChatClient:
     async def room(self) -> int | None:
         """See `Chat`."""
         length = await self.context_length()
-        return None if length is None else max(1, length - self.settings.max_tokens)
+        return None if length is None else max(1, length - min(self.settings.max_tokens, max(length // 2, 1)))
 
     async def ask(self, question: Question) -> tuple[Completion, ...]:
         """See `Chat`.

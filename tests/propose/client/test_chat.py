@@ -55,3 +55,18 @@ def test_requests_in_flight_keep_to_the_limit_and_fill_it(server: ChatServer) ->
     talk = Talk(server, concurrency=16)
     talk.run(lambda client: asyncio.gather(*(client.complete(PROMPT) for _ in range(64))))
     assert server.most_in_flight == 16
+
+
+def test_a_server_that_reports_no_tokens_is_said_once(server: ChatServer) -> None:
+    server.rule = lambda payload: Behaviour(edit=lambda found: {**found, "usage": None})
+    talk = Talk(server)
+    talk.run(lambda client: client.complete(PROMPT))
+    talk.run(lambda client: client.complete(PROMPT))
+    assert [note for note in talk.notes if "reports no tokens" in note] == talk.notes[:1]
+    assert len(talk.notes) == 1
+
+
+@pytest.mark.parametrize(("length", "room"), [(32_768, 28_672), (8_192, 4_096), (4_096, 2_048), (1_000, 500)])
+def test_a_small_context_leaves_half_of_it_for_prompts(server: ChatServer, length: int, room: int) -> None:
+    server.models = [{"id": "model", "max_model_len": length}]
+    assert Talk(server, max_tokens=4_096).run(lambda client: client.room()) == room
