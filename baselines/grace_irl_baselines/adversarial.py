@@ -15,12 +15,12 @@ from imitation.rewards.reward_nets import RewardNet
 from imitation.rewards.reward_wrapper import RewardVecEnvWrapper
 from imitation.util.networks import training
 from numpy.typing import NDArray
-from stable_baselines3.common.callbacks import BaseCallback, CallbackList, ConvertCallback
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.policies import ActorCriticPolicy
 
 from grace_irl.rl.curve import Watching
 from grace_irl.rl.episodes import expert_episodes
-from grace_irl.rl.learning import learning_venv, normalised
+from grace_irl.rl.learning import AfterUpdates, learning_venv, normalised
 from grace_irl.rl.method import Paid, PolicyProblem, Trained, Watch, unwatched
 from grace_irl_baselines.nets import reward_of
 from grace_irl_baselines.plumbing import as_transitions, logger
@@ -105,9 +105,7 @@ class Adversarial(ABC):
             updates = max(1, round(rollout / self.steps_per_disc_update))
             rounds = Rounds(trainer, updates, max(self.buffer_steps, rollout))
             assert trainer.gen_callback is not None
-            learner.learn(
-                problem.steps, callback=CallbackList([rounds, trainer.gen_callback, ConvertCallback(watching)])
-            )
+            learner.learn(problem.steps, callback=CallbackList([rounds, trainer.gen_callback, AfterUpdates(watching)]))
         watching.end(learner.num_timesteps, learner.policy)
         reward = NetReward(trainer.reward_test)
         return Trained(learner.policy, reward, learner.num_timesteps, paid=pays, kept=watching.kept)

@@ -106,7 +106,8 @@ class RewardEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
     def _instruction(self, info: dict[str, Any]) -> str:
         if self._view is not None:
             return self._view.instruction(self.env)
-        return str(info.get(INSTRUCTION, getattr(self.env.unwrapped, "mission", "")))
+        named = info.get(INSTRUCTION)
+        return str((getattr(self.env.unwrapped, "mission", None) if named is None else named) or "")
 
 
 class RewardVectorEnv(VectorWrapper):
@@ -215,9 +216,10 @@ class RewardVectorEnv(VectorWrapper):
             return []
         nobody = np.zeros(self.num_envs, bool)
         said, told = infos.get(INSTRUCTION, nobody), infos.get(f"_{INSTRUCTION}", nobody)
-        missions = () if all(told[slots]) else self._mission()
+        named = {slot: said[slot] for slot in slots.tolist() if told[slot] and said[slot] is not None}
+        missions = () if len(named) == len(slots) else self._mission()
         return [
-            Begin(slot, states[slot], str(said[slot] if told[slot] else missions[slot] if missions else ""))
+            Begin(slot, states[slot], str(named.get(slot, missions[slot] if missions else "") or ""))
             for slot in slots.tolist()
         ]
 

@@ -74,7 +74,7 @@ class RewardVecEnv(VecEnvWrapper):
         super().__init__(venv)
         self._payment = Payment(runner, scale)
         self._actions: NDArray[Any] | None = None
-        self._has_mission = bool(venv.has_attr("mission"))
+        self._has_mission = False
         self._shown = False
         self._deferred = False
 
@@ -98,6 +98,7 @@ class RewardVecEnv(VecEnvWrapper):
         """Start all episodes, each with a new `Reward` object."""
         observations = self.venv.reset()
         self._shown = SHOWN in self.venv.unwrapped.reset_infos[0]
+        self._has_mission = bool(self.venv.has_attr("mission"))  # some environments set it at their reset
         self._payment.settle()
         self._payment.turn((), None, (), self._begins(range(self.num_envs), observations))
         return observations

@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -69,10 +68,10 @@ def evaluated_at(steps: int, evaluations: int, rollout: int) -> tuple[int, ...]:
 
 
 class Watching:
-    """A callback that calls a `Watch` at `problem.watches` evenly spaced numbers of steps.
+    """The calls of a `Watch` at `problem.watches` evenly spaced numbers of steps.
 
-    The callback also keeps a copy of the policy at each number of steps in `problem.keeps`. In Stable-Baselines3, call
-    `model.learn(steps, callback=Watching(problem, watch))`.
+    A copy of the policy is kept at each number of steps in `problem.keeps`. In Stable-Baselines3, the callback
+    `grace_irl.rl.learning.AfterUpdates` calls `at`.
     """
 
     def __init__(self, problem: PolicyProblem, watch: Watch) -> None:
@@ -89,7 +88,7 @@ class Watching:
 
         Args:
             steps: environment steps of training so far.
-            policy: the policy of the learner.
+            policy: the policy of the learner, updated on all of these steps.
         """
         if self._keeps and steps >= self._keeps[0]:
             self._keeps = [point for point in self._keeps if point > steps]
@@ -107,12 +106,6 @@ class Watching:
     def kept(self) -> tuple[Kept, ...]:
         """The copies kept so far (`Trained.kept`)."""
         return tuple(self._kept)
-
-    def __call__(self, found: dict[str, Any], _: dict[str, Any]) -> bool:
-        """Callback of Stable-Baselines3 after every step of the vector environment."""
-        learner = found["self"]
-        self.at(learner.num_timesteps, learner.policy)
-        return True
 
     def _show(self, steps: int, policy: Policy) -> None:
         self._shown = steps

@@ -50,9 +50,9 @@ class EpisodeSums:
         told = next((info[key] for key in SUCCESS if key in info), None)
         if told is not None:
             self.success = bool(told)
-        for key, value in info.items():
-            if key.startswith(COMPONENTS) and np.ndim(value) == 0:
-                self.components[key] = self.components.get(key, 0.0) + float(value)
+        for key, value in numbers_of(info).items():
+            if key.startswith(COMPONENTS):
+                self.components[key] = self.components.get(key, 0.0) + value
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,9 @@ def numbers_of(info: Mapping[str, Any]) -> dict[str, float]:
     return {
         key: float(value)
         for key, value in info.items()
-        if isinstance(value, bool | int | float | np.number | np.bool_) and not isinstance(value, complex)
+        if isinstance(value, bool | int | float | np.number | np.bool_ | np.ndarray)
+        and np.ndim(value) == 0
+        and np.asarray(value).dtype.kind in "biuf"
     }
 
 

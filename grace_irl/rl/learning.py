@@ -17,13 +17,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from stable_baselines3 import PPO
-from stable_baselines3.common.callbacks import ConvertCallback
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.running_mean_std import RunningMeanStd
 from stable_baselines3.common.utils import set_random_seed
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecEnvWrapper, VecNormalize
 
+from grace_irl.errors import InputError
 from grace_irl.rewards.file import RewardFile
 from grace_irl.rewards.sb3 import RewardVecEnv
 from grace_irl.rewards.scale import Form, Scale
@@ -174,12 +175,14 @@ def make_learner(observer: Observer, settings: Hyperparameters, *, device: str =
 
     Returns:
         A function that makes a learner from a vector environment, a seed, and optionally a TensorBoard folder (`log`).
+        It raises InputError for actions that do not begin at 0.
     """
     policy_class, options = network_settings(observer, settings)
     if device == "auto":
         device = "cuda" if observer.wants_gpu and torch.cuda.is_available() else "cpu"
 
     def make(venv: VecEnv, seed: int, log: str | None = None) -> PPO:
+        require_from_zero(venv.action_space)
         learner = PPO(
             policy_class,
             venv,
@@ -194,6 +197,36 @@ def make_learner(observer: Observer, settings: Hyperparameters, *, device: str =
         return learner
 
     return make
+
+
+def require_from_zero(space: Any) -> None:
+    """Check that discrete actions begin at 0, because learners choose them so whatever the space says.
+
+    Raises:
+        InputError: a `Discrete` or `MultiDiscrete` space with another start.
+    """
+    if np.any(getattr(space, "start", 0)):
+        raise InputError(f"actions of {space}; expected actions from 0: shift them in a wrapper of the environment")
+
+
+class AfterUpdates(BaseCallback):
+    """A callback that shows each policy to a `Watching` before the next rollout, when all its updates are done.
+
+    At the last step of a rollout, the learner has not yet been updated on this rollout.
+
+    Args:
+        watching: the calls of a `Watch`. The caller shows it the last policy (`Watching.end`).
+    """
+
+    def __init__(self, watching: Watching) -> None:
+        super().__init__()
+        self._watching = watching
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        self._watching.at(self.model.num_timesteps, self.model.policy)
 
 
 def learn_on(problem: PolicyProblem, seed: int, pay: Pay, watch: Watch, log: Logger | None = None) -> Trained:
@@ -217,7 +250,7 @@ def learn_on(problem: PolicyProblem, seed: int, pay: Pay, watch: Watch, log: Log
         settles = settling(learner, venv, scaled)
         if log is not None:
             learner.set_logger(log)
-        callbacks = [*([settles] if settles else []), ConvertCallback(watching)]
+        callbacks = [*([settles] if settles else []), AfterUpdates(watching)]
         learner.learn(problem.steps, callback=callbacks)
     watching.end(learner.num_timesteps, learner.policy)
     return Trained(learner.policy, steps=learner.num_timesteps, kept=watching.kept)

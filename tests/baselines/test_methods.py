@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 
 pytest.importorskip("imitation", reason="imitation is not installed: requirements/baselines.lock")
 pytest.importorskip("imitation", reason="not installed: pip install --no-deps imitation==1.0.1")
+
+import gymnasium
 
 from grace_irl.demos import load
 from grace_irl.demos.trajectory import Demonstrations
@@ -78,9 +81,11 @@ def test_a_seed_gives_the_same_policy_again_and_another_one_does_not(name: str) 
 def test_looking_at_a_policy_does_not_change_what_is_learnt(name: str) -> None:
     asked, method = problem(1024, watches=3, settings=QUICK), load_method(name, **SMALL[name])
     seen: list[int] = []
+    looked: list[Any] = []
 
     def watch(steps: int, policy: Any) -> None:
         seen.append(steps)
+        looked.append([each.copy() for each in weights(Trained(policy))])
         evaluate(policy, asked.make_env, 2, 0)
 
     watched, alone = method.train(asked, 0, watch), method.train(asked, 0)
@@ -88,7 +93,12 @@ def test_looking_at_a_policy_does_not_change_what_is_learnt(name: str) -> None:
     if name == "bc":
         assert (seen, watched.steps) == ([0], 0)
     else:
-        assert (seen, watched.steps) == ([344, 684, 1024], 1024)
+        rollout = QUICK.rollout
+        after = [-(-step // rollout) * rollout for step in (341, 683)]  # the first updates with all these steps
+        assert (seen, watched.steps) == ([*dict.fromkeys([*after, 1024])], 1024)
+        learnt = [not all(map(np.array_equal, one, other)) for one, other in pairwise(looked)]
+        assert all(learnt)  # each look is at a policy that has learnt since the last one
+    assert all(map(np.array_equal, looked[-1], weights(watched)))
 
 
 @pytest.mark.parametrize("name", ["airl", "gail"])
@@ -159,3 +169,21 @@ def test_adversaries_imitate_without_the_true_reward(name: str) -> None:
     """A policy that acts by chance stays up for about 22 steps; untuned, AIRL ended below 50."""
     asked = problem(20_000)
     assert mean_return(load_method(name).train(asked, 0), asked) > 300
+
+
+@pytest.mark.parametrize("name", ["airl", "bc", "gail", "ppo-true"])
+def test_actions_that_do_not_begin_at_0_are_refused(name: str) -> None:
+    asked = problem(512, settings=QUICK)
+    items = [
+        replace(each, trajectory=replace(each.trajectory, actions=each.trajectory.actions + 1))
+        for each in asked.demonstrations
+    ]
+    shifted = replace(asked.demonstrations, items=tuple(items))
+
+    def make() -> Any:
+        environment = asked.make_env()
+        environment.action_space = gymnasium.spaces.Discrete(2, start=1)
+        return environment
+
+    with pytest.raises(InputError, match=r"actions of Discrete\(2, start=1\); expected actions from 0"):
+        load_method(name, **SMALL[name]).train(replace(asked, make_env=make, demonstrations=shifted), 0)

@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("stable_baselines3")
 
+import gymnasium
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 import grace_irl
@@ -107,3 +108,46 @@ def test_the_same_everywhere(tmp_path: Path, name: str) -> None:
         for one, other in zip(here, there, strict=True):
             expected = next(offline)[1:].astype(single).tolist()
             assert (one.paid, other.paid) == (expected, expected), way.__name__
+
+
+class Asked(gymnasium.Env[Any, Any]):
+    """An environment that gets its mission at its reset, or whose `info` names an instruction, or neither."""
+
+    observation_space = gymnasium.spaces.Box(-1, 1, (2,), np.float64)
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(self, mission: str | None, info: dict[str, Any]) -> None:
+        self._words, self._info = mission, info
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        if self._words is not None:
+            self.mission = self._words
+        return np.zeros(2), dict(self._info)
+
+    def step(self, action: Any) -> Any:
+        return np.zeros(2), 0.0, False, False, {}
+
+
+@pytest.mark.parametrize(
+    ("mission", "info", "paid"),
+    [("red ball", {}, 8.0), (None, {"instruction": None}, 0.0), (None, {}, 0.0), ("", {}, 0.0)],
+)
+def test_an_instruction_is_the_same_in_every_wrapper(
+    mission: str | None, info: dict[str, Any], paid: float, tmp_path: Path
+) -> None:
+    path = tmp_path / "reward.py"
+    path.write_text(
+        "class Reward:\n    def __init__(self, extra_info=None):\n        self.said = extra_info or ''\n\n"
+        "    def reward_fn(self, state):\n        return float(len(self.said))\n"
+    )
+    reward = grace_irl.load_reward(path, trust=True)
+    single = reward.wrap(Asked(mission, info))
+    single.reset(seed=0)
+    assert single.step(0)[1] == paid
+    vector = reward.wrap_vec(gymnasium.vector.SyncVectorEnv([lambda: Asked(mission, info)] * 2))
+    vector.reset(seed=0)
+    assert vector.step(np.zeros(2, np.int64))[1].tolist() == [paid] * 2
+    dummy = reward.wrap_vec(DummyVecEnv([lambda: Asked(mission, info)] * 2))
+    dummy.reset()
+    assert dummy.step(np.zeros(2, np.int64))[1].tolist() == [paid] * 2

@@ -174,3 +174,12 @@ def test_a_score_sees_whole_episodes_and_changes_none() -> None:
         assert ((states[:-1, 2] + states[:-1, 3] > 0) == actions).all()
         assert each.trajectory.terminated == (each.length < 500)
         assert each.total == each.length
+
+
+def test_parts_of_a_reward_are_single_numbers() -> None:
+    sums = EpisodeSums()
+    for value in (1.5, np.float32(0.5), np.array(2.0), True):
+        sums.add(
+            0.0, {"reward_near": value, "reward_info": {"a": 1}, "reward_type": "sparse", "reward_all": np.ones(2)}
+        )
+    assert sums.components == {"reward_near": 5.0}
