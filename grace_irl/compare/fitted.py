@@ -25,7 +25,7 @@ from grace_irl.demos.trajectory import Demonstrations, LabelRule, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.methods.registry import method_of
 from grace_irl.programs.check import read
-from grace_irl.programs.export import fields_of
+from grace_irl.programs.export import calibration_of, fields_of
 from grace_irl.rewards.file import RewardFile, load_reward, read_reward
 from grace_irl.rl.method import Kept, Paid, PolicyProblem, Trained, TransitionReward, Watch, unwatched
 from grace_irl.runs import fit as fits
@@ -255,12 +255,13 @@ class Fitted:
 
         Some searches train policies themselves, to judge programs by their policies. These searches use the raw reward
         of each program. The training after such a search uses the raw reward too, unless `expand.form` names another
-        form.
+        form. The same holds for a reward file without a calibration, because the discriminator's scale is unknown.
         """
         path = self.reward if run is None else run.reward_path
         assert path is not None
         form: Form = "raw"
-        if self._separates or config.expand.form != "auto":
+        calibrated = run is not None or calibration_of(read_reward(path)) is not None
+        if config.expand.form != "auto" or (self._separates and calibrated):
             form = form_of(config.expand, self._rule, reshaped=run is not None and run.reshaped)
         return ProgramReward(path, config.expand.trust, config.sandbox.allow_weak, form)
 

@@ -243,7 +243,8 @@ def standings(results: Sequence[JobResult], methods: Sequence[str], oracle: Orac
     found: list[Standing] = []
     for environment, transfer in sorted(places.items(), key=lambda place: place[1]):
         runs = {method: _runs(results, method, environment) for method in methods}
-        table = _Table(environment, {name: each for name, each in runs.items() if each}, oracle)
+        known = Oracle() if transfer else oracle  # the experts' returns are those of another environment
+        table = _Table(environment, {name: each for name, each in runs.items() if each}, known)
         for method in methods:
             failed = sum(1 for each in results if each.method == method and each.failure)
             if runs[method] or (failed and not transfer):

@@ -210,12 +210,13 @@ def require_from_zero(space: Any) -> None:
 
 
 class AfterUpdates(BaseCallback):
-    """A callback that shows each policy to a `Watching` before the next rollout, when all its updates are done.
+    """A callback that shows policies to a `Watching`, each with all updates on the steps so far.
 
-    At the last step of a rollout, the learner has not yet been updated on this rollout.
+    At the last step of a rollout, PPO has not yet been updated on this rollout. So the policy is shown before the next
+    rollout, or by the caller at the end (`Watching.end`).
 
     Args:
-        watching: the calls of a `Watch`. The caller shows it the last policy (`Watching.end`).
+        watching: the calls of a `Watch`.
     """
 
     def __init__(self, watching: Watching) -> None:
@@ -223,6 +224,9 @@ class AfterUpdates(BaseCallback):
         self._watching = watching
 
     def _on_step(self) -> bool:
+        rollout = getattr(self.model, "n_steps", 0) * self.model.n_envs
+        if not rollout or self.model.num_timesteps % rollout:
+            self._watching.at(self.model.num_timesteps, self.model.policy)
         return True
 
     def _on_rollout_start(self) -> None:

@@ -21,12 +21,15 @@ pytest.importorskip("imitation", reason="not installed: pip install --no-deps im
 
 from grace_irl.cli import main
 from grace_irl.compare.comparison import Compared, ComparisonState, resume, start
+from grace_irl.compare.contest import Contest
+from grace_irl.compare.fitted import Fitted
 from grace_irl.compare.folder import ComparisonFolder, read_curve, read_result
 from grace_irl.compare.settings import Settings, comparison_of, located, read_settings
 from grace_irl.compare.standings import Standing
 from grace_irl.compare.table import MEASURED
 from grace_irl.errors import InputError
 from grace_irl.methods.registry import METHODS
+from grace_irl.programs.export import export_source
 from grace_irl.rewards.file import load_reward
 from grace_irl.runs.config import resolve
 from tests.compare.rewards import ENDS, FAILS, UPRIGHT
@@ -366,3 +369,14 @@ def test_the_command_line_prints_one_json_object(
     assert found["standings"][0]["method"] == "bc"
     assert found["results"][0]["outcomes"][0]["environment"] == "CartPole-v1"
     assert "run 1 of 1: bc seed 0: CartPole-v1 return" in out.err
+
+
+@pytest.mark.parametrize(("calibrated", "form"), [(False, "raw"), (True, "soft")])
+def test_a_reward_file_is_paid_as_it_is_if_nothing_says_its_scale(
+    calibrated: bool, form: str, cart_pole: Path, tmp_path: Path
+) -> None:
+    source = export_source(UPRIGHT, title="Up.", facts=(), scale=2.0, offset=-1.0) if calibrated else UPRIGHT
+    contest = Contest.of(settings(cart_pole, "grace", reward=upright(tmp_path, source)))
+    method = contest.method("grace", tmp_path / "fit")
+    assert isinstance(method, Fitted)
+    assert method._reward(method.config, None).form == form

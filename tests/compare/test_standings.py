@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -176,6 +177,18 @@ def test_experts_returns_are_those_that_were_recorded() -> None:
 
     assert Oracle.of(demonstrations(10.0, 20.0, None)).experts == 15.0
     assert Oracle.of(demonstrations(None)).experts is None
+
+
+def test_experts_of_one_environment_say_nothing_of_another() -> None:
+    results = [
+        ended("grace", 0, 5.0, environment="Own-v0"),
+        ended("ppo-true", 0, 8.0, environment="Own-v0"),
+    ]
+    for transfer, learnt in ((False, True), (True, False)):
+        outcomes = [replace(each, outcomes=(replace(each.outcomes[0], transfer=transfer),)) for each in results]
+        grace, _ = standings(outcomes, ("grace", "ppo-true"), Oracle(10.0))
+        assert (grace.last is not None and grace.last.of_returns is not None) is learnt
+        assert ("nothing says when it has learnt there" in grace.note) is not learnt
 
 
 def test_success_is_the_score_where_all_have_a_goal() -> None:
