@@ -151,8 +151,8 @@ class RewardSource:
         outcome = self._sandbox.run(program.source, self._handle, order, mode=mode, limits=limits)
         if outcome.status == "timeout":  # add the limit, for the model that repairs the program
             allowed = (
-                f"{limits.cpu_s:.0f} s of CPU are allowed for {states} states; each additional state adds "
-                f"{cpu_s / states:.2g} s"
+                f"{limits.cpu_s:.0f} s of CPU, and {limits.wall_s:.0f} s in all, are allowed for {states} states; each "
+                f"additional state adds {cpu_s / states:.2g} s of CPU"
             )
             return replace(outcome, message=f"{outcome.message}; {allowed}"), {}
         if outcome.status != "ok":

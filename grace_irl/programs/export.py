@@ -131,10 +131,20 @@ def fields_of(source: str) -> tuple[str, ...]:
 
     The docstring of the file names the components in a line such as `fields: x0 height, x1 speed`. The file is not run.
     """
+    return numbered(_fact(source, "fields"))
+
+
+def label_of(source: str) -> str:
+    """The label rule of the run that found an exported program; "" if the file names none. The file is not run."""
+    return _fact(source, "label").partition(" ")[0]
+
+
+def _fact(source: str, name: str) -> str:
+    """The text behind `name:` in the docstring of an exported file; "" if there is none."""
     said, _ = _take_docstring(normalised(source))
     parts = said.split("\n\n", 2)  # the title, the facts and the program's docstring
-    line = re.search(r"^fields: +(x0 .*)$", parts[1], re.MULTILINE) if len(parts) > 1 else None
-    return numbered(line[1]) if line else ()
+    line = re.search(rf"^{name}: +(\S.*)$", parts[1], re.MULTILINE) if len(parts) > 1 else None
+    return line[1] if line else ""
 
 
 def numbered(text: str) -> tuple[str, ...]:

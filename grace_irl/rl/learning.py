@@ -175,7 +175,7 @@ def make_learner(observer: Observer, settings: Hyperparameters, *, device: str =
 
     Returns:
         A function that makes a learner from a vector environment, a seed, and optionally a TensorBoard folder (`log`).
-        It raises InputError for actions that do not begin at 0.
+        It raises InputError for actions that do not begin at 0, and for the device "cuda" without a GPU.
     """
     policy_class, options = network_settings(observer, settings)
     if device == "auto":
@@ -183,6 +183,10 @@ def make_learner(observer: Observer, settings: Hyperparameters, *, device: str =
 
     def make(venv: VecEnv, seed: int, log: str | None = None) -> PPO:
         require_from_zero(venv.action_space)
+        if device == "cuda" and not torch.cuda.is_available():
+            raise InputError(
+                "device cuda, and torch finds no GPU; expected cpu, or auto, which takes a GPU if it helps"
+            )
         learner = PPO(
             policy_class,
             venv,

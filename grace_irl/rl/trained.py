@@ -103,7 +103,11 @@ def load_policy(path: str | Path, device: str = "cpu") -> TrainedPolicy:
         raise InputError(f"{path}: {error.strerror or error}; expected a policy that training saved") from None
     except Exception as error:  # torch raises errors of many types
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        raise InputError(f"{path}: not a saved policy ({lines[0][:200]}); expected what training wrote") from None
+        said = lines[0].partition(". ")[0][:200]
+        raise InputError(
+            f"{path}: not a saved policy ({said}); expected what fit --expand or grace_irl.rl.ppo.train wrote "
+            "(Stable-Baselines3 loads those of compare: ActorCriticPolicy.load)"
+        ) from None
     policy.network.to(device)
     policy.network.set_training_mode(False)
     return policy

@@ -230,3 +230,18 @@ def test_an_earlier_recording_keeps_the_rule_of_its_version(tmp_path: Path, caps
         *("--label", "last", "--json"),
     )
     assert other["label"] == "last"
+
+
+def test_score_names_the_rule_that_the_reward_was_fitted_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, last in (("expert", 9), ("negative", 4)):
+        rows = [f"{episode},{step},{episode}" for episode in range(4) for step in range(last)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["episode,x,other", *rows]) + "\n")
+    demos = [str(tmp_path / "expert.csv"), str(tmp_path / "negative.csv")]
+    fitted(capsys, "--demos", *demos, "--label", "last", "--out", str(tmp_path / "run"), *QUICK)
+    words = ["score", str(tmp_path / "run" / "reward.py"), "--demos", *demos, "--workers", "1"]
+    for more, told in (([], True), (["--label", "last"], False)):
+        assert main([*words, *more]) == 0
+        said = capsys.readouterr().out
+        assert ("the reward was fitted with label rule last: --label last scores it by that one" in said) is told

@@ -276,7 +276,8 @@ def test_a_program_that_is_too_slow_is_told_what_is_allowed() -> None:
     source = RewardSource(trajectories, sandbox, MemoryCache(), Limits(wall_s=10, cpu_s=10))
     outcome, _ = source.run(Program("p", "", 1), source.digests)
     assert outcome.message.endswith(
-        "the limit; 16 s of CPU are allowed for 6000 states; each additional state adds 0.001 s"
+        "the limit; 16 s of CPU, and 40 s in all, are allowed for 6000 states; each additional state adds 0.001 s of "
+        "CPU"
     )
     assert (sandbox.limits.cpu_s, sandbox.limits.wall_s) == (16.0, 40.0)
 
