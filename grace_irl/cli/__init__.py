@@ -42,7 +42,7 @@ def _called(given: Sequence[str]) -> int:
             # Options such as --max-memory set context variables. They change only this copy of the context.
             code = copy_context().run(command, args=spread(given), prog_name="grace-irl", standalone_mode=False)
         except Exception as error:
-            said = misused(error)
+            said = misused(error, typed)
             if said is None:
                 raise
             return _say(said, 2) if said else 2

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from grace_irl.cli.completion import Install, Show
-from grace_irl.errors import GraceError, InputError
+from grace_irl.errors import GraceError
 from grace_irl.version import __version__
 
 SECTIONS = {
@@ -84,10 +84,14 @@ def _version(wanted: bool) -> None:
 Version = Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")]
 
 
-def misused(error: Exception) -> str | None:
+def misused(error: Exception, arguments: Sequence[str] = ()) -> str | None:
     """The error line for a wrong option, argument or value; None for any other error.
 
     If the user gave no command, print the help and return "".
+
+    Args:
+        error: the error.
+        arguments: the words of the command line.
     """
     # The base class of `BadParameter` is click's `UsageError`. Newer versions of typer contain a copy of click.
     usage_error: type = typer.BadParameter.__mro__[1]
@@ -101,7 +105,10 @@ def misused(error: Exception) -> str | None:
     if (option := getattr(error, "option_name", "")) and context and context.info_name == "fit":
         from grace_irl.runs.config import other_method
 
-        if other := other_method(option, ""):
+        recording = dict(pairwise(arguments)).get("--replay", "")
+        if recording and not os.path.exists(recording):  # it names the method
+            said = f"{recording}: no such file; expected the folder of a run, or a recording, for --replay"
+        elif other := other_method(option, ""):
             said = f"{option} has no effect with this method; expected it with --method {other}, or left out"
     return f"{said}; see {context.command_path} --help" if context else said
 
@@ -163,9 +170,6 @@ def method_of(arguments: Sequence[str]) -> str:
             words["method"] = words[name].partition("=")[2].strip(" \"'")
     named = words.get("--method") or os.environ.get("GRACE_IRL_METHOD") or words.get("method")
     file = words.get("--resume") or words.get("--replay") or words.get("--config") or os.environ.get("GRACE_IRL_CONFIG")
-    recording = words.get("--replay", "-")
-    if not recording.startswith("-") and not Path(recording).exists():
-        raise InputError(f"{recording}: no such file; expected the folder of a run, or a recording, for --replay")
     if named or not file:
         return named or ""
     from grace_irl.runs.config import method_named

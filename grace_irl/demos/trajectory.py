@@ -34,7 +34,7 @@ def step_rewards(rewards: NDArray[Any], steps: int) -> NDArray[np.float64]:
     state is no reward. Rewards of another length are returned as they are.
     """
     rewards = np.asarray(rewards, np.float64)
-    if len(rewards) != steps + 1:
+    if steps < 0 or len(rewards) != steps + 1:
         return rewards
     kept, last = rewards[:steps].copy(), rewards[steps]
     if steps and not np.isnan(last):

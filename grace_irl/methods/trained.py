@@ -174,13 +174,12 @@ def resumes(config: Config, folder: Path) -> None:
 
 def _changed(before: str, now: str) -> str:
     """The parts of a task that differ between two contents (`Task.content`), as text; "" if none does."""
-    from grace_irl.tasks.recorded import portable
+    from grace_irl.tasks.recorded import changes, portable
 
     try:
-        one, other = portable(json.loads(before)), portable(json.loads(now))
+        return ", ".join(changes(portable(json.loads(before)), portable(json.loads(now))))
     except (ValueError, AttributeError):
         return "all"
-    return ", ".join(sorted(key for key in one.keys() | other.keys() if one.get(key) != other.get(key)))
 
 
 def writer(problem: Problem, config: Config) -> Proposer:

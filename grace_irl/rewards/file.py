@@ -135,8 +135,8 @@ class RewardFile:
                 the user's files (docs/sandbox.md).
 
         Raises:
-            InputError: `environment` is not a Gymnasium environment, or its observations are vectors with another
-                length than this reward's states.
+            InputError: `environment` is not a Gymnasium environment, or its observations are not the numbers that this
+                reward names.
         """
         from grace_irl.rewards.gymnasium import RewardEnv
 
@@ -154,8 +154,8 @@ class RewardFile:
         Stable-Baselines3 `VecEnv` becomes a `rewards.sb3.RewardVecEnv`.
 
         Raises:
-            InputError: `venv` has neither of these types, or its observations are vectors with another length than this
-                reward's states.
+            InputError: `venv` has neither of these types, or its observations are not the numbers that this reward
+                names.
         """
         from grace_irl.rewards.gymnasium import vector_wrapped
 

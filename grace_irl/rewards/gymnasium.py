@@ -143,7 +143,8 @@ class RewardVectorEnv(VectorWrapper):
         scale: Scale = Scale(),
     ) -> None:
         require_plain(venv)
-        for each in getattr(venv.unwrapped, "envs", ()):  # environments of this process
+        inner = getattr(venv.unwrapped, "envs", ())
+        for each in inner if isinstance(inner, list | tuple) else ():  # environments of this process
             require_plain(each)
         super().__init__(venv)
         self._payment = Payment(runner, scale)

@@ -215,11 +215,17 @@ def ask(
 
     def keep(answer: GoalAnswer) -> None:
         store.add_goals([answer])
+        require_tokens()
+
+    def require_tokens() -> None:
         answers = store.goals()
-        if reached := limit(sum(each.tokens_in for each in answers), sum(each.tokens_out for each in answers)):
+        known = {each.digest for each in answers if each.indices is not None}
+        reached = limit(sum(each.tokens_in for each in answers), sum(each.tokens_out for each in answers))
+        if reached and any(item.trajectory.digest not in known for item in labelling.silent):
             raise GraceError(f"{reached}, while goal states were asked for; expected a higher limit, or none")
 
     try:
+        require_tokens()
         failures = run_to_end(Cleaner(asking, keep, in_flight).clean(labelling.silent, said))
     except KeyboardInterrupt:
         store.add_event("interrupted", "while a model was asked for goal states")

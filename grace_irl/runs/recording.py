@@ -239,7 +239,13 @@ def changed_search(config: Config) -> str:
     if config.proposer.name != "replay" or not config.proposer.recording:
         return ""
     before, now = flat(recorded_config(Path(config.proposer.recording))), flat(config)
-    own = ("method", "seed", "search.", "policy.checkpoint", *(f"{name}." for name in method_of(config).sections))
+    own = (
+        "method",
+        "seed",
+        "search.",
+        "policy.checkpoint",
+        *(f"{name}." for name in method_of(config).sections if name != "policy"),
+    )
     changed = [key for key in now if key.startswith(own) and key not in ("search.lag",) and before.get(key) != now[key]]
     if not changed:
         return ""

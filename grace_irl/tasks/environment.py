@@ -9,6 +9,9 @@ import numpy as np
 
 from grace_irl.errors import GraceError, InputError
 
+DIVERGED = 1e6
+"""Size of an action, or not finite, from which on a policy has diverged, which is the fault of its reward."""
+
 
 class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
     """An environment that raises InputError where the wrapped one fails, unless the action is at fault.
@@ -23,6 +26,12 @@ class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
     def __init__(self, environment: Any, task: str) -> None:
         super().__init__(environment)
         self._task = task
+
+    def __getattr__(self, name: str) -> Any:
+        """What the wrapped environment has, for views that read it."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.env, name)
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Reset the environment.
@@ -39,12 +48,12 @@ class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
         """Take one step.
 
         Raises:
-            InputError: the environment fails on a finite action.
+            InputError: the environment fails on an action that no diverged policy took.
         """
         try:
             return super().step(action)
         except Exception as error:
-            if not np.isfinite(np.asarray(action, np.float64)).all():
+            if not (np.abs(np.asarray(action, np.float64)) < DIVERGED).all():
                 raise  # a policy that has diverged on its reward
             raise self._named(error) from error
 

@@ -29,6 +29,8 @@ LONGEST = 2_000
 """Maximum length of the message of a recorded failure, in characters."""
 _PROGRAM = re.compile(r"[0-9a-f]{16}")
 _NAME = re.compile(rf"({SHORT}|{FULL})-[0-9]{{1,9}}")
+MODULES = "modules"
+"""Part of a task's content with digests of the modules that it names; missing if it names none."""
 _CODE = ("env", "score")  # parts of a task that may name a Python file
 
 
@@ -137,6 +139,15 @@ class TrainingPlan:
     trainings: Mapping[str, Planned]
 
 
+def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """The parts of a task that differ between two contents, or between two sets of digests, by name.
+
+    Older versions stored no modules (`MODULES`). If `before` has none, they are not compared.
+    """
+    names = before.keys() | now.keys() - ({MODULES} if MODULES not in before else set())
+    return sorted(name for name in names if before.get(name) != now.get(name))
+
+
 def portable(content: Mapping[str, Any]) -> dict[str, Any]:
     """A task's content (`Task.content`) without the folders of Python files, so that the files may move."""
     return {
@@ -184,7 +195,7 @@ class RecordedTrainings:
                 "no trainings in it",
                 "a recording that grace-irl export made of a run that trained its policies, or that run's folder",
             )
-        if other := sorted({key for key, _ in self.task.items() ^ plan.digests.items()}):
+        if other := changes(self.task, plan.digests):
             self._refuse(
                 f"its trainings are of another task than {plan.task} here: different in {', '.join(other)[:200]}",
                 "the same task and the same code (--task)",

@@ -24,7 +24,7 @@ from grace_irl.rl.environments import is_adapter, make, module_of
 from grace_irl.rl.evaluation import Rollout
 from grace_irl.rl.hyperparameters import Hyperparameters, hyperparameters
 from grace_irl.settings import problem_of
-from grace_irl.tasks.recorded import portable
+from grace_irl.tasks.recorded import MODULES, portable
 from grace_irl.toml import read_toml
 
 Score = Callable[[Rollout], float]
@@ -177,14 +177,24 @@ class Task:
 
     @property
     def code(self) -> dict[str, str]:
-        """SHA-256 of each Python file or module that the task names, by path. Modules of this package are left out."""
-        paths = {path for name in (self.env, self.score) if (path := _source(name))}
+        """SHA-256 of each Python file that the task names, by path."""
+        paths = {name.rpartition(":")[0] for name in (self.env, self.score) if ".py:" in name}
         return {path: hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in sorted(paths)}
 
     @property
+    def modules(self) -> dict[str, str]:
+        """SHA-256 of each module that the task names, by name. Modules of this package are left out."""
+        paths = {name.rpartition(":")[0]: _source(name) for name in (self.env, self.score)}
+        return {
+            name: hashlib.sha256(Path(path).read_bytes()).hexdigest() for name, path in sorted(paths.items()) if path
+        }
+
+    @property
     def content(self) -> str:
-        """The task as JSON, with digests of the Python files that it names."""
-        return json.dumps({**asdict(self), "code": [*self.code.values()]}, indent=1, sort_keys=True) + "\n"
+        """The task as JSON, with digests of the Python files and modules that it names."""
+        code: dict[str, Any] = {"code": [*self.code.values()]}
+        code |= {MODULES: self.modules} if self.modules else {}
+        return json.dumps({**asdict(self), **code}, indent=1, sort_keys=True) + "\n"
 
     @property
     def digest(self) -> str:
@@ -201,15 +211,13 @@ class Task:
 
 
 def _source(name: str) -> str:
-    """The path of the Python file behind `file.py:function` or `package.module:function`; "" if there is none."""
+    """The path of the Python file behind `package.module:function`; "" if there is none."""
     where = name.rpartition(":")[0]
-    if where.endswith(".py"):
-        return where
-    if name.startswith(INFO) or not is_adapter(name) or where.partition(".")[0] == PACKAGE:
+    if name.startswith(INFO) or not is_adapter(name) or where.endswith(".py") or where.partition(".")[0] == PACKAGE:
         return ""
     try:
         spec = find_spec(where)
-    except (ImportError, ValueError):
+    except Exception:  # it imports the module's package, which may raise anything
         return ""
     return spec.origin if spec is not None and spec.origin and spec.origin.endswith(".py") else ""
 

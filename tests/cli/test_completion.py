@@ -45,6 +45,7 @@ def completed(folder: Path, *words: str) -> list[str]:
         (("fit", "--dem"), "--demos"),
         (("fit", "--method", "rf-agent", "--tree-r"), "--tree-rule"),
         (("fit", "--config", "not-there.toml", "--see"), "--seed"),
+        (("fit", "--replay", "not-there.jsonl", "--see"), "--seed"),
         (("demos", "insp"), "inspect"),
     ],
 )

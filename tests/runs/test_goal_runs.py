@@ -384,6 +384,9 @@ def test_stop_rules_of_tokens_hold_while_goals_are_asked_for(tmp_path: Path, fla
         assert "--resume" in str(error.value)
         asked = len(server.payloads)
         assert asked == len(answers(tmp_path / "run")) < 4
+        with pytest.raises(GraceError, match="while goal states were asked for"):
+            resume(tmp_path / "run", parts=Parts(goal_set(), sandbox=InProcessSandbox()))
+        assert len(server.payloads) == asked  # a resume at the limit pays for nothing
         more = {**dict.fromkeys(flags.keys() - {"model.price_in"}, 10**9), "stop.max_calls": 4}
         assert resume(tmp_path / "run", more, parts=Parts(goal_set(), sandbox=InProcessSandbox())).calls == 4
 

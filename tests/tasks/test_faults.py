@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("stable_baselines3", reason="grace-irl[rl] is not installed")
 
+import gymnasium
+
 from grace_irl.cli import main
 from grace_irl.errors import InputError
 from grace_irl.runs.run import opened
+from grace_irl.tasks.environment import TaskEnvironment
 from grace_irl.tasks.random_episodes import random_episodes
+from grace_irl.tasks.recorded import changes
 from grace_irl.tasks.task import read_task
 from tests.tasks.test_policy_evaluator import TASK, UP, judged
 from tests.tasks.test_task import WHOLE, written
@@ -94,12 +101,17 @@ def test_code_in_a_module_counts_as_code_in_a_file_does(tmp_path: Path, monkeypa
     (tmp_path / "own.py").rename(tmp_path / "own_pole.py")
     monkeypatch.syspath_prepend(tmp_path)
     before = read_task(str(path))
-    assert [*before.code] == [str(tmp_path / "own_pole.py")]
-    digest = before.digest
+    assert [*before.modules] == ["own_pole"]
+    assert not before.code
+    digest, content = before.digest, json.loads(before.content)
+    older = {name: each for name, each in content.items() if name != "modules"}  # as earlier versions wrote it
     (tmp_path / "own_pole.py").write_text(OWN.replace("float(", "2 * float("))
     assert read_task(str(path)).digest != digest
     assert "own_pole" not in sys.modules  # to name code is not to run it
-    assert not read_task("reacher").code
+    now = json.loads(read_task(str(path)).content)
+    assert changes(content, now) == ["modules"]
+    assert changes(older, now) == []
+    assert not read_task("reacher").modules
 
 
 @pytest.mark.parametrize(
@@ -148,3 +160,22 @@ def test_episodes_of_a_wrapped_environment_are_those_of_its_own(tmp_path: Path) 
     own_task(tmp_path)
     one, other = (random_episodes(replace(TASK, env=env), 2) for env in ("CartPole-v1", f"{tmp_path / 'own.py'}:make"))
     assert [each.digest for each in one] == [each.digest for each in other]
+
+
+def test_views_see_what_the_environment_has_and_a_diverged_policy_is_its_rewards_fault(tmp_path: Path) -> None:
+    class Box(gymnasium.Env[Any, Any]):
+        observation_space = action_space = gymnasium.spaces.Box(-np.inf, np.inf, (1,))
+        place = 7
+
+        def step(self, action: Any) -> Any:
+            raise OverflowError("too far")
+
+    environment = TaskEnvironment(Box(), "boxes")
+    assert environment.place == 7
+    with pytest.raises(AttributeError):
+        _ = environment.elsewhere
+    with pytest.raises(InputError, match="task boxes: its environment fails: OverflowError: too far"):
+        environment.step(np.array([3.0]))
+    for action in (1e9, np.nan, -np.inf):
+        with pytest.raises(OverflowError):
+            environment.step(np.array([action]))

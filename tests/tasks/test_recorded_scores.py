@@ -144,6 +144,7 @@ def test_a_replay_with_recorded_scores_has_the_same_tree(
     remark = "The scores were taken from a recording, and not trained here."
     assert any(f"taken from the recording {tree / source}" in each for each in notes(again))
     assert "not trained here (--recorded-scores)" in said.err
+    assert "searches otherwise" not in said.err
     assert remark in said.out
     assert f"trained: not here: scores of recording {source}" in (again / "reward.py").read_text()
     page = (again / "report.html").read_text()

@@ -93,7 +93,9 @@ def _episode(opened: Hdf5File, group: tuple[str, ...], where: str) -> Episode:
         states[""] if set(states) == {""} else states,
         where,
         actions=None if actions is None else actions[: count - 1],
-        rewards=None if rewards is None else step_rewards(column_of(rewards, f"{where}, {found[REWARDS]}"), count - 1),
+        rewards=None
+        if rewards is None
+        else step_rewards(column_of(rewards[:count], f"{where}, {found[REWARDS]}"), count - 1),
         terminated=ended and states.keys() == following.keys(),
     )
 

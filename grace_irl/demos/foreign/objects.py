@@ -148,7 +148,7 @@ def _of_record(record: Mapping[Any, Any], where: str) -> Episode:
         states,
         where,
         actions=actions if whole or actions is None else actions[:-1],
-        rewards=None if rewards is None else step_rewards(rewards.reshape(-1), count - 1),
+        rewards=None if rewards is None else step_rewards(rewards.reshape(-1)[: None if whole else count], count - 1),
         terminated=ended and whole,
         truncated=_ended(known[TIMEOUTS]),
         instruction=_said(record, "instruction"),

@@ -161,7 +161,7 @@ class _Layout:
         free = [name for name in table if name not in (*taken, *actions)]
         numbers = [name for name in free if table[name].dtype.kind in "biuf" and not _is_aside(name)]
         states = whole or tuple(numbers)
-        for name in () if whole else free:
+        for name in () if whole else (each for each in free if not _is_aside(each)):
             _require_no_spoilt(table[name], f"{path}: column {name!r}")
         if not states:
             raise InputError(
@@ -382,10 +382,9 @@ def _require_no_spoilt(column: NDArray[Any], where: str) -> None:
     numbers = [text for text in texts if _is_number(text)]
     if len(texts) > len(numbers) >= max(len(texts) / 2, 2):
         text = next(text for text in texts if not _is_number(text))
-        row = next(row for row, each in enumerate(column.tolist()) if str("" if each is None else each) == text)
         raise InputError(
-            f"{where} holds numbers, and {text[:40]!r} in row {row}; expected a number in each row: correct it, drop "
-            "the episode, or choose other columns (--state-columns)"
+            f"{where} holds numbers, and {text[:40]!r} among them; expected a number in each row: correct it, drop the "
+            "episode, or choose other columns (--state-columns)"
         )
 
 

@@ -167,7 +167,8 @@ class ChatClient:
                 if isinstance(error, CallFailed):
                     raise CallFailed(str(error), tuple(got)) from None
                 raise error
-        if not self._said_no_usage and not any(each.tokens_in or each.tokens_out for each in got):
+        answered = [each for each in got if each.finish != "refusal"]
+        if not self._said_no_usage and answered and not any(each.tokens_in or each.tokens_out for each in answered):
             self._said_no_usage = True
             self._on_note("the server reports no tokens: counts stay 0, and --max-tokens and --max-cost stop nothing")
         return tuple(got)

@@ -14,6 +14,7 @@ import pytest
 from grace_irl.cli import main
 from grace_irl.demos import load
 from grace_irl.demos.trajectory import Demonstrations, step_rewards
+from grace_irl.errors import InputError
 from tests.demos.foreign.writing import plain, rows, to_csv, to_lerobot, to_rlds
 
 NAMES = ("height", "speed", "angle")
@@ -120,3 +121,16 @@ def test_it_is_added_to_the_last_step_unless_there_is_none() -> None:
     assert step_rewards(np.array([1, 2, np.nan]), 2).tolist() == [1, 2]
     assert step_rewards(np.array([1, 2]), 2).tolist() == [1, 2]
     assert step_rewards(np.array([7.0]), 0).tolist() == []
+    assert step_rewards(np.array([]), -1).tolist() == []
+
+
+def test_an_episode_without_states_is_refused_and_padding_is_cut(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "set.hdf5", "w") as file:
+        file["data/demo_0/obs"], file["data/demo_0/rewards"] = np.zeros((3, 2)), np.arange(5.0)
+        file["data/demo_0/actions"] = np.zeros((5, 1))
+    (padded,) = load([tmp_path / "set.hdf5"], role="expert")
+    assert padded.trajectory.rewards.tolist() == [0, 1 + 2]
+    with h5py.File(tmp_path / "none.hdf5", "w") as file:
+        file["data/demo_0/obs"], file["data/demo_0/rewards"] = np.zeros((0, 2)), np.zeros(0)
+    with pytest.raises(InputError, match="no states; expected at least one"):
+        load([tmp_path / "none.hdf5"], role="expert")

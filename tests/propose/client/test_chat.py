@@ -66,6 +66,14 @@ def test_a_server_that_reports_no_tokens_is_said_once(server: ChatServer) -> Non
     assert len(talk.notes) == 1
 
 
+def test_an_answer_that_a_filter_declines_says_nothing_of_tokens(server: ChatServer) -> None:
+    server.rule = lambda payload: says.error(400, "flagged", code="content_filter")
+    talk = Talk(server)
+    (declined,) = talk.run(lambda client: client.complete(PROMPT))
+    assert declined.finish == "refusal"
+    assert not talk.notes
+
+
 @pytest.mark.parametrize(("length", "room"), [(32_768, 28_672), (8_192, 4_096), (4_096, 2_048), (1_000, 500)])
 def test_a_small_context_leaves_half_of_it_for_prompts(server: ChatServer, length: int, room: int) -> None:
     server.models = [{"id": "model", "max_model_len": length}]
