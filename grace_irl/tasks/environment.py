@@ -28,7 +28,7 @@ class TaskEnvironment(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._task = task
 
     def __getattr__(self, name: str) -> Any:
-        """What the wrapped environment has, for views that read it."""
+        """An attribute of the wrapped environment, for views that read it."""
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self.env, name)

@@ -10,9 +10,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def codes() -> set[str]:
-    """The codes that the room gives to warnings: texts that read like one."""
+    """The codes of all warnings: the first arguments of `RewardWarning`."""
     found = set()
-    for path in (ROOT / "grace_irl" / "audit").glob("*.py"):
+    for path in (ROOT / "grace_irl").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "RewardWarning":
                 first = node.args[0]
