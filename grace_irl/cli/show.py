@@ -178,11 +178,12 @@ def _show_run(
     counted = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
     say(f"fates: {counted or 'none yet'}; {len(failures)} answers without a program")
     followed = [answer.failure for _, attempt, answer in store.proposals() if attempt and answer.failure]
-    by_kind = kinds([*(entry.failure for entry in failures), *followed])
-    if followed:
-        say(f"  besides, {len(followed)} follow-up answers, such as repairs, without a program")
+    by_kind = kinds(entry.failure for entry in failures)
     if by_kind:
         say(f"  by kind: {', '.join(f'{count} {kind}' for kind, count in by_kind.items())}")
+    if followed:
+        which = ", ".join(f"{count} {kind}" for kind, count in kinds(followed).items())
+        say(f"  besides, {len(followed)} follow-up answers, such as repairs, without a program: {which}")
     for reason, count in Counter(entry.failure for entry in failures).most_common(3):
         say(f"  {count} times: {reason}")
     if spent.calls:

@@ -31,10 +31,12 @@ def step_rewards(rewards: NDArray[Any], steps: int) -> NDArray[np.float64]:
 
     A reward beside the last state is that of an action whose result is not stored, or of the state itself. It is added
     to the last step's reward, so that the episode keeps its return: sparse rewards are paid there. NaN beside the last
-    state is no reward. Rewards of another length are returned as they are.
+    state is no reward. What is no row of numbers, or has another length, is left for `Trajectory` to refuse.
     """
     rewards = np.asarray(rewards, np.float64)
-    if steps < 0 or len(rewards) != steps + 1:
+    if rewards.ndim > 1:
+        return rewards[: max(steps, 0)]
+    if rewards.ndim == 0 or steps < 0 or len(rewards) != steps + 1:
         return rewards
     kept, last = rewards[:steps].copy(), rewards[steps]
     if steps and not np.isnan(last):

@@ -122,6 +122,7 @@ def test_it_is_added_to_the_last_step_unless_there_is_none() -> None:
     assert step_rewards(np.array([1, 2]), 2).tolist() == [1, 2]
     assert step_rewards(np.array([7.0]), 0).tolist() == []
     assert step_rewards(np.array([]), -1).tolist() == []
+    assert step_rewards(np.ones((3, 2)), 2).shape == (2, 2)  # refused later, with its shape
 
 
 def test_an_episode_without_states_is_refused_and_padding_is_cut(tmp_path: Path) -> None:
