@@ -16,7 +16,7 @@ THREADED = """
 import ctypes, os, threading
 from grace_irl.sandbox.lockdown import Allowance, Lockdown
 
-locked, ready, said = threading.Event(), threading.Event(), []
+locked, ready, told, said = threading.Event(), threading.Event(), threading.Event(), []
 
 def look():
     PREPARE
@@ -26,15 +26,16 @@ def look():
         said.append(os.uname() and "free")
     except PermissionError:
         said.append("bound")
+    told.set()
+    threading.Event().wait()  # a thread that ends here needs what is shut: Python 3.13 often crashes in its `join`
 
-thread = threading.Thread(target=look)
-thread.start()
+threading.Thread(target=look).start()
 ready.wait()
 lockdown = Lockdown()
 lockdown.prepare_zygote()
 lockdown.apply(["seccomp"], Allowance(10, 512, 1 << 34))
 locked.set()
-thread.join()
+told.wait()
 os.write(1, said[0].encode())
 os._exit(0)
 """
