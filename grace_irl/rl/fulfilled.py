@@ -96,14 +96,17 @@ def _verified(level: Any, states: Any, actions: Sequence[Any], texts: Sequence[s
 
     tasks: dict[str, Any] = {text: task for text in dict.fromkeys(texts) if (task := parse(text, level)) is not None}
     found = dict.fromkeys(tasks, Fulfilment(None))
+    cells = list(level.grid.grid)  # the objects of the world, as the tasks know their places
     for index, action in enumerate([level.actions.done, *actions]):  # "done" verifies state 0, without a step
         if index:
             level.step(action)
         if not np.array_equal(encode_grid(level), states[index]):
             return None
-        for text, task in list(tasks.items()):
-            if action == level.actions.drop:
+        if action == level.actions.drop and cells != level.grid.grid:  # else the places are as they were
+            cells = list(level.grid.grid)
+            for task in tasks.values():
                 level.update_objs_poss(task)
+        for text, task in list(tasks.items()):
             status = task.verify(action)
             if status == "success":
                 found[text] = Fulfilment(index)

@@ -90,6 +90,28 @@ def test_other_instructions_are_judged_as_by_the_real_verifier(level: str) -> No
                 assert result.at == verified(level, trajectory, task_of), other.extra_info
 
 
+def test_places_of_things_are_followed_through_drops_and_opened_boxes() -> None:
+    """Most actions of these episodes change the world, or are a drop that changes nothing."""
+    rng, changes = np.random.default_rng(5), 0
+    for seed in range(5):
+        board = board_of("GoToLocal", seed)
+        states, actions, before = [encode_grid(board)], [], list(board.grid.grid)
+        for action in rng.choice(7, 150, p=[0.15, 0.15, 0.2, 0.15, 0.2, 0.15, 0]):
+            board.step(action)
+            states.append(encode_grid(board))
+            actions.append(action)
+            changes += action == Actions.drop and before != board.grid.grid
+            before = list(board.grid.grid)
+        played = Trajectory(np.stack(states), np.array(actions), "", kind="grid", source=f"GoToLocal seed {seed}")
+        pairs = [(one, other) for one in ("ball", "box", "key") for other in ("ball", "box", "key") if one != other]
+        texts = [text for one, other in pairs for text in (f"put the {one} next to the {other}",
+                 f"go to the {one}, then go to the {other}")]  # fmt: skip
+        for text, result in zip(texts, fulfilments(played, texts), strict=True):
+            if result is not None:
+                assert result.at == verified("GoToLocal", played, lambda board, text=text: parse(text, board)), text
+    assert changes > 10
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_instructions_of_other_levels_are_seldom_doubtful(level: str) -> None:
     """Their objects are mostly absent; an instruction with absent objects is not fulfilled."""
