@@ -78,14 +78,18 @@ def fulfilled(trajectory: Trajectory, instruction: str, until: int) -> bool | No
 def does_alike(trajectory: Trajectory, instructions: Sequence[str]) -> bool:
     """Decide whether an episode fulfils a variant of one of the instructions. A variant replaces one thing by another.
 
-    For "go to the red ball", it is enough that the agent goes to any ball, box, key or door (`about_other_things`). The
-    answer is False if `fulfilments` finds all results doubtful.
+    For "go to the red ball", it is enough that the agent goes to any ball, box, key or door of the first state
+    (`about_other_things`). The answer is False if `fulfilments` finds all results doubtful.
     """
+    if not GRID.recognises(trajectory.states):
+        return False
     try:
-        from grace_irl.rl.instructions import about_other_things
+        from grace_irl.rl.instructions import about_other_things, things_in
     except ImportError:
         return False
-    texts = sorted({other for text in instructions for other in about_other_things(text)})
+    states: Any = trajectory.states
+    things = things_in(states[0])
+    texts = sorted({other for text in instructions for other in about_other_things(text, things)})
     return any(each is not None and each.at is not None for each in fulfilments(trajectory, texts))
 
 

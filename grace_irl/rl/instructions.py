@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from minigrid.core.constants import COLOR_NAMES
+from minigrid.core.constants import COLOR_NAMES, IDX_TO_COLOR, IDX_TO_OBJECT
 from minigrid.core.world_object import WorldObj
 from minigrid.envs.babyai.core.roomgrid_level import RejectSampling
 from minigrid.envs.babyai.core.verifier import (
@@ -23,6 +23,7 @@ from minigrid.envs.babyai.core.verifier import (
     PutNextInstr,
     SeqInstr,
 )
+from numpy.typing import NDArray
 
 from grace_irl.rl.levels import LEFT, RIGHT, OpenMatchingInstr, PlaceBetweenInstr, SortColorsInstr, cell_of
 
@@ -49,15 +50,28 @@ class NeverInstr(ActionInstr):
         return "continue"
 
 
-def about_other_things(text: str) -> list[str]:
+def about_other_things(text: str, things: Sequence[str]) -> list[str]:
     """Copies of an instruction. In each copy, another thing replaces one of the instruction's things.
 
-    There is one copy for each thing of the instruction and each replacement (a colour with a type). A replacement has
-    no location, such as "on your left".
+    There is one copy for each thing of the instruction and each replacement. A replacement has no location, such as
+    "on your left".
+
+    Args:
+        text: the instruction.
+        things: the replacements, such as "the red ball" (`things_in`).
     """
-    things = [f"the {color} {kind}" for color in COLOR_NAMES for kind in OBJ_TYPES]
     places = [match.span() for match in re.finditer(_THING, text)]
     return [f"{text[:first]}{thing}{text[last:]}" for first, last in places for thing in things]
+
+
+def things_in(state: NDArray[Any]) -> list[str]:
+    """The things that an instruction can name, such as "the red ball", of those in a grid.
+
+    Args:
+        state: grid of MiniGrid's codes, `(width, height, 3)`. Unknown codes are left out.
+    """
+    cells = {(IDX_TO_COLOR.get(color), IDX_TO_OBJECT.get(kind)) for kind, color in state.reshape(-1, 3)[:, :2].tolist()}
+    return [f"the {color} {kind}" for color in COLOR_NAMES for kind in OBJ_TYPES if (color, kind) in cells]
 
 
 def parse(text: str, level: Any) -> Instr | None:

@@ -25,7 +25,7 @@ from grace_irl.demos.trajectory import Trajectory
 from grace_irl.rl.collect import collect
 from grace_irl.rl.environments import make, quiet
 from grace_irl.rl.fulfilled import Fulfilment, does_alike, fulfilled, fulfilments
-from grace_irl.rl.instructions import parse
+from grace_irl.rl.instructions import about_other_things, parse, things_in
 from grace_irl.rl.replay import ReplayedLevel, room_side
 from grace_irl.rl.views import encode_grid
 from tests.rl.babyai import LEVELS, OWN, id_of
@@ -365,3 +365,17 @@ def test_a_near_miss_does_with_another_thing_what_is_asked() -> None:
         assert does_alike(item.trajectory, asked)
         assert not does_alike(item.trajectory, ["pick up the red ball"])
         assert not does_alike(replace(item.trajectory, actions=None), asked)
+
+
+def test_an_instruction_is_changed_to_things_that_are_there() -> None:
+    """Only they can be in what the episode does: a thing that no state shows fulfils nothing."""
+    state = np.zeros((3, 3, 3), np.uint8)
+    state[1, 1], state[1, 2], state[2, 2] = (6, 0, 0), (7, 4, 0), (99, 98, 0)  # a red ball, a yellow box, unknown codes
+    things = things_in(state)
+    assert things == ["the red ball", "the yellow box"]
+    assert about_other_things("put the red ball next to a key on your left", things) == [
+        "put the red ball next to a key on your left",
+        "put the yellow box next to a key on your left",
+        "put the red ball next to the red ball",
+        "put the red ball next to the yellow box",
+    ]
