@@ -41,14 +41,12 @@ def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _zygotes() -> Iterator[None]:
-    """Pools of this process hand their zygotes on."""
-    from grace_irl.sandbox import pool
-    from tests.fakes.zygotes import RecycledZygote, end_spare
+    """Pools of this process hand on more zygotes than elsewhere, since most tests that run programs open one."""
+    from grace_irl.sandbox import host
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pool, "ZygoteHandle", RecycledZygote)
+        patch.setattr(host, "MOST_SPARE", 4)
         yield
-    end_spare()
 
 
 @pytest.fixture(autouse=True, scope="session")

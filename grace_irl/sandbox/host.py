@@ -1,10 +1,14 @@
 """The host's side of one zygote: start it, send it requests, restart it if it died.
 
 The host is the process that uses the sandbox. A zygote is a process that forks a locked-down child for each program.
+
+A start takes about 0.4 seconds of CPU, and a zygote keeps nothing of one request for the next. So a closed handle
+leaves its process to the next handle, unless the process is at work.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import os
@@ -12,9 +16,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from grace_irl.errors import SandboxError
 from grace_irl.sandbox import wire
@@ -22,6 +27,9 @@ from grace_irl.sandbox import wire
 _PACKAGE = Path(__file__).resolve().parent.parent
 _START_S = 60.0
 _GRACE_S = 30.0
+_END_S = 0.5
+MOST_SPARE = 1
+"""Largest number of zygotes without a handle that wait for one. Each of them holds about 50 MB of memory."""
 
 ENVIRONMENT = {
     "PYTHONHASHSEED": "0",
@@ -36,19 +44,40 @@ ENVIRONMENT = {
 one thread. Python keeps less debug information, so a fork copies less memory."""
 
 
+class _Spare(NamedTuple):
+    """The process of a zygote that has no handle. A handle with an equal `key` may take it."""
+
+    key: tuple[object, ...]
+    process: subprocess.Popen[bytes]
+    socket: socket.socket
+    errors: Any
+    ready: bool
+
+
+_spare: list[_Spare] = []
+_lock = threading.Lock()
+
+
 class ZygoteHandle:
-    """One zygote, used by one thread at a time.
+    """One zygote, used by one thread at a time. Its process is a new one, or that of a closed handle.
 
     Args:
         number: index of the zygote in its pool, from 0.
         wrap: command that runs the zygote in a sandbox of the operating system (bubblewrap, sandbox-exec); () for none.
     """
 
+    _key: tuple[object, ...]
+    _process: subprocess.Popen[bytes]
+    _socket: socket.socket
+    _errors: Any
+    _ready: bool
+    _closed: bool
+
     def __init__(self, number: int = 0, wrap: Sequence[str] = ()) -> None:
         self.number = number
         self._wrap = tuple(wrap)
-        self._ready = False
-        self._start()
+        self._own = threading.Lock()
+        self._begin()
 
     @property
     def pid(self) -> int:
@@ -67,8 +96,12 @@ class ZygoteHandle:
             wire.ClosedError: the zygote died, or did not reply in time and was killed; `restart` it.
             SandboxError: the zygote did not start.
         """
-        self.post(request, fds)
-        return self.reply(within_s)
+        self._asking = True
+        try:
+            self.post(request, fds)
+            return self.reply(within_s)
+        finally:
+            self._asking = False
 
     def post(self, request: dict[str, Any], fds: Sequence[int] = ()) -> None:
         """Send a request. Do not wait for the reply, which the method `reply` returns.
@@ -81,6 +114,10 @@ class ZygoteHandle:
             wire.ClosedError: the zygote died; `restart` it.
             SandboxError: the zygote did not start.
         """
+        with self._own:
+            if self._closed:
+                raise wire.ClosedError
+            self._at_work = True
         self.wait_until_ready()
         wire.send(self._socket, request, tuple(fds))
 
@@ -95,10 +132,12 @@ class ZygoteHandle:
         """
         try:
             self._socket.settimeout(within_s)
-            return wire.receive(self._socket)[0]
+            found = wire.receive(self._socket)[0]
         except TimeoutError as error:  # the zygote is alive, but does not answer
             self._process.kill()
             raise wire.ClosedError from error
+        self._at_work = False
+        return found
 
     def wait_until_ready(self) -> None:
         """Wait until the zygote, which starts in the background, is ready for requests.
@@ -121,12 +160,28 @@ class ZygoteHandle:
         self._ready = True
 
     def restart(self) -> None:
-        """Replace a dead zygote by a new one."""
+        """Replace a dead zygote by another one."""
         self.close()
-        self._start()
+        self._begin()
 
     def close(self) -> None:
-        """Close the socket, and make sure that the zygote ends. Repeated calls are harmless."""
+        """Leave the zygote to the next handle, or end it if it is at work. Repeated calls are harmless."""
+        with self._own:
+            if self._closed:
+                return
+            self._closed = True
+            if self._at_work and not self._asking:  # a session whose pipes are closed, so that its child ends
+                with contextlib.suppress(wire.ClosedError, OSError):
+                    self.reply(_END_S)
+        if self._at_work or self._process.poll() is not None:
+            self._end()
+            return
+        with _lock:
+            _spare.append(_Spare(self._key, self._process, self._socket, self._errors, self._ready))
+        end_spare(MOST_SPARE)
+
+    def _end(self) -> None:
+        """Close the socket, and make sure that the process ends."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)  # wakes a thread that waits for an answer
         self._socket.close()
@@ -136,6 +191,18 @@ class ZygoteHandle:
             self._process.kill()
             self._process.wait()
         self._errors.close()
+
+    def _begin(self) -> None:
+        """Take a spare process with the same key, or start one."""
+        self._closed = self._asking = self._at_work = False
+        self._key = sys.executable, self._wrap, tuple(sys.path)
+        while (found := _taken(self._key)) is not None:
+            _, self._process, self._socket, self._errors, self._ready = found
+            if self._process.poll() is None:
+                self._socket.settimeout(None)
+                return
+            self._end()
+        self._start()
 
     def _start(self) -> None:
         self._ready = False
@@ -162,3 +229,36 @@ class ZygoteHandle:
             raise SandboxError(f"the sandbox did not start: {error}") from error
         finally:
             theirs.close()
+
+
+def _taken(key: tuple[object, ...]) -> _Spare | None:
+    with _lock:
+        found = next((each for each in reversed(_spare) if each.key == key), None)
+        if found is not None:
+            _spare.remove(found)
+        return found
+
+
+def end_spare(most: int = 0) -> None:
+    """End zygotes that have no handle, the oldest first, until at most `most` are left."""
+    with _lock:
+        count = max(0, len(_spare) - most)
+        ended, _spare[:] = _spare[:count], _spare[count:]
+    for each in ended:
+        handle = object.__new__(ZygoteHandle)
+        _, handle._process, handle._socket, handle._errors, _ = each
+        handle._end()
+
+
+def _forget_spare() -> None:
+    """In a forked process: leave the zygotes to the process that started them."""
+    global _lock
+    _lock = threading.Lock()
+    for each in _spare:
+        each.socket.close()
+        each.process.returncode = 0  # else its destructor would complain that nobody waited for it
+    _spare.clear()
+
+
+atexit.register(end_spare)
+os.register_at_fork(after_in_child=_forget_spare)

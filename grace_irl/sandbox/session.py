@@ -141,7 +141,7 @@ class RewardSession:
         self._layout = layout
         with contextlib.ExitStack() as stack:
             opened = pool or stack.enter_context(open_sandbox(workers=1, allow_weak=allow_weak))
-            layers, self._zygote = list(opened.layers), opened.lone_zygote()
+        layers, self._zygote = list(opened.layers), opened.lone_zygote()  # the one that the closed pool has left
         theirs, self._to = os.pipe()
         self._from, answers = os.pipe()
         self._finalize = weakref.finalize(self, _end, self._zygote, self._to, self._from)

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from grace_irl.sandbox import Sandbox, open_sandbox, pool
-from grace_irl.sandbox.host import ZygoteHandle
+from grace_irl.sandbox import Sandbox, host, open_sandbox
 
 
 @pytest.fixture(autouse=True, scope="package")
 def _new_zygotes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pool, "ZygoteHandle", ZygoteHandle)
+        patch.setattr(host, "MOST_SPARE", 0)
+        host.end_spare()
         yield
 
 

@@ -1,12 +1,15 @@
-"""Zygotes of tests: a process goes from pool to pool, and only one that is well and at no work."""
+"""Spare zygotes: a process goes from handle to handle, and only one that is well and at no work."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +18,7 @@ import pytest
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import SandboxError
 from grace_irl.rewards.runner import SandboxedRunner
+from grace_irl.sandbox import host
 from grace_irl.sandbox.pool import ZygotePool
 from grace_irl.sandbox.session import Begin
 
@@ -22,6 +26,14 @@ PROGRAM = "class Reward:\n    def __init__(self, extra_info=None): pass\n    def
 LAST = PROGRAM.format(body="return state[-1]")
 ENDLESS = PROGRAM.format(body="\n        while True: pass")
 STATES = Trajectory(np.array([[1.0, 2.0], [3.0, 4.0]]))
+
+
+@pytest.fixture(autouse=True)
+def _spare() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host, "MOST_SPARE", 4)
+        yield
+    host.end_spare()
 
 
 def rewards(pool: ZygotePool) -> list[float]:
@@ -97,3 +109,53 @@ def test_a_session_leaves_its_process() -> None:
     with ZygotePool(4) as pool:
         assert session.pid in pool.pids
         assert rewards(pool) == [2.0, 4.0]
+
+
+def test_sessions_one_after_the_other_need_one_process() -> None:
+    """That of the canaries, which say what the sandbox protects, and then of every program."""
+    pids = set()
+    for _ in range(3):
+        with SandboxedRunner(LAST, "reward.py") as runner:
+            runner.turn([], None, [], [Begin(0, STATES.states[0], "")])
+            session = runner._session
+            assert session is not None
+            pids.add(session.pid)
+    assert len(pids) == 1
+
+
+def test_few_processes_wait() -> None:
+    """The newest ones, since an older one may belong to another interpreter or path."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host, "MOST_SPARE", 1)
+        pids = pids_of(ZygotePool(3))
+        assert [each.process.pid for each in host._spare] == [pids[-1]]
+    for pid in pids[:-1]:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+def test_a_changed_path_takes_a_new_process(tmp_path: Path) -> None:
+    pids = pids_of(ZygotePool(1))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(tmp_path)
+        assert pids_of(ZygotePool(1)) != pids
+    assert pids_of(ZygotePool(1)) == pids
+
+
+FORKS = """
+import os
+from tests.sandbox.test_spare_zygotes import ZygotePool, host, pids_of
+
+host.MOST_SPARE = 1
+first = pids_of(ZygotePool(1))
+child = os.fork()
+if child == 0:
+    host.end_spare()
+    os._exit(int(pids_of(ZygotePool(1)) == first))
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert pids_of(ZygotePool(1)) == first
+"""
+
+
+def test_a_forked_process_leaves_them_to_its_parent() -> None:
+    subprocess.run([sys.executable, "-W", "error", "-c", FORKS], check=True, cwd=Path(__file__).parents[2], timeout=60)
