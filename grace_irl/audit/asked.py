@@ -63,12 +63,13 @@ def words_of(text: str) -> frozenset[str]:
     return frozenset(WORD.findall(text.casefold()))
 
 
-SPOKEN = re.compile(r"(?<!\w)[-+](?=[\d.])[\d.]*\d|" + WORD.pattern)
-"""Pattern of a word, or of a number with its sign."""
+PUNCTUATION = ".,;:!?…'\"“”„‘’«»()[]{}/\\–—-"
+SPOKEN = re.compile(rf"(?<!\w)[-+](?=[\d.])[\d.]*\d|{WORD.pattern}|[^\w\s{re.escape(PUNCTUATION)}]")
+"""Pattern of a word, of a number with its sign, or of a symbol, such as the plus signs of "C++"."""
 
 
 def spoken(text: str) -> tuple[str, ...]:
-    """The words and signed numbers of an instruction in their order, in lower case and without punctuation."""
+    """The words, signed numbers and symbols of an instruction in their order, in lower case, without punctuation."""
     return tuple(SPOKEN.findall(text.casefold()))
 
 

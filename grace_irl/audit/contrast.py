@@ -200,7 +200,8 @@ def _peers(texts: Iterable[tuple[str, ...]]) -> Callable[[tuple[str, str, str]],
 
 def _windows(words: tuple[str, ...]) -> Iterator[tuple[str, str, str]]:
     """Triples of a preceding word, a word and a following word; "" replaces a word that does not exist."""
-    return zip(("", *words[:-1]), words, (*words[1:], ""), strict=True)
+    padded = ("", *words, "")
+    return zip(padded, words, padded[2:], strict=False)  # none for an empty instruction
 
 
 def swaps(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -621,3 +624,26 @@ def test_ends_of_another_task_are_not_put_behind_an_instruction() -> None:
     assert found["one", "take the key"] == ["take the key by day"]
     assert found["two", "take the key"] == ["take the key in the shed"]
     assert found["two", "take the box in the shed"] == ["take the box"]
+
+
+def test_an_episode_without_an_instruction_beside_experts_of_several() -> None:
+    """Negatives are often recorded without a task."""
+    for silent in ("negative", "expert"):
+
+        def recorded(rng: np.random.Generator, role: Role, silent: str = silent) -> Trajectory:
+            made = visit(rng, role)
+            return replace(made, extra_info="") if role == silent and rng.integers(2) else made
+
+        assert "instruction-ignored" in codes(examined(drawn(recorded), IGNORES))
+
+
+def test_symbols_and_pictures_in_instructions_are_words() -> None:
+    """Whether all instructions are one is asked of their words, without capitals and punctuation."""
+
+    def saying(*texts: str) -> set[str]:
+        rest = itertools.cycle(texts)
+        return codes(examined(drawn(lambda rng, role: replace(visit(rng, role), extra_info=next(rest))), IGNORES))
+
+    assert "one-instruction" not in saying("open 😀", "open 🎉", "open ☀️")
+    assert "one-instruction" not in saying("write C++", "write C#")
+    assert "one-instruction" in saying("open it", "Open it.", "open: it!", "“open” it…")
