@@ -634,7 +634,7 @@ def test_an_episode_without_an_instruction_beside_experts_of_several() -> None:
             made = visit(rng, role)
             return replace(made, extra_info="") if role == silent and rng.integers(2) else made
 
-        assert "instruction-ignored" in codes(examined(drawn(recorded), IGNORES))
+        assert ("instruction-ignored" in codes(examined(drawn(recorded), IGNORES))) == (silent == "negative")
 
 
 def test_symbols_and_pictures_in_instructions_are_words() -> None:
