@@ -38,6 +38,7 @@ FAILING = 2 / 3
 """Maximum probability that a negative episode has a larger sum of rewards than an expert episode. If experts and
 negatives have similar sums, the probability is about 1/2."""
 
+MARKS = "mark all states that reach the goal (--label goal), since these experts stay there"
 CLOSER = "search longer, or bring negative episodes that come close to a goal (collect --near-miss)"
 
 
@@ -54,7 +55,7 @@ def of_figures(subject: Subject) -> Iterator[RewardWarning]:
         if episodes.outranks is not None and episodes.outranks.value < RANKS and metrics.accuracy >= CHANCE:
             low = f"{side} experts outrank negatives with a probability of only {episodes.outranks}"
             yield RewardWarning("no-difference", low, ROLES)
-        yield from _by_episode(episodes, side)
+        yield from _by_episode(subject, episodes)
         yield from _paid_in_training(subject)
     yield from _failing_pays(subject)
     train = subject.separation.train
@@ -98,18 +99,37 @@ def _as_often(episodes: EpisodeMetrics) -> str:
     )
 
 
-def _by_episode(episodes: EpisodeMetrics, side: str) -> Iterator[RewardWarning]:
-    missed, early, false = _wrong(episodes)
+def _by_episode(subject: Subject, episodes: EpisodeMetrics) -> Iterator[RewardWarning]:
+    side, (missed, early, false) = subject.side, _wrong(episodes)
     if missed > max(SINGLE, WRONG * episodes.experts):
         count = episodes.experts - missed
         found = f"the reward pays only {count} of {episodes.experts} {side} experts at their goal"
         yield RewardWarning("misses", found, "search longer, or bring more expert episodes")
     if early > max(SINGLE, WRONG * episodes.experts):
         found = f"the reward pays {early} of {episodes.experts} {side} experts before their goal"
-        yield RewardWarning("early", found, CLOSER)
+        staying = _staying(subject)
+        if staying > early / 2:
+            found, advice = f"{found}, {staying} of them in a state that equals the goal", MARKS
+        else:
+            advice = CLOSER
+        yield RewardWarning("early", found, advice)
     if _pays_negatives(episodes):
         found = f"the reward pays {false} of {episodes.negatives} {side} negative episodes"
         yield RewardWarning("false", found, CLOSER)
+
+
+def _staying(subject: Subject) -> int:
+    """Number of experts that are paid before their goal in a state that equals the goal."""
+    count = 0
+    for item in subject.problem.held_out if subject.separation.held_out else subject.problem.train:
+        paid = np.flatnonzero((subject.values(item) > subject.threshold) & ~item.positive)
+        goals = np.flatnonzero(item.positive)
+        if len(goals) and item.demonstration.role == "expert":
+            parts = item.trajectory.state_kind.parts(item.trajectory.states).values()
+            count += any(
+                all(np.array_equal(part[state], part[goal]) for part in parts) for state in paid for goal in goals
+            )
+    return count
 
 
 def _paid_in_training(subject: Subject) -> Iterator[RewardWarning]:

@@ -647,3 +647,33 @@ def test_symbols_and_pictures_in_instructions_are_words() -> None:
     assert "one-instruction" not in saying("open 😀", "open 🎉", "open ☀️")
     assert "one-instruction" not in saying("write C++", "write C#")
     assert "one-instruction" in saying("open it", "Open it.", "open: it!", "“open” it…")
+
+
+def test_experts_that_stay_at_their_goal() -> None:
+    """Label rule "last" calls the earlier states there negative, and no reward without memory can tell them apart."""
+
+    def stays(rng: np.random.Generator, role: Role) -> Trajectory:
+        made = reach(rng, role)
+        return Trajectory(np.vstack([made.states, made.states[-1:], made.states[-1:]]), np.zeros(len(made.states) + 1))
+
+    found = warned(examined(drawn(stays), GOOD), "early")
+    assert found.found == (
+        "the reward pays 6 of 6 held-out experts before their goal, 6 of them in a state that equals the goal"
+    )
+    assert found.advice.startswith("mark all states that reach the goal (--label goal)")
+    assert warned(examined(drawn(reach), "return float(state[0] > 0.5)"), "early").advice.startswith("search longer")
+
+
+def test_one_lucky_order_of_few_states_is_no_cue() -> None:
+    """Two experts and two negatives of three states: the goal often falls on a goal's place."""
+    for seed in range(12):
+
+        def short(rng: np.random.Generator, role: Role) -> Trajectory:
+            states = rng.uniform(0, 0.9, (3, 2))
+            states[-1, 0] = 1.0 if role == "expert" else 0.5
+            return Trajectory(states, np.zeros(2))
+
+        rng = np.random.default_rng(seed)
+        roles: tuple[Role, ...] = ("expert", "negative")
+        items = tuple(Demonstration(short(rng, role), role) for role in roles for _ in range(2))
+        assert "time" not in codes(examined(Demonstrations(Metadata("vector"), items), GOOD, held_out=0.0))

@@ -7,6 +7,7 @@ Episodes of experts and negative episodes count in the same way.
 
 from __future__ import annotations
 
+import bisect
 import functools
 import math
 from collections.abc import Sequence
@@ -210,13 +211,17 @@ class PredicateSearch:
         """The cost of a predicate in nats."""
         if predicate not in self._costs:
             rewards = predicate.rewards_of_episodes(self._rows, self._starts)
-            wrong = int(np.logical_or.reduceat((rewards == 1.0) & ~self._positive, self._starts).sum())
+            wrong = self._wrong_under(rewards)
             fails = np.add.reduceat((rewards < 1.0) & self._positive, self._starts, dtype=np.float64)
             missed = sum((fails / np.maximum(self._goals, 1)).tolist())
             parts = np.split(-rewards[self._places][:, None], self._ends)
             rising = sum(float(_rises(part)[0]) for part in parts)
             self._costs[predicate] = WRONG * (wrong + 6 * missed) + RISING * rising + self.description(predicate)
         return self._costs[predicate]
+
+    def _wrong_under(self, rewards: Floats) -> int:
+        """Number of episodes with a state that is no goal and has the reward 1."""
+        return int(np.logical_or.reduceat((rewards == 1.0) & ~self._positive, self._starts).sum())
 
     def search(self) -> dict[Predicate, float]:
         """The best predicates of each number of limits, with their costs."""
@@ -299,8 +304,10 @@ class PredicateSearch:
                 near &= each.lacking(self._rows) == 0
             values = limit.sign * self._rows[:, limit.quantity]
             tight = limit.sign * limit.limit
-            beyond = values[near & ~self._fulfilled & (values > tight)]
-            gap = float(beyond.min()) - tight if len(beyond) else limit.scale / 2
+            beyond = np.unique(values[near & ~self._fulfilled & (values > tight)])
+            if self._held > 1:
+                beyond = self._completing(whole[-1], i, beyond)
+            gap = float(beyond[0]) - tight if len(beyond) else limit.scale / 2
             # The data do not show where in the gap the true limit is. New goals may lie beyond those of training, but
             # hardly far beyond, compared with the range of goals.
             spread = 2 * float(np.ptp(values[self._fulfilled])) * min(1.0, ENOUGH / self._positive.sum())
@@ -310,6 +317,27 @@ class PredicateSearch:
             changed[i] = replace(limit, limit=moved)
             whole.append(replace(whole[-1], limits=tuple(changed)))
         return whole[-1]
+
+    def _completing(self, predicate: Predicate, place: int, values: Floats) -> Floats:
+        """Those of the increasing values that a limit cannot reach without another wrong episode.
+
+        A single state beyond a limit does no harm if limits must hold for several states. It must complete a run.
+
+        Args:
+            predicate: the predicate.
+            place: index of the limit.
+            values: values of the limit's quantity, times the limit's sign.
+        """
+
+        def wrong(limit: Limit) -> int:
+            limits = (*predicate.limits[:place], limit, *predicate.limits[place + 1 :])
+            return self._wrong_under(replace(predicate, limits=limits).rewards_of_episodes(self._rows, self._starts))
+
+        limit = predicate.limits[place]
+        before = wrong(limit)
+        return values[
+            bisect.bisect_left(values, True, key=lambda each: wrong(replace(limit, limit=limit.sign * each)) > before) :
+        ]
 
 
 def found_in(quantities: Sequence[Quantity], evidence: Evidence, nats: Floats, kept: int) -> dict[Predicate, float]:

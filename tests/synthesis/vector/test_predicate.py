@@ -140,6 +140,22 @@ def test_a_limit_is_round_within_the_gap_between_goals_and_others() -> None:
     assert [(limit.side, limit.limit) for limit in first.limits] == [("<=", 0.05)]
 
 
+def test_single_states_beyond_a_limit_do_not_hold_it_back_if_it_must_hold_for_some() -> None:
+    """Experts fly between 2 and 3 for four states, negatives for three, and all pass through these heights before."""
+    rng = np.random.default_rng(3)
+    values, goals = [], []
+    for number in range(16):
+        height = np.where(np.arange(30) % 3 == 0, rng.uniform(1.99, 3.01, 30), rng.choice([1.4, 3.6], 30))
+        hovers = slice(26, 30) if number < 8 else slice(10, 13)
+        height[[9, 13, 24, 25]] = 1.4 if number % 2 else 3.6
+        height[hovers] = rng.uniform(2.1, 2.9, hovers.stop - hovers.start)
+        values.append(height[:, None])
+        goals.append((np.arange(30) == 29) & (number < 8))
+    (first, *_) = found_in([Quantity("number", (0,))], Evidence(tuple(values), tuple(goals)), np.zeros(1), 5)
+    assert first.held == 4
+    assert sorted(limit.limit for limit in first.limits) == [2.0, 3.0]
+
+
 @pytest.mark.parametrize("held", [1, 2, 3])
 def test_a_cost_is_what_each_episode_adds(held: int) -> None:
     """Episode by episode, from the rewards of each, with some goals that the predicate misses."""
