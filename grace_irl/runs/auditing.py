@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,6 @@ from grace_irl.audit.contrast import Judge
 from grace_irl.audit.subject import ProgramFailedError, Subject
 from grace_irl.audit.warning import Audit, RewardWarning
 from grace_irl.demos.trajectory import Trajectory
-from grace_irl.errors import InputError
 from grace_irl.evaluate.rewards import MemoryCache, RewardSource
 from grace_irl.evaluate.separation import Separation
 from grace_irl.programs.program import Program
@@ -23,7 +21,6 @@ from grace_irl.rl.fulfilled import does_alike, fulfilments
 from grace_irl.runs.beginnings import Seen
 from grace_irl.runs.record import Record
 from grace_irl.runs.store import Store
-from grace_irl.toml import from_json
 
 ANOTHER = "choose another program (show lists them), or bring such episodes for training"
 KEY = "audit"
@@ -94,7 +91,7 @@ def in_simulator(trajectory: Trajectory, instructions: Sequence[str], state: int
 
 def store_audit(store: Store, found: Audit) -> None:
     """Store an audit with the run."""
-    store.set_meta(KEY, json.dumps(asdict(found)))
+    store.keep(KEY, found)
 
 
 def stored_audit(store: Store) -> Audit | None:
@@ -103,12 +100,4 @@ def stored_audit(store: Store) -> Audit | None:
     Raises:
         InputError: a damaged audit.
     """
-    text = store.meta(KEY)
-    try:
-        return from_json(Audit, text) if text else None
-    except ValueError as error:
-        said = " ".join(str(error).split())[:160]
-        raise InputError(
-            f"the audit of the run is damaged ({said}); expected it as grace-irl wrote it: put a copy of run.db "
-            "back, or fit into a new folder"
-        ) from None
+    return store.kept(KEY, Audit)

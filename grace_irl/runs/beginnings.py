@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from grace_irl.config import Config
@@ -18,7 +17,6 @@ from grace_irl.runs.record import TrajectoryRow, candidate
 from grace_irl.runs.run import opened
 from grace_irl.runs.store import Store
 from grace_irl.search.ranks import ranked
-from grace_irl.toml import from_json
 
 SEEN = "seen"
 """Key of `Seen` in the table `meta` of run.db."""
@@ -71,9 +69,9 @@ def programs_of(paths: Sequence[str], most: int) -> tuple[GivenProgram, ...]:
 def store_given(store: Store, programs: Sequence[GivenProgram], seen: Seen | None) -> None:
     """Keep the programs of `--start-from` in a new run, which needs their files no more, and what they have seen."""
     if programs:
-        store.set_meta(GIVEN, json.dumps([asdict(each) for each in programs]))
+        store.keep(GIVEN, programs)
     if seen is not None:
-        store.set_meta(SEEN, json.dumps(asdict(seen)))
+        store.keep(SEEN, seen)
 
 
 def given_of(store: Store, config: Config) -> tuple[GivenProgram, ...]:
@@ -82,13 +80,8 @@ def given_of(store: Store, config: Config) -> tuple[GivenProgram, ...]:
     Raises:
         InputError: as for `programs_of`, or the stored programs are damaged.
     """
-    text = store.meta(GIVEN)
-    if not text:
-        return programs_of(config.proposer.start_from, method_of(config).width(config))
-    try:
-        return tuple(from_json(list[GivenProgram], text))
-    except ValueError as error:
-        raise InputError(f"run.db: {GIVEN!r} in its table meta is damaged ({error}); expected what fit wrote") from None
+    kept = store.kept(GIVEN, tuple[GivenProgram, ...])
+    return programs_of(config.proposer.start_from, method_of(config).width(config)) if kept is None else kept
 
 
 def seen_of(store: Store) -> Seen | None:
@@ -97,11 +90,7 @@ def seen_of(store: Store) -> Seen | None:
     Raises:
         InputError: it is damaged.
     """
-    text = store.meta(SEEN)
-    try:
-        return from_json(Seen, text) if text else None
-    except ValueError as error:
-        raise InputError(f"run.db: {SEEN!r} in its table meta is damaged ({error}); expected what fit wrote") from None
+    return store.kept(SEEN, Seen)
 
 
 def require_components(given: Sequence[GivenProgram], fields: Sequence[str]) -> None:

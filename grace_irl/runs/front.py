@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import EQUAL, shown
 from grace_irl.methods.account import Figures
 from grace_irl.propose.protocol import SizeFigures, SizesPrograms
 from grace_irl.runs.record import Record
 from grace_irl.runs.store import Store
-from grace_irl.toml import from_json
 
 KEY = "sizes"
 """Key of the figures of all sizes (`keep_sizes`) in the table `meta` of run.db."""
@@ -60,7 +57,7 @@ def keep_sizes(store: Store, *choosers: object) -> None:
     known = [each.sizes for each in choosers if isinstance(each, SizesPrograms)]
     sizes = next((each for each in reversed(known) if each is not None), None)
     if sizes is not None:
-        store.set_meta(KEY, json.dumps([asdict(each) for each in sizes]))
+        store.keep(KEY, sizes)
 
 
 def front_of(store: Store, records: Mapping[str, Record] | None = None) -> tuple[FrontRow, ...]:
@@ -93,13 +90,7 @@ def stored_sizes(store: Store) -> tuple[SizeFigures, ...] | None:
     Raises:
         InputError: damaged figures.
     """
-    text = store.meta(KEY)
-    try:
-        return from_json(tuple[SizeFigures, ...], text) if text else None
-    except ValueError as error:
-        raise InputError(
-            f"the figures of sizes in run.db are damaged ({error}); expected them as fit wrote them"
-        ) from None
+    return store.kept(KEY, tuple[SizeFigures, ...])
 
 
 def front_figures(rows: Sequence[FrontRow]) -> Figures:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from grace_irl.config import Config
 from grace_irl.demos.labels import Labelled, positive_states
 from grace_irl.demos.memory import give_back
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Trajectory
-from grace_irl.errors import GraceError, InputError
+from grace_irl.errors import GraceError
 from grace_irl.evaluate.rest import Rest, RestTotals
 from grace_irl.evaluate.separation import Separation
 from grace_irl.propose.material import Workbench
@@ -28,7 +27,6 @@ from grace_irl.runs.folder import RunPaths
 from grace_irl.runs.parts import EVERY, rewarded
 from grace_irl.runs.run import Interrupted, Run
 from grace_irl.runs.store import Store
-from grace_irl.toml import from_json
 
 KEY = "rest"
 """Key of the metrics outside the sample (`Rest`) in the table `meta` of run.db."""
@@ -99,7 +97,7 @@ def with_rest(
         store.add_event("interrupted", f"while the result was tested: {totals.trajectories} trajectories so far")
         raise Interrupted(run.folder, run.best) from None
     rest = replace(totals.rest(failure), program=run.best.program.id)
-    store.set_meta(KEY, json.dumps(asdict(rest)))
+    store.keep(KEY, rest)
     return _told(run, rest, separation, advice, store)
 
 
@@ -131,12 +129,5 @@ def stored_rest(store: Store) -> Rest | None:
     Raises:
         InputError: damaged metrics.
     """
-    text = store.meta(KEY)
-    try:
-        found = from_json(Rest, text) if text else None
-    except ValueError as error:
-        raise InputError(
-            f"the metrics outside the sample in run.db are damaged ({error}); expected them as grace-irl wrote them: "
-            "put a copy of run.db back, or fit into a new folder"
-        ) from None
+    found = store.kept(KEY, Rest)
     return found if found is not None and found.program == store.meta("best") else None

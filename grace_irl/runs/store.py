@@ -8,10 +8,10 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, field, fields, replace
+from dataclasses import asdict, astuple, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,8 @@ from grace_irl.runs.schema import (
 )
 from grace_irl.search.protocol import Fate, Request, Result
 from grace_irl.toml import from_json
+
+T = TypeVar("T")
 
 LONGEST = 1 << 28  # maximum size of one value in bytes
 MOST_STATES = 100_000_000
@@ -159,6 +161,27 @@ class Store:
     def set_meta(self, key: str, value: str) -> None:
         """Store the value of a key in the table `meta`."""
         self._write([("INSERT OR REPLACE INTO meta VALUES (?, ?)", [(key, value)])])
+
+    def keep(self, key: str, value: object) -> None:
+        """Store a dataclass object, or a sequence of such objects, as JSON in the table `meta`."""
+        plain = [asdict(each) for each in value] if isinstance(value, Sequence) else asdict(cast(Any, value))
+        self.set_meta(key, json.dumps(plain))
+
+    def kept(self, key: str, kind: type[T]) -> T | None:
+        """The value that `keep` stored, of this type; None if there is none.
+
+        Raises:
+            InputError: the value is damaged.
+        """
+        text = self.meta(key)
+        try:
+            return from_json(kind, text) if text else None
+        except ValueError as error:
+            said = " ".join(str(error).split())[:160]
+            raise InputError(
+                f"{self._path.name}: {key!r} in its table meta is damaged ({said}); expected it as grace-irl wrote it: "
+                "put a copy of the file back, or fit into a new folder"
+            ) from None
 
     def set_problem(self, problem: Problem) -> None:
         """Store the trajectories of a run in place of those from an earlier call, for example to add labels."""

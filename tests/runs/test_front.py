@@ -75,7 +75,7 @@ def test_damaged_figures_are_one_line(sums: Run, tmp_path: Path, capsys: pytest.
         try:
             assert main(["show", str(sums.folder)]) == 2
             assert capsys.readouterr().err.count("\n") == 1
-            with opened(sums.folder) as (store, _), pytest.raises(InputError, match="figures of sizes"):
+            with opened(sums.folder) as (store, _), pytest.raises(InputError, match="'sizes' in its table meta"):
                 front_of(store)
         finally:
             with closing(sqlite3.connect(sums.folder / "run.db")) as database:
