@@ -16,6 +16,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 
 from grace_irl.errors import GraceError, InputError
+from grace_irl.programs.components import names_of
 from grace_irl.programs.parsing import (
     every_token,
     literal,
@@ -92,10 +93,11 @@ def export_source(
     used = _names(text)
     scale_name, offset_name, level_name, logit_name = next(names for names in _names_to_use() if not used & set(names))
     width = max((len(name) for name, _ in facts), default=0) + 1
-    lines = [title, "", *(f"{name + ':':<{width}} {value}" for name, value in facts)]
+    clean = {name: _escaped if name == "fields" else plain for name, _ in facts}  # `fields_of` needs the very names
+    lines = [plain(title), "", *(f"{name + ':':<{width}} {clean[name](value)}" for name, value in facts)]
     if own and not own.startswith(title):
-        lines += ["", *own.splitlines()]
-    docstring = "\n".join(plain(line).rstrip() for line in lines)
+        lines += ["", *map(plain, own.splitlines())]
+    docstring = "\n".join(line.rstrip() for line in lines)
     gap = "\n" if body.startswith(("class ", "def ", "@")) else ""
     if scale is None:
         return f'"""{docstring}\n"""\n\n{gap}{body}\n'
@@ -130,8 +132,11 @@ def fields_of(source: str) -> tuple[str, ...]:
     """Names of all components of the state vector, in order, from an exported file; () if the file does not name them.
 
     The docstring of the file names the components in a line such as `fields: x0 height, x1 speed`. The file is not run.
+
+    Raises:
+        InputError: the line cannot be read.
     """
-    return numbered(_fact(source, "fields"))
+    return names_of(_fact(source, "fields"))
 
 
 def label_of(source: str) -> str:
@@ -145,13 +150,6 @@ def _fact(source: str, name: str) -> str:
     parts = said.split("\n\n", 2)  # the title, the facts and the program's docstring
     line = re.search(rf"^{name}: +(\S.*)$", parts[1], re.MULTILINE) if len(parts) > 1 else None
     return line[1] if line else ""
-
-
-def numbered(text: str) -> tuple[str, ...]:
-    """The names in a text such as `x0 height, x1 speed`; () if it is none."""
-    parts = re.split(r"(?:^|, )x(\d+) ", text)[1:]
-    names = tuple(parts[1::2])
-    return names if list(map(int, parts[::2])) == list(range(len(names))) else ()
 
 
 def _numbers(source: str) -> Numbers | None:
@@ -205,8 +203,16 @@ def sound(text: str, what: str) -> str:
 
 def plain(line: str) -> str:
     """Replace double quotes, backslashes and invisible characters in a line for a docstring."""
-    clean = "".join(c if c.isprintable() else " " for c in seen(line))
-    return clean.replace("\\", "/").replace('"', "'")
+    return _visible(line).replace("\\", "/").replace('"', "'")
+
+
+def _escaped(line: str) -> str:
+    """Escape double quotes and backslashes, and replace invisible characters, in a line for a docstring."""
+    return _visible(line).replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _visible(line: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in seen(line))
 
 
 def _names_to_use() -> Iterator[tuple[str, str, str, str]]:

@@ -10,7 +10,8 @@ from grace_irl.config import Config
 from grace_irl.demos.components import require_same
 from grace_irl.errors import InputError
 from grace_irl.methods.registry import method_of
-from grace_irl.programs.export import fields_of, numbered, program_of
+from grace_irl.programs.components import names_of
+from grace_irl.programs.export import fields_of, program_of
 from grace_irl.propose.given import GivenProgram
 from grace_irl.rewards.file import read_reward
 from grace_irl.runs.record import TrajectoryRow, candidate
@@ -126,7 +127,7 @@ def _best_of(folder: Path, most: int) -> list[GivenProgram]:
     """At most `most` programs of a run: its best program (not always that of the highest score), then by score."""
     with opened(folder) as (store, _):
         scores = [candidate(record) for record in store.records().values()]
-        best, fields = store.meta("best"), numbered(store.meta("fields"))
+        best, fields = store.meta("best"), names_of(store.meta("fields"))
     order = [each.program for each in ranked(s for s in scores if s.evaluation.valid and s.evaluation.complete)]
     order.sort(key=lambda each: each.id != best)
     if not order:

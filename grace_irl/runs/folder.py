@@ -20,6 +20,7 @@ from grace_irl.config import Config
 from grace_irl.contents import require_no_links
 from grace_irl.demos.labels import Problem
 from grace_irl.errors import InputError
+from grace_irl.programs.components import numbered
 from grace_irl.propose.goals import GoalAnswer
 from grace_irl.runs import acting
 from grace_irl.runs.acting import plain_acting
@@ -115,7 +116,7 @@ def create(folder: Path, config: Config, problem: Problem, goals: Sequence[GoalA
             store.set_meta("label", problem.rule)
             store.set_meta("label_reason", reason)
             if problem.metadata.fields:  # an export lists the names: its program reads fields by number
-                store.set_meta("fields", ", ".join(f"x{n} {name}" for n, name in enumerate(problem.metadata.fields)))
+                store.set_meta("fields", numbered(problem.metadata.fields))
             store.add_goals(goals)
             own(paths.database, store, config)
         try:
