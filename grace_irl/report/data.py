@@ -22,6 +22,7 @@ from grace_irl.runs.data import load_data, open_data
 from grace_irl.runs.expand.round import Round
 from grace_irl.runs.record import TrajectoryRow
 from grace_irl.runs.store import Store
+from grace_irl.runs.swaps import MARK, swaps_among
 from grace_irl.toml import from_json
 
 NOT_OWN = (
@@ -75,6 +76,7 @@ def read(config: Config, rows: Sequence[TrajectoryRow], *, own: bool = True, giv
     except (GraceError, OSError) as error:
         return Data(trouble=f"the demonstrations cannot be read any more ({error})")
     found = {each.trajectory.digest: each.trajectory for each in demonstrations if each.trajectory.digest in wanted}
+    found |= swaps_among(demonstrations, {row.digest for row in rows if row.source.endswith(MARK)} - set(found))
     missing = len(wanted) - len(found)
     trouble = (
         f"{missing} of {len(wanted)} different trajectories are no longer in the demonstrations" if missing else ""
@@ -99,6 +101,11 @@ class Valued:
     row: TrajectoryRow
     values: Floats
     positive: Marks
+
+    @property
+    def swap(self) -> bool:
+        """Whether this is an expert's episode with the instruction of another expert (`--swaps`)."""
+        return self.row.source.endswith(MARK)
 
     @property
     def known(self) -> Marks:

@@ -7,12 +7,12 @@ decides that the episode does not fulfil the other instruction.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 
-from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.rl.fulfilled import fulfilments
 
@@ -60,6 +60,14 @@ def swaps_line(demonstrations: Demonstrations) -> str:
     )
 
 
+def swaps_among(demonstrations: Demonstrations, digests: Collection[str]) -> dict[str, Trajectory]:
+    """The swaps of an earlier `with_swaps` that have these digests, by digest. No simulator is needed."""
+    experts = demonstrations.select(role="expert")
+    texts = sorted({item.trajectory.extra_info for item in experts})
+    every = (_told(item.trajectory, text) for item in experts for text in texts)
+    return {swap.digest: swap for swap in every if swap.digest in digests} if digests else {}
+
+
 MARK = ", with the instruction of another expert"
 """Last words of `source` in the trajectory of a swap."""
 
@@ -89,10 +97,13 @@ def _swaps(experts: Sequence[Demonstration]) -> list[Demonstration]:
         counting = [text for text, one in zip(others, judged, strict=True) if one is not None and one.at is None]
         nearest = sorted(counting, key=partial(_differing, item.trajectory.extra_info))
         for text in nearest[:MOST]:
-            source = f"{item.trajectory.source}, with the instruction of another expert"
-            trajectory = replace(item.trajectory, extra_info=text, rewards=None, source=source)
+            trajectory = _told(item.trajectory, text)
             made.append(replace(item, trajectory=trajectory, role="negative", goals=None, swapped=True))
     return made
+
+
+def _told(trajectory: Trajectory, text: str) -> Trajectory:
+    return replace(trajectory, extra_info=text, rewards=None, source=f"{trajectory.source}{MARK}")
 
 
 def _differing(one: str, other: str) -> int:

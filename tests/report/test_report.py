@@ -23,7 +23,7 @@ from grace_irl.runs.score import score
 from grace_irl.states.texts import pack
 from tests.fakes.scripted_proposer import ScriptedProposer
 from tests.propose.screens import asking, things
-from tests.report.conftest import Given, fitted, program, vectors
+from tests.report.conftest import SHIPPED, Given, fitted, program, vectors
 from tests.report.pages import page, said, table, warnings
 
 Image = pytest.importorskip("PIL.Image")
@@ -54,6 +54,20 @@ def test_a_grid_run(grid_run: Path, tmp_path: Path) -> None:
     assert table(tree, "Lineage")[1][0] == best.program.id
     # Squares of the grid: the two commonest are named in the legend, too.
     assert "1 0 0" in {said(each) for each in tree.xpath("//ul[@class='legend']/li")}
+
+
+def test_swaps_are_shown_with_their_instruction(tmp_path: Path) -> None:
+    pytest.importorskip("minigrid")
+    # Pays the ends of experts' episodes under any instruction, so swaps are the negatives that are valued highest.
+    experts = load([str(SHIPPED)]).select(role="expert")
+    known = program(f"float(state.tolist() in {[np.asarray(each.trajectory.states)[-1].tolist() for each in experts]})")
+    tree = page(fitted(tmp_path / "run", SHIPPED, Given(known), **{"data.swaps": True}), tmp_path / "report.html")
+    assert not [each for each in warnings(tree) if each.startswith("States are not all shown")]
+    cards = [each for each in tree.xpath("//section[contains(@class, 'card')]") if "negative (a swap)" in said(each)]
+    assert cards
+    for card in cards:
+        assert "told: “go to the" in said(card)
+        assert card.xpath(".//svg")
 
 
 def test_the_figures_are_those_of_scoring_again(vector_run: Path, tmp_path: Path) -> None:
