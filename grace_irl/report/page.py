@@ -77,7 +77,6 @@ def _environment() -> jinja2.Environment:
         finalize=_harmless,
     )
     environment.filters |= {each.__name__: each for each in (number, share, fixed, line, short)}
-    environment.globals["digits"] = digits
     return environment
 
 

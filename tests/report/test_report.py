@@ -56,6 +56,17 @@ def test_a_grid_run(grid_run: Path, tmp_path: Path) -> None:
     assert "1 0 0" in {said(each) for each in tree.xpath("//ul[@class='legend']/li")}
 
 
+def test_one_far_reward_does_not_round_the_others(tmp_path: Path) -> None:
+    demos = vectors(tmp_path / "set.parquet")
+    least = min(float(np.asarray(each.trajectory.states)[:, 1].min()) for each in load([demos]))
+    source = program(f"-1e5 if state[1] <= {least!r} else state[1] / 1e4")
+    tree = page(fitted(tmp_path / "run", demos, Given(source)), tmp_path / "report.html")
+    head, *rows = table(tree, "Rewards by label")
+    assert any("−100,000" in row for row in rows)
+    for row in rows:
+        assert len({*row[2:7]}) == 5
+
+
 def test_swaps_are_shown_with_their_instruction(tmp_path: Path) -> None:
     pytest.importorskip("minigrid")
     # Pays the ends of experts' episodes under any instruction, so swaps are the negatives that are valued highest.
