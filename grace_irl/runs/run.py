@@ -303,10 +303,11 @@ class Generation:
 
 
 def history(store: Store) -> list[Generation]:
-    """All generations of a run that have a result, in order."""
+    """All generations of a run that have a result or a decision, in order."""
     requests, told, records = store.requests(), store.told(), store.records()
     verdicts = Counter((row.generation, row.fate.verdict) for row in store.fates())
-    numbers = sorted({requests[index][0] for index in told})
+    # A search that asks ahead decides in a later generation than that of the request, perhaps in one without requests.
+    numbers = sorted({requests[index][0] for index in told} | {number for number, _ in verdicts})
     best: Scored | None = None
     known: set[str] = set()
     rows = []

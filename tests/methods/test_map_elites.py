@@ -56,6 +56,16 @@ def test_fit_resume_and_replay(tmp_path: Path, capsys: Capture) -> None:
     assert page.count(">tau from ") == 2
 
 
+def test_decisions_in_a_generation_without_requests_are_counted(tmp_path: Path, capsys: Capture) -> None:
+    save(vector_set(noise=0.05, actions=True), tmp_path / "set.parquet")
+    asked = ("fit", "--demos", tmp_path / "set.parquet", "--method", "map-elites", "--proposer", "drafts", *ENDLESS)
+    done(capsys, *asked, "--max-calls", "15", "--out", tmp_path / "run")
+    shown = done(capsys, "show", tmp_path / "run")
+    assert max(fate["generation"] for fate in shown["fates"]) == 1
+    for verdict, count in shown["verdicts"].items():
+        assert sum(row[verdict] for row in shown["generations"]) == count
+
+
 def test_with_a_model(tmp_path: Path, capsys: Capture) -> None:
     """Prompts of GRACE's operators; answers share calls; failures are repaired, recorded and replayed."""
     save(vector_set(noise=0.05), tmp_path / "set.parquet")
