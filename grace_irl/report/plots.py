@@ -23,15 +23,16 @@ REASONS = 5  # maximum number of reasons per verdict; the most frequent reasons 
 ANCESTORS = 30  # maximum number of programs in the list of ancestors
 
 VERDICTS = {
-    "kept": "entered the population",
+    "kept": "is in the population",
     "dropped": "left it, or never reached it",
     "duplicate": "was tried before",
     "invalid": "failed, or gave no finite number",
-    "repaired": "failed and was sent back once",
+    "repaired": "failed and was sent back, or was improved by a further call",
 }
 """The meaning of each verdict on a program."""
 
-_NUMBER = re.compile(r"-?\d[\d.,]*(?:e[+-]?\d+)?")
+_NUMBER = re.compile(r"\b[0-9a-f]{16}\b|-?\d+(?:[.,]\d+)*(?:e[+-]?\d+)?")
+"""An id of a program, or a number."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,9 @@ class Verdict:
 
     Attributes:
         name: a key of `VERDICTS`.
-        count: number of programs. A program that gets the verdict again in a resumed run counts again.
-        reasons: pairs of reason and number of programs, for the most frequent reasons. "…" replaces each number in a
-            reason.
+        count: number of candidates whose last verdict this is.
+        reasons: pairs of reason and number of candidates, for the most frequent reasons. "…" replaces each number and
+            each id of a program in a reason.
     """
 
     name: str
@@ -101,10 +102,14 @@ def steps(store: Store) -> list[ScoreStep]:
 
 
 def verdicts(store: Store) -> list[Verdict]:
-    """The verdicts on programs, the most frequent first."""
+    """The last verdict on each candidate, counted, the most frequent first."""
+    # A duplicate has the id of the program that it repeats, and is another candidate.
+    last = {
+        (row.fate.program_id, row.index if row.fate.verdict == "duplicate" else None): row.fate for row in store.fates()
+    }
     by_name: dict[str, Counter[str]] = {}
-    for row in store.fates():
-        by_name.setdefault(row.fate.verdict, Counter())[_kind(row.fate.reason)] += 1
+    for fate in last.values():
+        by_name.setdefault(fate.verdict, Counter())[_kind(fate.reason)] += 1
     found = [Verdict(name, sum(all_.values()), tuple(_frequent(all_))) for name, all_ in by_name.items()]
     return sorted(found, key=lambda verdict: (-verdict.count, verdict.name))
 
@@ -115,7 +120,7 @@ def failures(store: Store) -> dict[str, int]:
 
 
 def _kind(reason: str) -> str:
-    """A reason with "…" in place of each number, so that similar reasons become equal."""
+    """A reason with "…" in place of each number and each id, so that similar reasons become equal."""
     words = _NUMBER.sub("…", " ".join(reason.split()))
     return words if len(words) <= 160 else f"{words[:159]}…"
 

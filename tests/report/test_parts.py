@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
@@ -18,9 +20,12 @@ from grace_irl.report.data import Data, Valued, read_curve, trainings
 from grace_irl.report.evidence import gather
 from grace_irl.report.gallery import Gallery
 from grace_irl.report.page import digits, fixed, highlighted, line, number, share
+from grace_irl.report.plots import verdicts
 from grace_irl.report.verdict import cautions, warnings
 from grace_irl.runs.expand.round import Round
 from grace_irl.runs.record import TrajectoryRow
+from grace_irl.runs.store import FateRow, Store
+from grace_irl.search.protocol import Fate
 
 
 def valued(values: list[float], positive: list[bool], *, split: str = "train", name: str = "") -> Valued:
@@ -59,6 +64,26 @@ def test_the_verdict_is_of_held_out_data_where_there_is_some() -> None:
         "On held-out data, unseen by the search, the reward separates 1 positive state"
     )
     assert "balanced accuracy of 0.7000 (0.5 is chance)" in verdict(Separation(metrics(0.7)).evaluation())
+
+
+def test_each_candidate_counts_once_and_like_reasons_are_one() -> None:
+    one, two, three = "76c49cce60cfd978", "4fb5a9d52ec02832", "4012345678901234"
+    fates = [
+        Fate(one, "kept", "the fittest of niche (12, 3)"),
+        Fate(two, "kept", "the fittest of niche (12, 3)"),
+        Fate(one, "dropped", f"{two} is fitter in niche (12, 3)"),
+        Fate(three, "kept", "the fittest of niche (1, 3)"),
+        Fate(two, "dropped", f"{three} is fitter in niche (12, 3)"),
+        Fate(three, "duplicate", "the same program was tried before"),
+        Fate(three, "duplicate", "the same program was tried before"),
+    ]
+    store = SimpleNamespace(fates=lambda: [FateRow(index, 0, fate) for index, fate in enumerate(fates)])
+    found = {each.name: (each.count, each.reasons) for each in verdicts(cast("Store", store))}
+    assert found == {
+        "dropped": (2, (("… is fitter in niche (…, …)", 2),)),
+        "duplicate": (2, (("the same program was tried before", 2),)),
+        "kept": (1, (("the fittest of niche (…, …)", 1),)),
+    }
 
 
 def test_cautions() -> None:

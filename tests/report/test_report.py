@@ -61,7 +61,7 @@ def test_one_far_reward_does_not_round_the_others(tmp_path: Path) -> None:
     least = min(float(np.asarray(each.trajectory.states)[:, 1].min()) for each in load([demos]))
     source = program(f"-1e5 if state[1] <= {least!r} else state[1] / 1e4")
     tree = page(fitted(tmp_path / "run", demos, Given(source)), tmp_path / "report.html")
-    head, *rows = table(tree, "Rewards by label")
+    rows = table(tree, "Rewards by label")[1:]
     assert any("−100,000" in row for row in rows)
     for row in rows:
         assert len({*row[2:7]}) == 5
