@@ -37,6 +37,8 @@ from grace_irl.runs.rest import stored_rest
 from grace_irl.runs.run import history, is_own, opened
 from grace_irl.runs.store import Store
 
+NONE_FOUND, NONE_TRIED = "No valid reward was found.", "No program has been tried yet."
+GO_ON = "If the run has ended, go on with it: grace-irl fit --resume RUN, with its folder for RUN."
 GENERATIONS = 200  # maximum number of generations in the report; earlier generations are omitted
 
 
@@ -139,6 +141,7 @@ def _rendered(store: Store, config: Config, data: datas.Data, expansion: Expansi
     evaluation = best.evaluation if best else None
     separation, chosen = Separation.of(evaluation), method_of(config)
     told = chosen.account
+    tried = bool(store.told())
     steps, generations, audit = plots.steps(store), history(store), stored_audit(store)
     return render(
         account=account(store, config, data.metadata.environment if data.metadata else ""),
@@ -147,10 +150,10 @@ def _rendered(store: Store, config: Config, data: datas.Data, expansion: Expansi
         separation=separation,
         by_episode=figures_by_episode(separation, "How the reward pays whole episodes") if separation else None,
         episode_line=episode_line(separation.train) if separation else "",
-        verdict=told.verdict(evaluation) if evaluation else "No valid reward was found.",
+        verdict=told.verdict(evaluation) if evaluation else NONE_FOUND if tried else NONE_TRIED,
         rest=rest.line if (rest := stored_rest(store)) else "",
         log_pi=flat(config).get("fitness.log_pi", ""),
-        warnings=_warnings(best, separation, evidence, audit),
+        warnings=_warnings(best, separation, evidence, audit) if tried else [GO_ON],
         contrast=audit.contrast.line if audit and audit.contrast else "",
         panels=chosen.panels(candidate(best) if best else None, [*map(candidate, records.values())], config),
         source=highlighted(best.program.source) if best else "",

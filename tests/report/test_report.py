@@ -17,7 +17,7 @@ from grace_irl.demos import load, save
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Trajectory
 from grace_irl.errors import GraceError, InputError
 from grace_irl.evaluate.separation import Separation
-from grace_irl.report.write import report, write_report
+from grace_irl.report.write import GO_ON, report, write_report
 from grace_irl.runs.run import best_record, opened
 from grace_irl.runs.score import score
 from grace_irl.states.texts import pack
@@ -229,6 +229,20 @@ def test_a_run_without_a_valid_program_says_why(tmp_path: Path) -> None:
     assert "ZeroDivisionError" in str(table(tree, "What became of candidates"))
     assert not tree.xpath("//pre")
     assert "Data" in said(tree)
+
+
+def test_a_run_that_was_interrupted_before_its_first_answer_says_so(tmp_path: Path) -> None:
+    class Interrupts:
+        async def propose(self, *_: Any) -> Any:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fitted(tmp_path / "run", vectors(tmp_path / "set.parquet"), Interrupts())
+    tree = page(tmp_path / "run", tmp_path / "report.html")
+    assert said(tree.xpath("//p[@class='lead']")[0]) == "No program has been tried yet."
+    assert warnings(tree) == [GO_ON]
+    with pytest.raises(AssertionError, match="no table"):
+        table(tree, "What became of candidates")
 
 
 def test_a_run_of_one_program_and_one_state(tmp_path: Path) -> None:
