@@ -38,7 +38,6 @@ NAMED = 8
 """Maximum number of words that a warning names."""
 
 WRONG_GOALS = "bring episodes with a wrong goal (collect --near-miss), or expand the run"
-NEAR_MISSES = f"add swaps of instructions (--swaps, for BabyAI), {WRONG_GOALS}"
 
 
 def examine(subject: Subject) -> tuple[Contrast | None, list[RewardWarning]]:
@@ -73,8 +72,8 @@ def _exchanged(subject: Subject) -> tuple[Contrast | None, list[RewardWarning]]:
     if found.unpaid is None and asked.excused():
         return None if whole_episode else found, []
     if whole_episode:
-        return None, [each for each in _ignored(found, asked) if each.code == "instruction-ignored"]
-    of_words = list(_ignored(found, asked)) or list(_unshown(subject, paid)) or list(_ends(subject, paid))
+        return None, [each for each in _ignored(subject, found, asked) if each.code == "instruction-ignored"]
+    of_words = list(_ignored(subject, found, asked)) or list(_unshown(subject, paid)) or list(_ends(subject, paid))
     return found, [*of_words, *_far(subject, found)]
 
 
@@ -86,19 +85,19 @@ def _one(text: str) -> RewardWarning:
     )
 
 
-def _ignored(found: Contrast, asked: StatedGoals) -> Iterator[RewardWarning]:
+def _ignored(subject: Subject, found: Contrast, asked: StatedGoals) -> Iterator[RewardWarning]:
     # Without a simulator, a word counts only if the goals of experts depend on the word.
     doubtful = found.unpaid is None and asked.known
     ignored = [word for word in found.ignored if not doubtful or words_of(word) & asked.telling]
     if found.unpaid is not None and found.unpaid.value < 1 - WRONG:
         still = f"in {1 - found.unpaid.value:.0%} of the swaps, a goal is paid under an instruction"
-        yield RewardWarning("instruction-ignored", f"{still} that its episode does not fulfil", NEAR_MISSES)
+        yield RewardWarning("instruction-ignored", f"{still} that its episode does not fulfil", _near_misses(subject))
     elif found.unpaid is None and found.doubtful_paid > DOUBTFUL * found.doubtful:
         still = f"in {found.doubtful_paid} of {found.doubtful} swaps of instructions, an expert's goal is still paid"
         yield RewardWarning(
             "instruction-ignored",
             f"{still}, and no simulator can judge whether the episode fulfils the other instruction",
-            NEAR_MISSES,
+            _near_misses(subject),
         )
     elif ignored:
         words = ", ".join(map(repr, ignored[:NAMED])) + (", …" if len(ignored) > NAMED else "")
@@ -108,6 +107,15 @@ def _ignored(found: Contrast, asked: StatedGoals) -> Iterator[RewardWarning]:
             "check whether these words matter; if they do, bring negative episodes that would be right if the "
             "instruction had other words there",
         )
+
+
+def _near_misses(subject: Subject) -> str:
+    """Advice to bring negatives that come near a goal of another instruction."""
+    return WRONG_GOALS if _has_swaps(subject) else f"add swaps of instructions (--swaps, for BabyAI), {WRONG_GOALS}"
+
+
+def _has_swaps(subject: Subject) -> bool:
+    return any(item.demonstration.swapped for item in subject.problem.items)
 
 
 def _unshown(subject: Subject, paid: Sequence[Labelled]) -> Iterator[RewardWarning]:
@@ -167,7 +175,7 @@ def _ends(subject: Subject, paid: Sequence[Labelled]) -> Iterator[RewardWarning]
         yield RewardWarning(
             "words-ignored",
             f"{still}, a goal is paid under an instruction that its episode does not fulfil",
-            NEAR_MISSES,
+            _near_misses(subject),
         )
 
 
@@ -185,7 +193,7 @@ def _far(subject: Subject, found: Contrast) -> Iterator[RewardWarning]:
     """
     if found.unpaid is not None and found.unpaid.low >= SHOWN:
         return
-    if any(item.demonstration.swapped for item in subject.problem.items):
+    if _has_swaps(subject):
         return
     negatives = [item for item in subject.problem.items if not item.positive.any()]
     texts = sampled(sorted({item.trajectory.extra_info for item in subject.problem.items if item.positive.any()}))

@@ -182,6 +182,14 @@ def test_an_ignored_instruction_in_a_simulator() -> None:
     assert {"instruction-ignored", "negatives-far"} & codes(good) == set()
 
 
+def test_a_run_with_swaps_is_not_told_to_add_them() -> None:
+    plain = drawn(visit, count=80)
+    swapped = replace(plain, items=(*plain.items[:-1], replace(plain.items[-1], swapped=True)))
+    found = [warned(examined(each, IGNORES, judge=lit), "instruction-ignored").advice for each in (plain, swapped)]
+    assert ["--swaps" in advice for advice in found] == [True, False]
+    assert found[0].endswith(found[1])
+
+
 def test_words_that_no_expert_shows() -> None:
     """Only negatives are told of grey lamps, and the reward pays whatever is lit under such a text."""
 
