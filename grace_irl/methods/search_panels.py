@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from grace_irl.evaluate.evaluation import shown
 from grace_irl.methods.account import Figures
 from grace_irl.methods.method import Panel
 
@@ -105,5 +106,5 @@ def _score(program: Scored) -> str:
 
 
 def number(value: float | None) -> str:
-    """A number as text with three significant digits, so that small values do not become 0; "-" for None."""
-    return "-" if value is None else f"{value:.3g}"
+    """A number as text, as everywhere in reports and tables (`shown`); "-" for None."""
+    return "-" if value is None else shown(value)

@@ -285,12 +285,16 @@ def test_a_large_tree_shows_its_best_programs_and_those_above_them() -> None:
     text, figures = tree_panel(chain[-1], [*chain, *leaves]).parts
     assert "The best 100 of 5,000 programs" in str(text)
     assert len(figures.rows) == 3_000  # type: ignore[union-attr]
-    assert figures.rows[0][4:] == ("4999", "3e+03")  # type: ignore[union-attr]
+    assert figures.rows[0][4:] == ("4999", "2999")  # type: ignore[union-attr]
 
 
 def test_depths_are_one_more_than_the_deepest_parents() -> None:
     rows = depth_panel(FAMILY).parts[1].rows  # type: ignore[union-attr]
     assert rows == (("0", "2", "0.2", "0.15"), ("1", "1", "0.5", "0.5"), ("2", "1", "4e-05", "4e-05"))
+
+
+def test_a_score_of_zero_but_for_rounding_is_zero() -> None:
+    assert depth_panel([scored("a", "initialise", (), -1.87e-13, 0)]).parts[1].rows == (("0", "1", "0", "0"),)  # type: ignore[union-attr]
 
 
 RECORDS = """
