@@ -107,7 +107,7 @@ def front_figures(rows: Sequence[FrontRow]) -> Figures:
             judged = (f"{row.auc:.4f}", f"{row.worse:.4f} ± {row.error:.4f}") if known else ("-", "-")
         mark = f"{row.program} *" if row.best else row.program
         cells.append((mark, f"{row.size:,}", *named, shown(row.score), *judged))
-    title = "front: no smaller one scores as high"
+    title = "front: the best (*), and those that score higher than all smaller ones"
     if judges:
         how = "sizes in nested folds" if folds else "programs on validation episodes"
         title = f"front: {how} (* best; ± standard error)"

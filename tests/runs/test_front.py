@@ -15,7 +15,7 @@ from grace_irl.cli import main
 from grace_irl.demos.scramble import ScrambleMap
 from grace_irl.demos.trajectory import Demonstrations, LabelRule
 from grace_irl.errors import InputError
-from grace_irl.runs.front import TOO_FEW, front_of
+from grace_irl.runs.front import TOO_FEW, FrontRow, front_figures, front_of
 from grace_irl.runs.run import Run, opened
 from tests.synthesis.vector.test_goal_reaching import reaching
 
@@ -145,3 +145,10 @@ def test_a_replayed_run_has_the_same_predicate_and_no_folds(tmp_path: Path) -> N
     again = grace_irl.fit(goals(), out=tmp_path / "again", replay=tmp_path / "run")
     assert again.best.program.id == first.best.program.id
     assert all(row.auc is None for row in again.front_rows)
+
+
+def test_the_best_program_need_not_score_higher_than_smaller_ones() -> None:
+    rows = [FrontRow(name, size, "", 0.5, None, None, None, name == "b") for name, size in (("a", 9), ("b", 12))]
+    found = front_figures(rows)
+    assert [row[0] for row in found.rows] == ["a", "b *"]
+    assert found.title == "front: the best (*), and those that score higher than all smaller ones"
