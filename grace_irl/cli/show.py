@@ -255,7 +255,8 @@ def _fates_table(rows: list[FateRow]) -> Table:
 
 
 def _short(text: str) -> str:
-    return " ".join(text.split())[:120]
+    words = " ".join(text.split())
+    return words if len(words) <= 120 else f"{words[:119]}…"
 
 
 def _record_object(record: Record, account: Account) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import pytest
 
 from grace_irl.cli import main
 from grace_irl.cli.app import COMMANDS, GROUPS, SECTIONS
+from grace_irl.cli.show import _short
 from grace_irl.demos import save
 from grace_irl.runs.folder import RunLock, RunPaths
 from grace_irl.runs.schema import FORMAT
@@ -375,3 +376,9 @@ def test_ctrl_c_is_said_in_a_line(monkeypatch: pytest.MonkeyPatch, capsys: pytes
 def test_a_recording_that_is_not_there_is_named_before_its_methods_flags(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fit", "--replay", "absent.jsonl", "--task", "reacher"]) == 2
     assert "absent.jsonl: no such file; expected the folder of a run, or a recording" in capsys.readouterr().err
+
+
+def test_a_reason_that_is_cut_says_so() -> None:
+    assert _short("a\n b") == "a b"
+    assert _short("x" * 120) == "x" * 120
+    assert _short("x" * 121) == "x" * 119 + "…"
