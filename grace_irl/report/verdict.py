@@ -25,12 +25,13 @@ def warnings(separation: Separation, evidence: EvidencePanel, audit: Audit | Non
         evidence: rewards of the best program.
         audit: audit of the best program; None for runs of older versions, and for runs that have not ended.
     """
-    found = [f"{_sentence(each.found)} {_sentence(each.advice)}" for each in audit.warnings] if audit else []
+    found = [f"{sentence(each.found)} {sentence(each.advice)}" for each in audit.warnings] if audit else []
     found += _unaudited(separation, evidence) if audit is None else []
     return [*found, *_of_metrics(separation, evidence), *_flat(separation, evidence)]
 
 
-def _sentence(clause: str) -> str:
+def sentence(clause: str) -> str:
+    """The clause with a capital first letter and a full stop."""
     return f"{clause[:1].upper()}{clause[1:]}."
 
 

@@ -25,7 +25,7 @@ from grace_irl.report.evidence import EvidencePanel, gather
 from grace_irl.report.gallery import Gallery
 from grace_irl.report.page import digits, highlighted, render
 from grace_irl.report.plots import Plot
-from grace_irl.report.verdict import cautions, warnings
+from grace_irl.report.verdict import cautions, sentence, warnings
 from grace_irl.runs.auditing import stored_audit
 from grace_irl.runs.config import flat
 from grace_irl.runs.expand.expansion import is_expansion, rounds_of
@@ -151,7 +151,7 @@ def _rendered(store: Store, config: Config, data: datas.Data, expansion: Expansi
         by_episode=figures_by_episode(separation, "How the reward pays whole episodes") if separation else None,
         episode_line=episode_line(separation.train) if separation else "",
         verdict=told.verdict(evaluation) if evaluation else NONE_FOUND if tried else NONE_TRIED,
-        rest=rest.line if (rest := stored_rest(store)) else "",
+        rest=sentence(rest.line) if (rest := stored_rest(store)) else "",
         log_pi=flat(config).get("fitness.log_pi", ""),
         warnings=_warnings(best, separation, evidence, audit) if tried else [GO_ON],
         contrast=audit.contrast.line if audit and audit.contrast else "",

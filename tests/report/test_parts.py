@@ -21,7 +21,7 @@ from grace_irl.report.evidence import gather
 from grace_irl.report.gallery import Gallery
 from grace_irl.report.page import digits, fixed, highlighted, line, number, share
 from grace_irl.report.plots import verdicts
-from grace_irl.report.verdict import cautions, warnings
+from grace_irl.report.verdict import cautions, sentence, warnings
 from grace_irl.runs.expand.round import Round
 from grace_irl.runs.record import TrajectoryRow
 from grace_irl.runs.store import FateRow, Store
@@ -84,6 +84,10 @@ def test_each_candidate_counts_once_and_like_reasons_are_one() -> None:
         "duplicate": (2, (("the same program was tried before", 2),)),
         "kept": (1, (("the fittest of niche (…, …)", 1),)),
     }
+
+
+def test_a_sentence_keeps_its_capitals() -> None:
+    assert sentence("outside the sample: AUC 0.9 on BabyAI") == "Outside the sample: AUC 0.9 on BabyAI."
 
 
 def test_cautions() -> None:
