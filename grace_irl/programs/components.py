@@ -31,8 +31,8 @@ def names_of(text: str) -> tuple[str, ...]:
     except ValueError:
         pass
     raise InputError(
-        f"the names of the components {text[:80]!r} cannot be read; expected them as 'x0 height, x1 speed': "
-        "fit or export again, or correct the line `fields:`"
+        f"the names of a reward's components, {text[:80]!r}, cannot be read; expected 'x0 height, x1 speed': "
+        "fit again, or correct the line `fields:` of its file"
     )
 
 

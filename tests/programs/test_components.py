@@ -35,7 +35,7 @@ def test_ordinary_names_are_written_as_they_are() -> None:
 
 @pytest.mark.parametrize("text", ["x0 speed, x1 fast, x1 y", "height, speed", "x1 a, x0 b", 'x0 "\\q"', "x0 a, x2 b"])
 def test_a_line_that_cannot_be_read_is_an_error(text: str) -> None:
-    with pytest.raises(InputError, match=f"{re.escape(repr(text))} cannot be read; expected them as"):
+    with pytest.raises(InputError, match=f"{re.escape(repr(text))}, cannot be read; expected"):
         fields_of(f'"""T.\n\nfields: {text.replace(chr(92), chr(92) * 2)}\n"""\n{PROGRAM}')
     assert names_of("") == ()
 
