@@ -49,8 +49,9 @@ def in_memory(
             require_paths(value, name)
         if named[name] and not value and (name == "experts" or not all(named.values())):
             raise InputError(f"{name}: an empty list; expected at least one episode, or a path")
-    if isinstance(demos, Demonstrations) and not any(value for name, (value, _) in given.items() if name != "demos"):
-        return demos
+    plain = given.keys() == {"demos"} and columns == Columns()
+    if plain and isinstance(demos, Demonstrations) and kind in ("", demos.metadata.kind):
+        return demos  # with its origins, the choice of its kind, and the sizes of its sample
     if all(named.values()):
         return None
     memory = Memory()

@@ -13,6 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from grace_irl.demos.foreign.episode import EpisodesSource
 from grace_irl.demos.foreign.streamed import StreamedTable
 from grace_irl.demos.header import merge, read_notes, role_of
+from grace_irl.demos.held import HeldSource
 from grace_irl.demos.kind_rule import choose_kind, with_kind
 from grace_irl.demos.memory import (
     EPISODE_BYTES,
@@ -58,7 +59,7 @@ class OpenSet:
         self.choice = choose_kind([source.header for source in self._sources], names, states, kind)
         for source in self._sources:
             source.header = with_kind(source.header, self.choice)
-            if isinstance(source, EpisodesSource | StreamedTable):
+            if isinstance(source, EpisodesSource | HeldSource | StreamedTable):
                 source.in_order(self._sources[0].header.metadata.fields)
         headers = [source.header for source in self._sources]
         self.metadata = merge(headers, names)

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
-from grace_irl.demos.foreign.episode import EpisodesSource
 from grace_irl.demos.foreign.flat import KNOWN, flat_source, is_flat
 from grace_irl.demos.foreign.objects import source_of
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.npz.member import DAMAGED, Member
+from grace_irl.demos.source import Source
 from grace_irl.errors import InputError
 from grace_irl.pages import page
 
 
-def open_npy(file: Path, memory: Memory) -> EpisodesSource:
+def open_npy(file: Path, memory: Memory) -> Source:
     """Open a `.npy` file with one array of shape (episodes, steps, …).
 
     Raises:
@@ -52,7 +52,7 @@ def is_foreign(file: Path) -> bool:
     return is_flat(dict.fromkeys(names)) or all(name not in KNOWN for name in names)
 
 
-def open_foreign(file: Path, memory: Memory) -> EpisodesSource:
+def open_foreign(file: Path, memory: Memory) -> Source:
     """Open an npz archive of flat arrays, of one array per episode, or of a single array with all episodes.
 
     Raises:

@@ -25,7 +25,9 @@ from grace_irl.demos.foreign.flat import (
     is_flat,
 )
 from grace_irl.demos.foreign.table import ROLES_OF_COLUMNS, WORDS, Columns, Table, is_table, table_source
-from grace_irl.demos.trajectory import Demonstration, Trajectory, step_rewards
+from grace_irl.demos.held import HeldSource
+from grace_irl.demos.source import Source
+from grace_irl.demos.trajectory import Demonstration, Demonstrations, Trajectory, step_rewards
 from grace_irl.errors import InputError
 from grace_irl.pages import page
 
@@ -64,7 +66,7 @@ def require_paths(value: Any, name: str) -> None:
             )
 
 
-def source_of(value: Any, name: str, columns: Columns = Columns()) -> EpisodesSource:
+def source_of(value: Any, name: str, columns: Columns = Columns()) -> Source:
     """The episodes of a Python object.
 
     Args:
@@ -82,7 +84,7 @@ def source_of(value: Any, name: str, columns: Columns = Columns()) -> EpisodesSo
     if hasattr(value, "buffer_size") and hasattr(value, "observations"):
         return EpisodesSource(name, [*_of_buffer(value, name)])
     if isinstance(value, np.ndarray):
-        return _of_array(value, name)
+        return source_of(value.tolist(), name, columns) if value.dtype.kind == "O" else _of_array(value, name)
     if isinstance(value, Mapping):
         return _of_mapping(value, name, columns)
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
@@ -95,6 +97,10 @@ def source_of(value: Any, name: str, columns: Columns = Columns()) -> EpisodesSo
             f"{name}: a {type(value).__name__} of {type(items[0]).__name__ if items else 'nothing'}, and columns are "
             "chosen; expected a table: a DataFrame, a dict of columns or a list of rows; or leave the columns out"
         )
+    if isinstance(value, Demonstrations):
+        return HeldSource(name, value)
+    if items and all(isinstance(each, Trajectory | Demonstration) for each in items):
+        return HeldSource(name, items)
     return EpisodesSource(name, [*_each(items, name)])
 
 
@@ -105,10 +111,6 @@ def _each(items: Iterable[Any], name: str) -> Iterator[Episode]:
 
 def _episode(item: Any, where: str) -> Episode:
     """One episode from an object, a mapping or an array of states."""
-    if isinstance(item, Demonstration):
-        return _of_demonstration(item, where)
-    if isinstance(item, Trajectory):
-        return _of_trajectory(item, where)
     if isinstance(item, Mapping):
         return _of_record(item, where)
     for states, actions, rewards in (("obs", "acts", "rews"), ("observations", "actions", "rewards")):
@@ -200,31 +202,11 @@ def parts_of_state(value: Mapping[Any, Any], where: str, prefix: str = "") -> di
     return found
 
 
-def _of_trajectory(trajectory: Trajectory, where: str) -> Episode:
-    parts = trajectory.state_kind.parts(trajectory.states)
-    return Episode(
-        parts[""] if set(parts) == {""} else parts,
-        trajectory.source or where,
-        actions=trajectory.actions,
-        rewards=trajectory.rewards,
-        terminated=trajectory.terminated,
-        truncated=trajectory.truncated,
-        instruction=trajectory.extra_info,
-    )
-
-
-def _of_demonstration(item: Demonstration, where: str) -> Episode:
-    episode = _of_trajectory(item.trajectory, where)
-    return replace(episode, task=item.task, role=item.role, split=item.split or "", goals=item.goals)
-
-
 def _ended(flags: Any) -> bool:
     return flags is not None and bool(np.any(np.asarray(flags, np.bool_)))
 
 
 def _of_array(array: NDArray[Any], name: str) -> EpisodesSource:
-    if array.dtype.kind == "O":
-        return EpisodesSource(name, [*_each(array.tolist(), name)])
     if array.ndim < 3:
         hint = f": pass [{name}] if it is one episode" if array.ndim == 2 else ""
         raise InputError(

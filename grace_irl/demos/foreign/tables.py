@@ -65,7 +65,7 @@ def open_csv(file: Path, memory: Memory, columns: Columns = Columns()) -> Episod
     return table_source(columns_of(table, str(file)), str(file), columns)
 
 
-def open_json_lines(file: Path, memory: Memory, columns: Columns = Columns()) -> EpisodesSource:
+def open_json_lines(file: Path, memory: Memory, columns: Columns = Columns()) -> Source:
     """Open a file with one JSON object per line.
 
     An object is either a state, with a key for the episode of the state, or a whole episode.
