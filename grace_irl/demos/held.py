@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.components import in_order
 from grace_irl.demos.header import HeaderBuilder
-from grace_irl.demos.source import build, stated_role, stated_split, unicode_text
+from grace_irl.demos.source import build, unicode_text
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.states import KINDS, kind_of, kinds_of
@@ -70,9 +70,8 @@ class HeldSource:
             yield replace(
                 each,
                 trajectory=copy,
-                role=stated_role(role or each.role, where),
+                role=role or each.role,
                 task=unicode_text(each.task, where),
-                split=stated_split(each.split, where),
             )
 
     def in_order(self, fields: Sequence[str]) -> None:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self, cast, get_args
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from grace_irl.atomic import part_of
 from grace_irl.demos.header import Header, HeaderBuilder
-from grace_irl.demos.trajectory import Demonstration, Metadata, Role, Split, Trajectory
+from grace_irl.demos.trajectory import Demonstration, Metadata, Role, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.states import kind_named, kind_of
 from grace_irl.states.kind import Allocate, States
@@ -87,30 +86,6 @@ def unicode_text(text: str, where: str) -> str:
     except UnicodeEncodeError:
         raise InputError(f"{where}: {text[:80]!a} is not Unicode; expected text: write it again") from None
     return text
-
-
-def stated_role(value: object, where: str) -> Role:
-    """Check and return the role that a file gives to a demonstration.
-
-    Raises:
-        InputError: the role is missing or unknown.
-    """
-    if value not in get_args(Role):
-        raise InputError(f"{where}: role {reprlib.repr(value)}; expected 'expert' or 'negative'")
-    return cast(Role, value)
-
-
-def stated_split(value: object, where: str) -> Split | None:
-    """Check and return the split that a file gives to a demonstration; None if the value is None or "".
-
-    Raises:
-        InputError: the split is unknown.
-    """
-    if value is None or value == "":
-        return None
-    if value not in get_args(Split):
-        raise InputError(f"{where}: split {reprlib.repr(value)}; expected 'train', 'validation' or 'held_out', or none")
-    return cast(Split, value)
 
 
 class SetWriter(ABC):

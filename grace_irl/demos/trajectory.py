@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import hashlib
+import reprlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from grace_irl.demos.screenshots import Screenshot
 from grace_irl.errors import InputError
 from grace_irl.states import kind_named, kind_of
 from grace_irl.states.kind import KindChoice, StateKind, States
+from grace_irl.states.masks import require_unmasked
 
 Role = Literal["expert", "negative"]
 Split = Literal["train", "validation", "held_out"]
@@ -44,6 +46,46 @@ def step_rewards(rewards: NDArray[Any], steps: int) -> NDArray[np.float64]:
     return kept
 
 
+def numbers_of(values: Any, where: str) -> NDArray[Any]:
+    """Numbers as an array.
+
+    Raises:
+        InputError: masked values, rows of different lengths, or values that are no numbers.
+    """
+    require_unmasked(values, where)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of different lengths
+        array = np.empty((), object)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{where}: {array.dtype} {reprlib.repr(values)}; expected numbers, one row for each step")
+    return array
+
+
+def stated_role(value: object, where: str) -> Role:
+    """Check and return the role of a demonstration.
+
+    Raises:
+        InputError: the role is missing or unknown.
+    """
+    if value not in get_args(Role):
+        raise InputError(f"{where}: role {reprlib.repr(value)}; expected 'expert' or 'negative'")
+    return cast(Role, value)
+
+
+def stated_split(value: object, where: str) -> Split | None:
+    """Check and return the split of a demonstration; None if the value is None or "".
+
+    Raises:
+        InputError: the split is unknown.
+    """
+    if value is None or value == "":
+        return None
+    if value not in get_args(Split):
+        raise InputError(f"{where}: split {reprlib.repr(value)}; expected 'train', 'validation' or 'held_out', or none")
+    return cast(Split, value)
+
+
 @dataclass(frozen=True, eq=False)
 class Trajectory:
     """One episode. Reward programs see only the states, the actions and the instruction.
@@ -64,9 +106,11 @@ class Trajectory:
         step_instructions: T texts with the purpose of each action, or ().
         kind: name of the states' kind ("vector", "grid", "ui", …). "" selects the kind that recognises the states.
 
+    Actions, rewards and log-probabilities may be lists of numbers; they become arrays.
+
     Raises:
-        InputError: shapes that do not match, or states, rewards or log-probabilities that are not finite. Only a
-            log-probability may be -inf.
+        InputError: shapes that do not match, actions that are no numbers, masked values, or states, rewards or
+            log-probabilities that are not finite. Only a log-probability may be -inf.
     """
 
     states: States
@@ -84,6 +128,9 @@ class Trajectory:
 
     def __post_init__(self) -> None:
         where = self.source or "trajectory"
+        if not isinstance(self.extra_info, str):
+            raise InputError(f"{where}: extra_info {reprlib.repr(self.extra_info)}; expected a text, '' for none")
+        require_unmasked(self.states, where)
         if not self.kind:
             object.__setattr__(self, "kind", kind_of(self.states, where).name)
         elif not self.state_kind.recognises(self.states):
@@ -94,7 +141,11 @@ class Trajectory:
         self.state_kind.check(self.states, where)
         for name in ("actions", "rewards", "log_probs"):
             column = getattr(self, name)
-            if column is not None and (column.ndim == 0 or len(column) != self.num_steps):
+            if column is None:
+                continue
+            column = numbers_of(column, f"{where}, {name}")
+            object.__setattr__(self, name, column)
+            if column.ndim == 0 or len(column) != self.num_steps:
                 found = "one number as" if column.ndim == 0 else str(len(column))
                 raise InputError(f"{where}: {found} {name} for {len(self.states)} states; expected {self.num_steps}")
         for name, least in (("rewards", -np.finfo(np.float64).max), ("log_probs", -np.inf)):  # log(0) = -inf is valid
@@ -193,6 +244,9 @@ class Demonstration:
         swapped: whether the instruction of another expert episode replaces this episode's own instruction
             (`--swaps`). The new instruction may name things that are not in this episode's world. Files do not store
             this flag.
+
+    Raises:
+        InputError: an unknown role or split, or a task that is no text.
     """
 
     trajectory: Trajectory
@@ -201,6 +255,15 @@ class Demonstration:
     split: Split | None = None
     goals: tuple[int, ...] | None = None
     swapped: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.trajectory, Trajectory):
+            raise InputError(f"demonstration: {reprlib.repr(self.trajectory)}; expected a Trajectory")
+        where = self.trajectory.source or "demonstration"
+        stated_role(self.role, where)
+        object.__setattr__(self, "split", stated_split(self.split, where))
+        if not isinstance(self.task, str):
+            raise InputError(f"{where}: task {self.task!r}; expected a text")
 
     def of_kind(self, kind: StateKind) -> Demonstration:
         """A copy with this kind for the states. If the kind does not recognise them, return `self`."""
@@ -259,7 +322,7 @@ class Demonstrations(Sequence[Demonstration]):
     recognises the item's states.
 
     Raises:
-        InputError: states of different kinds, or vectors of different lengths.
+        InputError: states of different kinds, vectors of different lengths, or another number of fields.
     """
 
     metadata: Metadata
@@ -271,6 +334,9 @@ class Demonstrations(Sequence[Demonstration]):
 
     def __post_init__(self) -> None:
         kind = self.metadata.state_kind
+        for each in self.items:
+            if not isinstance(each, Demonstration):
+                raise InputError(f"an item is a {type(each).__name__}; expected Demonstrations, each with its role")
         items = tuple(item if item.trajectory.kind == kind.name else item.of_kind(kind) for item in self.items)
         object.__setattr__(self, "items", items)
         for item in self.items:
@@ -284,6 +350,9 @@ class Demonstrations(Sequence[Demonstration]):
             if kind.signature(trajectory.states) != kind.signature(first.states):
                 said = kind.unlike(trajectory.states, first.states, first.source)
                 raise InputError(f"{trajectory.source}: {said}: fit each by itself")
+        if self.items:  # all have the signature of the first
+            first = self.items[0].trajectory
+            first.state_kind.check_fields(first.states, self.metadata.fields, first.source or "demonstrations")
 
     def __len__(self) -> int:
         return len(self.items)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from grace_irl.errors import InputError
 from grace_irl.states.image import IMAGE
 from grace_irl.states.kind import Census, PartLayout, Parts, Scrambler, StateKind, States, layout_of
+from grace_irl.states.masks import require_unmasked
 from grace_irl.states.texts import pack, require_utf8
 
 MOST_PARTS = 1_000
@@ -32,12 +33,14 @@ class RecordStates:
         parts: arrays by name, in any order. Booleans become integers.
 
     Raises:
-        InputError: there are no parts, a part has no first axis, or the parts have different numbers of states.
+        InputError: there are no parts, a part has no first axis, the parts have different numbers of states, or a
+            part has masked values.
     """
 
     def __init__(self, parts: Mapping[str, NDArray[Any]]) -> None:
         self.parts: dict[str, NDArray[Any]] = {}
         for name in sorted(parts):
+            require_unmasked(parts[name], f"part {name!r}")
             array = np.asarray(parts[name])
             self.parts[name] = array.astype(np.int64) if array.dtype.kind == "b" else array
         lengths = {len(array) if array.ndim else -1 for array in self.parts.values()}

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.header import Header
-from grace_irl.demos.source import build, stated_role, stated_split, unicode_text
-from grace_irl.demos.trajectory import Demonstration, Metadata, Role
+from grace_irl.demos.source import build, unicode_text
+from grace_irl.demos.trajectory import Demonstration, Metadata, Role, stated_role, stated_split
 from grace_irl.errors import InputError
 from grace_irl.states import KINDS, kinds_of
 from grace_irl.states.kind import Allocate, StateKind, States
+from grace_irl.states.masks import require_unmasked
 from grace_irl.states.record import RECORD, RecordStates
 from grace_irl.states.texts import pack
 from grace_irl.states.ui import markup
@@ -173,8 +174,9 @@ def rows_of(value: Any, where: str) -> NDArray[Any]:
     """Convert an array or a nested sequence to an array with one row per state or step.
 
     Raises:
-        InputError: rows of different lengths, or values that are neither numbers nor texts.
+        InputError: masked values, rows of different lengths, or values that are neither numbers nor texts.
     """
+    require_unmasked(value, where)
     try:
         array = np.asarray(value)
     except ValueError:  # rows of different lengths

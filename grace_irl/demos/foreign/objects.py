@@ -213,7 +213,7 @@ def _of_array(array: NDArray[Any], name: str) -> EpisodesSource:
             f"{name}: an array of shape {array.shape}; expected one of episodes, steps and numbers, or a list of "
             f"arrays with one for each episode{hint}"
         )
-    return EpisodesSource(name, [Episode(each, f"{name}: episode {number}") for number, each in enumerate(array)])
+    return EpisodesSource(name, [*_each(list(array), name)])
 
 
 def _of_mapping(value: Mapping[Any, Any], name: str, columns: Columns) -> EpisodesSource:

@@ -33,8 +33,8 @@ from grace_irl.contents import require_inside
 from grace_irl.demos.header import KEY, Header, require_numbers
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.minari.layout import Layout, box_of, described
-from grace_irl.demos.source import build, stated_role, stated_split, unicode_text
-from grace_irl.demos.trajectory import Demonstration, Metadata, Role
+from grace_irl.demos.source import build, unicode_text
+from grace_irl.demos.trajectory import Demonstration, Metadata, Role, stated_role, stated_split
 from grace_irl.demos.ui.texts import MAX_BYTES, read_json
 from grace_irl.errors import InputError
 from grace_irl.states.kind import Allocate

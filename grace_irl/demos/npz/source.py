@@ -28,8 +28,8 @@ from grace_irl.demos.foreign.arrays import is_foreign, open_foreign
 from grace_irl.demos.header import KEY, Header, require_numbers
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.npz.member import DAMAGED, Member
-from grace_irl.demos.source import Source, build, stated_role, stated_split, unicode_text
-from grace_irl.demos.trajectory import Demonstration, Metadata, Role, step_rewards
+from grace_irl.demos.source import Source, build, unicode_text
+from grace_irl.demos.trajectory import Demonstration, Metadata, Role, stated_role, stated_split, step_rewards
 from grace_irl.errors import InputError
 from grace_irl.states import kinds_of_parts
 from grace_irl.states.kind import Allocate, PartLayout

@@ -44,8 +44,8 @@ from grace_irl.demos.parquet.schema import (
 )
 from grace_irl.demos.parquet.screenshots import SetPictures
 from grace_irl.demos.screenshots import Screenshot
-from grace_irl.demos.source import Source, build, stated_role, stated_split
-from grace_irl.demos.trajectory import Demonstration, Metadata, Role, step_rewards
+from grace_irl.demos.source import Source, build
+from grace_irl.demos.trajectory import Demonstration, Metadata, Role, stated_role, stated_split, step_rewards
 from grace_irl.demos.ui.texts import PARSED
 from grace_irl.errors import InputError
 from grace_irl.pages import page

@@ -17,9 +17,9 @@ from typing import Any, BinaryIO, cast
 from grace_irl.demos.header import Header
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import Keep
-from grace_irl.demos.source import SetWriter, build, stated_role
+from grace_irl.demos.source import SetWriter, build
 from grace_irl.demos.tfrecord import MAX_RECORD, require_libraries, write_record
-from grace_irl.demos.trajectory import Demonstration, Metadata, Role
+from grace_irl.demos.trajectory import Demonstration, Metadata, Role, stated_role
 from grace_irl.demos.ui import forest, residue
 from grace_irl.demos.ui.episode import MAX_BYTES
 from grace_irl.demos.ui.record import About, EpisodeRecord

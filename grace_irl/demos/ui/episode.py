@@ -24,8 +24,8 @@ from grace_irl.contents import require_inside
 from grace_irl.demos.header import Header
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import Screenshot, beside
-from grace_irl.demos.source import build, stated_role
-from grace_irl.demos.trajectory import Demonstration, Metadata, Role
+from grace_irl.demos.source import build
+from grace_irl.demos.trajectory import Demonstration, Metadata, Role, stated_role
 from grace_irl.demos.ui.texts import DUMPS, TASK, read_bytes, read_json, steps
 from grace_irl.errors import InputError
 from grace_irl.states.kind import Allocate

@@ -256,3 +256,24 @@ def test_chosen_columns_of_what_is_no_table_are_refused() -> None:
         source_of(rows, "experts", Columns(("x",)))
     with pytest.raises(InputError, match="experts: a list of ndarray, and columns are chosen"):
         source_of(walks(), "experts", Columns((), "episode"))
+
+
+MASKED = np.ma.masked_array(walks()[0], walks()[0] == 3)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [MASKED],
+        np.ma.stack([MASKED, MASKED]),
+        [list(MASKED)],
+        [{"observations": walks()[0], "actions": MASKED[:3]}],
+        [{"across": MASKED[:, 0], "height": MASKED[:, 1]}],
+    ],
+    ids=["an episode", "an array", "rows", "actions", "parts"],
+)
+def test_a_value_under_a_mask_is_no_number(value: Any) -> None:
+    with pytest.raises(InputError, match=r"experts: episode 0.*: masked values; expected numbers"):
+        read(value)
+    (whole,) = read([np.ma.masked_array(walks()[0])])  # a mask that hides nothing
+    np.testing.assert_array_equal(whole.trajectory.states, walks()[0])
