@@ -11,6 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from heapq import nlargest
 from typing import Any, TypeVar
@@ -409,9 +410,10 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
 
     Ctrl-C cancels the coroutine. After the coroutine's clean-up, this function raises KeyboardInterrupt.
     """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    running = False
+    with suppress(RuntimeError):
+        running = asyncio.get_running_loop() is not None
+    if not running:  # outside of an `except`, so that an error of the work has no other error before it
         return asyncio.run(work)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="event-loop", daemon=True)

@@ -28,6 +28,15 @@ def test_inside_a_loop_it_takes_another_thread() -> None:
     assert asyncio.run(from_a_notebook()) == "event-loop"
 
 
+def test_an_error_of_the_work_follows_no_other() -> None:
+    async def broken() -> None:
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken") as error:
+        run_to_end(broken())
+    assert error.value.__context__ is None
+
+
 @pytest.mark.parametrize("notebook", [False, True])
 def test_ctrl_c_cancels_what_goes_on(notebook: bool) -> None:
     """The work would never end by itself; it is told to, and has put its things away when Ctrl-C is raised."""
