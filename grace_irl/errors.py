@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from grace_irl.text import line
 
 
@@ -37,6 +39,16 @@ class InputError(GraceError):
     """Bad usage or bad input: a file, an option or a setting that cannot be used (exit code 2)."""
 
     exit_code = 2
+
+
+def require_one_of(option: str, value: str | None, allowed: Collection[str]) -> None:
+    """Require an allowed value, or None.
+
+    Raises:
+        InputError: the value is not allowed.
+    """
+    if value is not None and value not in allowed:
+        raise InputError(f"{option} {value}; expected one of {', '.join(allowed)}")
 
 
 class SandboxError(GraceError):

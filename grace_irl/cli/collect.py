@@ -10,10 +10,10 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from grace_irl.cli.console import PlainConsole, print_json, require_new, say
-from grace_irl.cli.options import Kind, MaxMemory, require_one_of
+from grace_irl.cli.options import Kind, MaxMemory
 from grace_irl.demos.files import Format, open_writer, save
 from grace_irl.demos.trajectory import Metadata, Role
-from grace_irl.errors import InputError
+from grace_irl.errors import InputError, require_one_of
 from grace_irl.states.vector import VECTOR
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from grace_irl.cli.columns import EpisodeColumn, StateColumns, chosen_columns, fields_named
 from grace_irl.cli.console import PlainConsole, print_json, require_new, say
-from grace_irl.cli.options import CommandGroup, Kind, MaxMemory, require_one_of
+from grace_irl.cli.options import CommandGroup, Kind, MaxMemory
 from grace_irl.cli.pictures import in_terminal, save_pictures
 from grace_irl.cli.select import SCREENSHOTS, select
 from grace_irl.demos.convert import Copied, Stated
@@ -26,7 +26,7 @@ from grace_irl.demos.goals import GoalRow, goal_rows, load_goals
 from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.summary import EXAMPLES, DemosSummary, summarise
 from grace_irl.demos.trajectory import LabelRule, Role
-from grace_irl.errors import InputError
+from grace_irl.errors import InputError, require_one_of
 from grace_irl.text import line
 
 app = typer.Typer(

@@ -12,7 +12,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from grace_irl.config import Config
-from grace_irl.errors import InputError
 from grace_irl.settings import Setting, declared, mirror
 
 PANELS = ("Data", "Search", "Model", "Expansion", "Training", "Stop rules", "Run", "Options")
@@ -103,16 +102,6 @@ class CommandGroup(TyperGroup):
         named = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
             formatter.write_dl([(name, each.get_short_help_str(limit=1000)) for name, each in named if each])
-
-
-def require_one_of(option: str, value: str | None, allowed: Collection[str]) -> None:
-    """Require an allowed value, or None.
-
-    Raises:
-        InputError: the value is not allowed.
-    """
-    if value is not None and value not in allowed:
-        raise InputError(f"{option} {value}; expected one of {', '.join(allowed)}")
 
 
 def command_showing(common: Collection[str]) -> type[Command]:

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from grace_irl.cli.console import console, plain_table, print_json, say, table_of
-from grace_irl.cli.options import Given, MaxMemory, require_one_of
+from grace_irl.cli.options import Given, MaxMemory
 from grace_irl.demos.label_rule import RuleChoice
 from grace_irl.demos.trajectory import LabelRule
 from grace_irl.errors import InputError
@@ -54,7 +54,6 @@ def score(
     config = resolve(flags=given)
     if not config.data.files:
         raise InputError("no demonstrations; expected --demos PATH…")
-    require_one_of("--calibration", calibration, ("file", "fitted", "none"))
     found = scores.score(
         reward,
         open_data(config.data),

@@ -13,14 +13,14 @@ from rich.text import Text
 
 from grace_irl.cli.columns import EpisodeColumn, StateColumns, chosen_columns
 from grace_irl.cli.console import PlainConsole, console, print_json, require_new, say
-from grace_irl.cli.options import Kind, MaxMemory, require_one_of
+from grace_irl.cli.options import Kind, MaxMemory
 from grace_irl.demos.conditions import Conditions
 from grace_irl.demos.files import Format
 from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.select import Selected, Selection, Selector, empty
 from grace_irl.demos.select_recipe import read_select_recipe
 from grace_irl.demos.trajectory import LabelRule, Role
-from grace_irl.errors import InputError
+from grace_irl.errors import InputError, require_one_of
 
 SCREENSHOTS = "Of screens: embed them, refer to where they lie, or none."
 PATTERN = "Python regular expression, searched in the instruction; case is ignored"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from grace_irl.demos.labels import Labelled, Problem, label
 from grace_irl.demos.memory import EPISODE_BYTES
 from grace_irl.demos.opened import OpenSet
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, LabelRule, Trajectory
-from grace_irl.errors import InputError
+from grace_irl.errors import InputError, require_one_of
 from grace_irl.evaluate.calibration import Calibration, calibrate
 from grace_irl.evaluate.columns import LabelColumns, columns, flatten, require_both_sides
 from grace_irl.evaluate.discriminator import Objective
@@ -32,6 +33,9 @@ from grace_irl.sandbox import open_sandbox
 from grace_irl.sandbox.protocol import Sandbox
 
 Floats = NDArray[np.float64]
+
+CALIBRATIONS = ("file", "fitted", "none")
+"""Sources of the discriminator's scale and offset."""
 
 BESIDE = 48
 """Bytes of memory that a score needs per state, if the set is read a few trajectories at a time (`_outlines`).
@@ -131,6 +135,8 @@ def score(
         InputError: a file or demonstrations that cannot be used.
         GraceError: the program fails, or returns something other than a finite number.
     """
+    require_one_of("--label", rule, get_args(LabelRule))
+    require_one_of("--calibration", calibration, CALIBRATIONS)
     file = load_reward(reward)
     held = demonstrations.held() if isinstance(demonstrations, OpenSet) else demonstrations
     if held is not None:
