@@ -6,7 +6,7 @@ import csv
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack, cast
+from typing import TYPE_CHECKING, Unpack, cast, get_args
 
 from grace_irl.compare.folder import ComparisonFolder
 from grace_irl.config import METHOD, DataConfig
@@ -25,23 +25,25 @@ from grace_irl.runs import score as scores
 from grace_irl.runs.acting import worded
 from grace_irl.runs.config import method_named, other_method, resolve, settings_of
 from grace_irl.runs.data import columns_of
-from grace_irl.runs.effects import require_effect, words
+from grace_irl.runs.effects import require_alone, require_effect, words
 from grace_irl.runs.engine import Snapshot
 from grace_irl.runs.expand import expansion
 from grace_irl.runs.recording import recorded_config
 from grace_irl.runs.run import Interrupted, Run
 from grace_irl.runs.score import Score
 from grace_irl.settings import by_keyword
+from grace_irl.states import KINDS
 from grace_irl.work import Workplace
+from grace_irl.work.workplace import Kind
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 
 def _keywords() -> dict[str, Sequence[str]]:
-    """The keywords of `fit`, each with its choices; () for a keyword without fixed choices."""
+    """The keywords of `fit` that are settings or have choices; () for a keyword without fixed choices."""
     choices = {each.keyword: each.choices for each in settings_of().values() if each.keyword}
-    return {**choices, **dict.fromkeys(("demos", "experts", "negatives", "max_memory"), ())}
+    return {**choices, "kind": tuple(KINDS), "executor": get_args(Kind)}
 
 
 @in_keywords(_keywords)
@@ -54,7 +56,7 @@ def fit(
     resume: str | Path | None = None,
     proposer: str | Proposer | None = None,
     config: str | Path | None = None,
-    sets: Sequence[str] = (),
+    sets: str | Sequence[str] = (),
     replay: str | Path | None = None,
     listener: Callable[[Snapshot], None] | None = None,
     note: Callable[[str], None] | None = None,
@@ -78,7 +80,7 @@ def fit(
         proposer: the author of the programs: the name of a proposer, or a `Proposer` object.
         config: a TOML file of settings. Settings that run code, name a server or grant trust are refused
             (docs/security.md).
-        sets: settings of the form `section.key=value`. They override `config`.
+        sets: a setting of the form `section.key=value`, or several. They override `config`.
         replay: folder or exported recording of a run to repeat on the same demonstrations. The recorded answers replace
             the model.
         listener: function that is called with the state of the run, after each answer of the proposer and after the
@@ -102,7 +104,9 @@ def fit(
     workplace = Workplace.of(executor, None if jobs is None else Path(jobs), ray_address)
     base = recorded_config(Path(replay)) if replay and resume is None else None
     file = Path(config) if config else None
+    sets = (sets,) if isinstance(sets, str) else tuple(sets)
     if resume is not None:
+        require_alone(out=out, config=config, replay=replay)
         method = method_named(Path(resume))
     else:
         method = resolve(file, sets, {"method": settings.get("method")}, base).method
@@ -132,7 +136,7 @@ def fit(
         parts = fits.Parts(demonstrations=held, proposer=writer, listener=listener, note=note, workplace=workplace)
         try:
             if resume is not None:
-                run = expansion.resume(Path(resume), flags, sets=tuple(sets), parts=parts)
+                run = expansion.resume(Path(resume), flags, sets=sets, parts=parts)
             else:
                 resolved = worded(file, sets, flags, base)
                 if held is not None and resolved.data.sample and held.sampled is None:

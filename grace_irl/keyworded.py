@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
+from inspect import signature
 from typing import ParamSpec, TypeVar
 
 from grace_irl.errors import GraceError
@@ -13,8 +14,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 FLAG = re.compile(r"(?<![\w-])--([a-z][a-z-]*)(?: ([^\s,;:()]+))?")
-VALUE = re.compile(r"[A-Z]+…?|[\d.]+|\S*/\S*")
-"""Pattern of the value of a flag: a placeholder, a number or a path."""
+VALUE = re.compile(r"[A-Z]+…?|[\d.]+[kKMGT]?|'.*'|\S*/\S*")
+"""Pattern of the value of a flag: a placeholder, a number or a size, a quoted text, or a path."""
 
 COMMAND = re.compile(r"grace-irl [^;,]*")
 """Pattern of a whole command in a message. `keyworded` leaves commands unchanged."""
@@ -33,6 +34,8 @@ def keyworded(message: str, keywords: Mapping[str, Sequence[str]]) -> str:
     def word(found: re.Match[str]) -> str:
         message = found.string
         name, value = found[1].replace("-", "_"), found[2]
+        if f"{name}s" in keywords:  # a flag that may be repeated, such as --set
+            name = f"{name}s"
         if name not in keywords:
             return found[0]
         if value is None:
@@ -53,7 +56,8 @@ def in_keywords(keywords: Callable[[], Mapping[str, Sequence[str]]]) -> Callable
     """Decorate a function so that its error messages name keywords instead of flags.
 
     Args:
-        keywords: function that returns the argument `keywords` of `keyworded`. It is called only after an error.
+        keywords: function that returns the argument `keywords` of `keyworded`, without arguments of the function that
+            have no fixed choices. It is called only after an error.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -62,7 +66,8 @@ def in_keywords(keywords: Callable[[], Mapping[str, Sequence[str]]]) -> Callable
             try:
                 return function(*args, **kwargs)
             except GraceError as error:
-                error.args = (keyworded(str(error), keywords()), *error.args[1:])
+                known = {**dict.fromkeys(signature(function).parameters, ()), **keywords()}
+                error.args = (keyworded(str(error), known), *error.args[1:])
                 raise
 
         return told

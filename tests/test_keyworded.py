@@ -5,7 +5,7 @@ import pytest
 from grace_irl.errors import InputError
 from grace_irl.keyworded import in_keywords, keyworded
 
-KEYWORDS = {"negatives": (), "label": ("all", "last"), "validation": (), "resume": ()}
+KEYWORDS = {"sample": (), "sets": (), "negatives": (), "label": ("all", "last"), "validation": (), "resume": ()}
 
 SAID = {
     "name a file with --negatives, or choose --label last": "name a file with negatives=, or choose label='last'",
@@ -14,6 +14,8 @@ SAID = {
     "(--validation 0.2)": "(validation=0.2)",
     "with --negatives and more": "with negatives= and more",
     "go on: grace-irl fit --resume runs/a --label all": "go on: grace-irl fit --resume runs/a --label all",
+    "--sample 1M with --sample 2.5G": "sample=1M with sample=2.5G",
+    "--set 'a': no '='": "sets='a': no '='",
     "--unknown stays, and so does a--negatives": "--unknown stays, and so does a--negatives",
 }
 
@@ -31,3 +33,12 @@ def test_an_error_keeps_its_type_and_its_place() -> None:
     with pytest.raises(InputError, match=r"^label: no$") as error:
         fails()
     assert error.traceback[-1].name == "fails"
+
+
+def test_a_function_adds_its_own_arguments() -> None:
+    @in_keywords(lambda: KEYWORDS)
+    def fails(workers: int) -> None:
+        raise InputError(f"--workers {workers} --out")
+
+    with pytest.raises(InputError, match=r"^workers=0 --out$"):
+        fails(workers=0)

@@ -21,7 +21,6 @@ from grace_irl.cli.options import (
     mirrored,
 )
 from grace_irl.config import METHOD
-from grace_irl.errors import InputError
 from grace_irl.runs.config import is_read, settings_of
 from grace_irl.settings import Setting, mirror
 
@@ -94,7 +93,7 @@ def fit(
     from grace_irl.runs import fit as fits
     from grace_irl.runs import proposers
     from grace_irl.runs.acting import worded
-    from grace_irl.runs.effects import require_effect, words
+    from grace_irl.runs.effects import require_alone, require_effect, words
     from grace_irl.runs.estimate import estimated
     from grace_irl.runs.expand import expansion
     from grace_irl.runs.recording import recorded_config
@@ -105,11 +104,7 @@ def fit(
     try:
         if resume is not None:
             own = None if mirrored("config", config) else config
-            if out is not None or own is not None or replay is not None or estimate:
-                raise InputError(
-                    "--resume with --out, --config, --replay or --estimate; "
-                    "expected one or the other: the run has its own"
-                )
+            require_alone(out=out, config=own, replay=replay, estimate=estimate)
             with FitProgress(workplace.at_work) as progress:
                 parts = fits.Parts(listener=progress, note=progress.note, workplace=workplace)
                 if where := workplace.said():

@@ -46,9 +46,11 @@ def choose_kind(
         kinds; `header.merge` refuses such files later.
 
     Raises:
-        InputError: the user's choice differs from the certain kind of a file. Or the states of a file do not fit the
-            user's choice, or the certain kind of another file.
+        InputError: the user's choice is no kind, or differs from the certain kind of a file. Or the states of a file
+            do not fit the user's choice, or the certain kind of another file.
     """
+    if asked:
+        kind_named(asked)
     certain: dict[str, int] = {}
     for place, header in enumerate(headers):
         if not header.kinds:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.given import Given, trajectories_of
 from grace_irl.errors import GraceError, InputError
+from grace_irl.keyworded import in_keywords
 from grace_irl.notebook import shown
 from grace_irl.programs.export import calibration_of, fields_of, threshold_of
 from grace_irl.programs.parsing import canonical, unseen
@@ -87,6 +88,7 @@ class RewardFile:
         """
         return self.scale * reward + self.offset - log_pi
 
+    @in_keywords(dict)
     def rewards(
         self,
         trajectories: Given,

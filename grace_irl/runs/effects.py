@@ -45,6 +45,20 @@ def author_of(config: Config) -> str:
     return config.proposer.name or ("llm" if config.model.url else "synthesis")
 
 
+def require_alone(**others: object) -> None:
+    """Refuse what only a new run takes, beside `--resume`: the run has its own.
+
+    Args:
+        others: values of the other flags. None and False stand for a flag that is not given.
+
+    Raises:
+        InputError: a flag is given.
+    """
+    given = [f"--{name}" for name, value in others.items() if value is not None and value is not False]
+    if given:
+        raise InputError(f"--resume with {', '.join(given)}; expected one or the other: the run has its own")
+
+
 def _asks_model(config: Config, author: str) -> bool:
     """Whether a model writes programs.
 

@@ -61,3 +61,48 @@ def test_an_empty_list(negatives):
     message = one_line(error.value)
     assert "experts" in message
     assert "empty" in message or "no episode" in message or "no trajector" in message
+
+
+@pytest.mark.parametrize("name", ["out", "config", "replay"])
+def test_a_resume_with_what_a_new_run_takes(name):
+    """Go on with a run, and name another folder, other settings or another run beside it."""
+    with pytest.raises(InputError) as error:
+        grace_irl.fit(resume="runs/a", **{name: "other"})
+    assert one_line(error.value).startswith(f"resume= with {name}=; expected")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("label", "all, last, goal"), ("calibration", "file, fitted, none"), ("log_pi", "constant")]
+)
+def test_a_score_with_a_choice_that_is_none(recovered, experts, negatives, name, expected):
+    """Mistype a choice of `score`."""
+    with pytest.raises(InputError) as error:
+        grace_irl.score(recovered.reward_path, experts=experts, negatives=negatives, **{name: "foo"})
+    assert "foo" in one_line(error.value)
+    assert expected in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"executor": "moon"}, "executor='moon'; expected"),
+        ({"executor": "folder"}, "executor='folder' without jobs=; expected jobs=DIR"),
+        ({"sets": "search.populatio=3"}, "search.populatio"),
+        ({"sets": ["x"]}, "sets='x': no '='"),
+        ({"sample": "1M"}, "sample=1M with"),
+        ({"kind": "foo"}, "states of kind 'foo'; expected one of vector"),
+        ({"kind": "grid"}, "kind='grid'"),
+    ],
+)
+def test_messages_name_arguments(experts, negatives, arguments, said):
+    """Mistype an argument of `fit`."""
+    with pytest.raises(InputError) as error:
+        grace_irl.fit(experts=experts, negatives=negatives, **arguments)
+    assert said in one_line(error.value)
+    assert "--" not in str(error.value)
+
+
+def test_one_setting_as_a_text(experts, negatives):
+    """Pass `sets` one text in place of a list."""
+    run = grace_irl.fit(experts=experts, negatives=negatives, out="run", sets="stop.max_calls=20")
+    assert run.calls == 20
