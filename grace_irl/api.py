@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack, cast, get_args
+from typing import TYPE_CHECKING, Unpack, get_args
 
 from grace_irl.compare.folder import ComparisonFolder
-from grace_irl.config import METHOD, DataConfig
+from grace_irl.config import METHOD
 from grace_irl.demos.files import open_set
 from grace_irl.demos.given import Given, in_memory
 from grace_irl.demos.memory import limited
@@ -17,9 +17,9 @@ from grace_irl.demos.opened import OpenSet
 from grace_irl.demos.trajectory import Demonstrations, LabelRule
 from grace_irl.errors import InputError
 from grace_irl.keyworded import in_keywords
-from grace_irl.keywords import FitSettings, Paths
+from grace_irl.keywords import FitSettings
 from grace_irl.notebook import frame
-from grace_irl.propose.protocol import Proposer
+from grace_irl.propose.protocol import Proposer, require_proposer
 from grace_irl.runs import fit as fits
 from grace_irl.runs import score as scores
 from grace_irl.runs.acting import worded
@@ -101,6 +101,11 @@ def fit(
         GraceError: no valid program was found.
         Interrupted: Ctrl-C (a subclass of KeyboardInterrupt). The run is saved and can be resumed.
     """
+    if proposer is not None and not isinstance(proposer, str):
+        require_proposer(proposer)
+    for name, call in (("listener", listener), ("note", note)):
+        if call is not None and not callable(call):
+            raise InputError(f"{name}: {call!r}; expected a function of one argument")
     workplace = Workplace.of(executor, None if jobs is None else Path(jobs), ray_address)
     base = recorded_config(Path(replay)) if replay and resume is None else None
     file = Path(config) if config else None
@@ -119,7 +124,7 @@ def fit(
                 f"argument {name!r} has no effect with method {method!r}; expected it with method={other!r}"
             )
     flags = {
-        key: _names(cast(Paths, value)) if known[key].many else str(value) if isinstance(value, Path) else value
+        key: _plain(value, many=known[key].many)
         for key, value in by_keyword(known, settings).items()
         if value is not None
     }
@@ -127,7 +132,7 @@ def fit(
         flags["proposer.name"] = proposer
     writer = None if isinstance(proposer, str) else proposer
     with limited(max_memory):
-        held = _held(demos, experts, negatives, settings)
+        held = _held(demos, experts, negatives, flags)
         if held is None:
             named = {"demos": _names(demos), "experts": _names(experts or ()), "negatives": _names(negatives)}
             flags |= {f"data.{name}": paths for name, paths in named.items() if paths}
@@ -241,14 +246,21 @@ def _warn(text: str) -> None:
     warnings.warn(text, stacklevel=6)  # The warning points to the caller of `fit`.
 
 
-def _held(demos: Given, experts: Given, negatives: Given, settings: Mapping[str, object]) -> Demonstrations | None:
+def _held(demos: Given, experts: Given, negatives: Given, flags: Mapping[str, object]) -> Demonstrations | None:
     """The demonstrations of `fit`, if they are in memory; None if all arguments name files."""
-    named = {name: settings[name] for name in ("kind", "state_columns", "episode_column") if settings.get(name)}
-    data = DataConfig.model_validate(named)
+    names = {f"data.{name}" for name in ("kind", "state_columns", "episode_column")}
+    data = resolve(flags={key: value for key, value in flags.items() if key in names}).data
     return in_memory(demos, experts, negatives, kind=data.kind, columns=columns_of(data))
 
 
-def _names(paths: Paths) -> tuple[str, ...]:
+def _plain(value: object, *, many: bool) -> object:
+    """The value of a setting with texts in place of paths. A single text of a setting of many is a list of one."""
+    if many and isinstance(value, str | Path | Iterable):
+        return _names(value)
+    return str(value) if isinstance(value, Path) else value
+
+
+def _names(paths: str | Path | Iterable[object]) -> tuple[str, ...]:
     if isinstance(paths, str | Path):
         return (str(paths),)
     return tuple(str(path) for path in paths)

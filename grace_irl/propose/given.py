@@ -12,7 +12,17 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from grace_irl.errors import InputError
-from grace_irl.propose.protocol import Follower, Parent, Proposal, Proposer, SizeFigures, SizesPrograms, Step, Stoppable
+from grace_irl.propose.protocol import (
+    Follower,
+    Parent,
+    Proposal,
+    Proposer,
+    SizeFigures,
+    SizesPrograms,
+    Step,
+    Stoppable,
+    proposed,
+)
 from grace_irl.search.protocol import Request
 from grace_irl.work import Job, LocalExecutor
 
@@ -67,10 +77,10 @@ class Seeded:
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
         """See `Proposer`."""
         if request.index < self._count and not request.parents:
-            proposal = await self._first.propose(request, parents)
+            proposal = await proposed(self._first, request, parents)
             if not proposal.failure:
                 return proposal
-        return await self._then.propose(request, parents)
+        return await proposed(self._then, request, parents)
 
     async def follow(
         self, step: Step, request: Request, parents: Sequence[Parent], version: Parent, attempt: int

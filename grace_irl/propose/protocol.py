@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import isawaitable
 from typing import Literal, Protocol, runtime_checkable
 
+from grace_irl.errors import InputError
 from grace_irl.evaluate.evaluation import Evaluation
 from grace_irl.programs.program import Program
 from grace_irl.propose.json_answer import ANSWER_SCHEMA
@@ -85,6 +88,36 @@ class Proposer(Protocol):
     async def propose(self, request: Request, parents: Sequence[Parent]) -> Proposal:
         """Return one answer. A failure is a `Proposal` with `failure` set, not an exception."""
         ...
+
+
+def require_proposer(proposer: object) -> None:
+    """Refuse what is no proposer. Only its answers show whether its `propose` is a coroutine; see `proposed`.
+
+    Raises:
+        InputError: a class, or an object without a method `propose`.
+    """
+    if isinstance(proposer, type):
+        raise InputError(f"proposer: the class {proposer.__name__}; expected an object: {proposer.__name__}(…)")
+    if not callable(getattr(proposer, "propose", None)):
+        raise InputError(
+            f"proposer: {type(proposer).__name__} without a method propose; expected a name or a Proposer object"
+        )
+
+
+async def proposed(proposer: Proposer, request: Request, parents: Sequence[Parent]) -> Proposal:
+    """The answer of a proposer, which a user may have written.
+
+    Raises:
+        InputError: `propose` is no coroutine function, or returns something other than a `Proposal`.
+    """
+    asked: object = proposer.propose(request, parents)
+    name = f"{type(proposer).__name__}.propose"
+    if not isawaitable(asked):
+        raise InputError(f"{name} is not asynchronous; expected: async def propose(self, request, parents)")
+    found = await asked
+    if not isinstance(found, Proposal):
+        raise InputError(f"{name} returned {reprlib.repr(found)}; expected a Proposal, with failure='…' if it fails")
+    return found
 
 
 @dataclass(frozen=True)

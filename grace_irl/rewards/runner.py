@@ -234,6 +234,8 @@ class SandboxedRunner(_Closing):
 
     def rewards(self, trajectories: Sequence[Trajectory]) -> list[Floats]:
         """See `RewardRunner`."""
+        if not trajectories:
+            return []
         with ExitStack() as stack:
             sandbox = self._sandbox
             if sandbox is None:

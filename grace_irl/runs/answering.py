@@ -10,7 +10,17 @@ from typing import Any
 from grace_irl.evaluate.evaluation import Bar, Evaluation, Evaluator
 from grace_irl.programs.parsing import canonical
 from grace_irl.programs.program import Program
-from grace_irl.propose.protocol import Attempt, Follower, Following, Parent, Proposal, Proposer, Step, Stoppable
+from grace_irl.propose.protocol import (
+    Attempt,
+    Follower,
+    Following,
+    Parent,
+    Proposal,
+    Proposer,
+    Step,
+    Stoppable,
+    proposed,
+)
 from grace_irl.runs.record import Record
 from grace_irl.runs.store import Store
 from grace_irl.sandbox.protocol import Inspection, Sandbox
@@ -91,7 +101,7 @@ class Answering:
         parents = [self._parent(name) for name in (*request.parents, *request.ancestors)]
         proposal = self._store.proposal(request.index)
         if proposal is None:
-            proposal = await self._proposer.propose(request, parents)
+            proposal = await proposed(self._proposer, request, parents)
             self._keep(request.index, proposal)
         return await self._followed(request, parents, await self._score(request, proposal, bar), bar)
 

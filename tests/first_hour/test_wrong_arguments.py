@@ -1,10 +1,12 @@
 """Wrong arguments in Python: each gets one line that says what was expected."""
 
 import numpy as np
+import pandas
 import pytest
 
 import grace_irl
 from grace_irl.errors import InputError
+from grace_irl.propose.protocol import Proposal
 
 from .robot import one_line, write_wide
 
@@ -106,3 +108,69 @@ def test_one_setting_as_a_text(experts, negatives):
     """Pass `sets` one text in place of a list."""
     run = grace_irl.fit(experts=experts, negatives=negatives, out="run", sets="stop.max_calls=20")
     assert run.calls == 20
+
+
+class Later:
+    """A proposer that answers with what it gets."""
+
+    def __init__(self, answer):
+        self.answer = answer
+
+    async def propose(self, request, parents):
+        return self.answer
+
+
+class Now:
+    """A proposer that is no coroutine."""
+
+    def propose(self, request, parents):
+        return Proposal("")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"proposer": object()}, "proposer: object without a method propose; expected"),
+        ({"proposer": Now}, "proposer: the class Now; expected an object: Now"),
+        ({"listener": 3}, "listener: 3; expected a function"),
+        ({"note": "loud"}, "note: 'loud'; expected a function"),
+        ({"state_columns": 5}, "'data.state_columns' is 5"),
+        ({"state_columns": "x"}, "columns are chosen"),
+        ({"kind": 5}, "'data.kind' is 5"),
+    ],
+)
+def test_what_no_run_can_begin_with(here, experts, negatives, arguments, said):
+    """Pass an object of the wrong sort."""
+    with pytest.raises(InputError) as error:
+        grace_irl.fit(experts=experts, negatives=negatives, out="run", **arguments)
+    assert said in one_line(error.value)
+    assert not (here / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("proposer", "said"),
+    [
+        (Now(), "Now.propose is not asynchronous; expected: async def"),
+        (Later(None), "Later.propose returned None; expected a Proposal"),
+        (Later("class Reward: ..."), "Later.propose returned 'class Reward: ...'; expected a Proposal"),
+    ],
+)
+def test_a_proposer_without_proposals(experts, negatives, proposer, said):
+    """Write a proposer that does not do what `Proposer` says."""
+    with pytest.raises(InputError) as error:
+        grace_irl.fit(experts=experts, negatives=negatives, out="run", proposer=proposer)
+    assert said in one_line(error.value)
+
+
+def test_no_rewards_of_nothing(recovered):
+    """Ask for the rewards of an empty list."""
+    assert grace_irl.load_reward(recovered.reward_path).rewards([]) == []
+
+
+def test_a_column_that_comes_twice(experts, negatives):
+    """Pass a data frame that joined two columns of one name."""
+    frame = pandas.DataFrame(np.column_stack([np.repeat([0, 1], 10), np.concatenate(experts[:2])]))
+    frame.columns = ["episode", "x", "y", "x"]
+    with pytest.raises(InputError) as error:
+        grace_irl.fit(experts=frame, negatives=negatives)
+    assert "experts: column 'x' twice; expected each name once" in one_line(error.value)

@@ -77,7 +77,7 @@ def source_of(value: Any, name: str, columns: Columns = Columns()) -> Source:
     Raises:
         InputError: an object that holds no episodes, or episodes that cannot be used.
     """
-    if (table := _as_table(value)) is not None:
+    if (table := _as_table(value, name)) is not None:
         return table_source(table, name, columns)
     if callable(iterate := getattr(value, "iterate_episodes", None)):  # a Minari dataset
         return EpisodesSource(name, [*_each(iterate(), name)])
@@ -266,8 +266,12 @@ def _column(values: Any) -> NDArray[Any]:
     return column
 
 
-def _as_table(value: Any) -> Table | None:
-    """The columns of a data frame of pandas or Polars, or of an Arrow table; None for any other object."""
+def _as_table(value: Any, name: str) -> Table | None:
+    """The columns of a data frame of pandas or Polars, or of an Arrow table; None for any other object.
+
+    Raises:
+        InputError: two columns with one name. `name` names the argument.
+    """
     library = type(value).__module__.split(".")[0]
     if library == "pyarrow" and hasattr(value, "column_names"):
         from grace_irl.demos.foreign.arrow import columns_of
@@ -278,10 +282,13 @@ def _as_table(value: Any) -> Table | None:
     if library not in ("pandas", "polars") or not hasattr(value, "columns"):
         return None
     if library == "polars":
-        return {name: _series(value[name].to_list()) for name in value.columns}
+        return {column: _series(value[column].to_list()) for column in value.columns}
     index = [each for each in value.index.names if each is not None]
+    names = [str(each) for each in (*index, *value.columns)]
+    if twice := [each for each in names if names.count(each) > 1]:
+        raise InputError(f"{name}: column {twice[0]!r} twice; expected each name once: rename or drop one")
     value = value.reset_index() if index else value
-    return {str(name): _series(value[name].tolist()) for name in value.columns}
+    return {str(column): _series(value[column].tolist()) for column in value.columns}
 
 
 def _series(values: list[Any]) -> NDArray[Any]:
