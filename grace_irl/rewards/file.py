@@ -208,6 +208,10 @@ class RewardFile:
                 f"({named}): choose the environment of the demonstrations, or give it a wrapper that shows them"
             )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the loaded program, which cannot be pickled. A copy loads it again."""
+        return {name: value for name, value in self.__dict__.items() if name != "_candidate"}
+
     def __repr__(self) -> str:
         return f"RewardFile({str(self.path)!r}, trust={self.trust})"
 

@@ -223,6 +223,10 @@ class Interrupted(KeyboardInterrupt):
         self.folder = folder
         self.best = best
 
+    def __reduce__(self) -> tuple[type[Interrupted], tuple[Path, Best | None]]:
+        """See `BaseException`, which would pass the message alone."""
+        return type(self), (self.folder, self.best)
+
 
 def last_run(folder: Path) -> Path:
     """The folder of the last run of an expansion that has found a reward; that of round 0 if none has."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import random
 from pathlib import Path
 
@@ -44,6 +45,14 @@ def test_a_trusted_file_gives_one_object_per_trajectory(file: Path) -> None:
     assert first.extra_info == "go"
     assert reward.discriminator_logit(2.0) == 5.0
     assert reward.discriminator_logit(np.array([0.0, 1.0]), log_pi=1.0).tolist() == [-2.0, 1.0]
+
+
+def test_a_file_can_be_pickled_after_a_call(file: Path) -> None:
+    reward = grace_irl.load_reward(file, trust=True)
+    reward()
+    again = pickle.loads(pickle.dumps(reward))
+    assert again("go").reward_fn([1.0]) == 2.0
+    assert vars(again).keys() == vars(reward).keys()
 
 
 def test_a_file_that_is_not_trusted_runs_only_in_the_sandbox(file: Path) -> None:
