@@ -233,6 +233,11 @@ def resume(
                 f"{folder}: the run began with demonstrations in memory; expected them again: grace_irl.fit(resume="
                 f"{str(folder)!r}, demos=…)"
             )
+        if parts.proposer is None and config.proposer.name not in proposers.PROPOSERS:
+            raise InputError(
+                f"{folder}: the run began with a proposer of the caller's own, {config.proposer.name}; expected it "
+                f"again: grace_irl.fit(resume={str(folder)!r}, proposer=…)"
+            )
         reason = store.meta("label_reason") or "as the run began"
         _say_size(config, parts)
         demonstrations, choice = _loaded(config, parts.demonstrations, reason, new=False)

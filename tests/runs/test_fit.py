@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from grace_irl.propose.protocol import Proposal
 from grace_irl.runs.config import resolve
 from grace_irl.runs.fit import Parts, resume, start
 from grace_irl.runs.folder import RunLock, RunPaths
-from grace_irl.runs.run import Run, best_record, opened
+from grace_irl.runs.run import Interrupted, Run, best_record, opened
 from grace_irl.runs.schema import FORMAT
 from grace_irl.runs.score import score
 from grace_irl.runs.store import Store
@@ -218,6 +219,18 @@ def test_a_resume_needs_the_same_data(tmp_path: Path) -> None:
     run_in(tmp_path / "run")
     with pytest.raises(InputError, match="not those that the run began with"):
         resumed(tmp_path / "run", demonstrations=vector_set(noise=0.05, seed=1))
+
+
+def test_a_resume_needs_the_callers_own_proposer(tmp_path: Path) -> None:
+    run_in(tmp_path / "run")
+    with pytest.raises(InputError, match=r"a proposer of the caller's own, ScriptedProposer; expected it again: .*fit"):
+        resumed(tmp_path / "run", proposer=None)
+
+
+def test_an_interruption_can_be_pickled(tmp_path: Path) -> None:
+    best = run_in(tmp_path / "run").best
+    again = pickle.loads(pickle.dumps(Interrupted(tmp_path, best)))
+    assert (again.folder, again.best.source, str(again)) == (tmp_path, best.source, str(Interrupted(tmp_path, None)))
 
 
 def test_what_cannot_be_resumed(tmp_path: Path) -> None:
