@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack, get_args
 
@@ -153,9 +154,11 @@ def fit(
                 run = expansion.start(resolved, Path(out) if out else None, parts)
         except Interrupted as interrupted:
             _report(interrupted.folder, note, held)
+            interrupted.folder = interrupted.folder.absolute()
             raise
         _report(run.folder, note, held)
-        return run
+        # The caller may go to another folder, and still use the run.
+        return replace(run, folder=run.folder.absolute(), reward_path=run.reward_path.absolute())
 
 
 @in_keywords(_keywords)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grace_irl.errors import InputError
@@ -29,6 +31,13 @@ def shown(title: str, lines: Sequence[str], source: str) -> str:
     program = highlight(harmless(source), PythonLexer(), HtmlFormatter(noclasses=True, nobackground=True))
     shown = f"<details open><summary>program</summary>{program}</details>"
     return f"<div><b>{escape(harmless(title))}</b><ul>{said}</ul>{shown}</div>"
+
+
+def near(path: Path) -> str:
+    """A path as it is shown: relative, if it is below the working directory."""
+    with suppress(OSError, ValueError):  # a working directory that is gone, or that the path is not below
+        return str(path.relative_to(Path.cwd()))
+    return str(path)
 
 
 def frame(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> DataFrame:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from grace_irl.demos.given import Given, trajectories_of
 from grace_irl.errors import GraceError, InputError
 from grace_irl.keyworded import in_keywords
-from grace_irl.notebook import shown
+from grace_irl.notebook import near, shown
 from grace_irl.programs.export import calibration_of, fields_of, threshold_of
 from grace_irl.programs.parsing import canonical, unseen
 from grace_irl.rewards.runner import InProcessRunner, OnlineReward, RewardRunner, SandboxedRunner, trusted_candidate
@@ -213,12 +213,14 @@ class RewardFile:
         return {name: value for name, value in self.__dict__.items() if name != "_candidate"}
 
     def __repr__(self) -> str:
-        return f"RewardFile({str(self.path)!r}, trust={self.trust})"
+        return f"RewardFile({near(self.path)!r}, trust={self.trust})"
 
     def _repr_html_(self) -> str:
         """The HTML that a notebook displays for this object."""
         trust = "may run in this process" if self.trust else "runs in the sandbox only"
-        return shown(f"Reward {self.path}", [f"{trust}; scale {self.scale:.4g}, offset {self.offset:.4g}"], self.source)
+        return shown(
+            f"Reward {near(self.path)}", [f"{trust}; scale {self.scale:.4g}, offset {self.offset:.4g}"], self.source
+        )
 
     @cached_property
     def _candidate(self) -> Candidate:

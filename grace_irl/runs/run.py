@@ -19,7 +19,7 @@ from grace_irl.evaluate.evaluation import shown as shown_score
 from grace_irl.evaluate.rest import Rest
 from grace_irl.evaluate.separation import Metrics, Separation
 from grace_irl.methods.registry import judged_by
-from grace_irl.notebook import frame, shown
+from grace_irl.notebook import frame, near, shown
 from grace_irl.programs.program import Program
 from grace_irl.runs import acting
 from grace_irl.runs.acting import DATA, plain_acting
@@ -95,9 +95,9 @@ class Run:
     """The result of `grace_irl.fit`.
 
     Attributes:
-        folder: the run's folder.
+        folder: the run's folder; absolute, if `grace_irl.fit` returned the run.
         best: the best program.
-        reward_path: the file with the best program.
+        reward_path: the file with the best program, in `folder`.
         reason: the reason for the end of the run, in a few words.
         seconds: wall time of the search in seconds, including the time before a resume.
         programs: number of different programs.
@@ -190,7 +190,7 @@ class Run:
         return frame(rows, ["program", "score"]).set_index("program")
 
     def __repr__(self) -> str:
-        return f"Run({str(self.folder)!r}, program={self.best.program.id!r}, score={shown_score(self.best.score)})"
+        return f"Run({near(self.folder)!r}, program={self.best.program.id!r}, score={shown_score(self.best.score)})"
 
     def _repr_html_(self) -> str:
         """The run as a notebook displays it: the result, the warnings, and the program."""
@@ -201,8 +201,8 @@ class Run:
             *(warning.line for warning in self.warnings),
         ]
         # Without seconds, so that a notebook that is executed again shows no difference.
-        said += [f"{self.programs} programs; ended by {self.reason}", str(self.reward_path)]
-        return shown(f"Run {self.folder}", said, self.best.source)
+        said += [f"{self.programs} programs; ended by {self.reason}", near(self.reward_path)]
+        return shown(f"Run {near(self.folder)}", said, self.best.source)
 
     @property
     def reshaped(self) -> bool:

@@ -50,3 +50,15 @@ def test_a_run_and_a_reward_in_a_notebook(recovered):
     assert "held out" in shown
     assert "reward_fn" in grace_irl.load_reward(recovered.reward_path)._repr_html_()
     assert "<script" not in shown
+
+
+def test_a_run_is_of_use_in_another_folder(here, experts, negatives, monkeypatch):
+    """Go to another folder, and use a run that was named by a relative path."""
+    run = grace_irl.fit(experts=experts, negatives=negatives, out="run", sets="stop.max_calls=20")
+    assert repr(run).startswith("Run('run', ")
+    (here / "other").mkdir()
+    monkeypatch.chdir(here / "other")
+    assert run.folder == here / "run"
+    assert len(run.candidates)
+    assert grace_irl.load_reward(run.reward_path).rewards(experts[:1])
+    assert repr(run).startswith(f"Run('{here / 'run'}', ")
