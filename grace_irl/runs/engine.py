@@ -11,6 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from concurrent.futures import wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from heapq import nlargest
@@ -403,6 +404,7 @@ def _scored(result: Result) -> Iterator[tuple[Program, Evaluation]]:
 
 
 T = TypeVar("T")
+_LOOK_S = 0.2
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:
@@ -419,7 +421,13 @@ def run_to_end(work: Coroutine[Any, Any, T]) -> T:
     thread = threading.Thread(target=loop.run_forever, name="event-loop", daemon=True)
     thread.start()
     future = asyncio.run_coroutine_threadsafe(work, loop)
+    task = asyncio.current_task()
+    before = task.cancelling() if task is not None else 0
     try:
+        while not wait([future], _LOOK_S).done:
+            # At the first Ctrl-C, `asyncio.run` only cancels its task, which cannot notice it while it waits here.
+            if task is not None and task.cancelling() > before:
+                raise KeyboardInterrupt
         return future.result()
     except KeyboardInterrupt:
         ended = threading.Event()

@@ -37,8 +37,8 @@ def test_an_error_of_the_work_follows_no_other() -> None:
     assert error.value.__context__ is None
 
 
-@pytest.mark.parametrize("notebook", [False, True])
-def test_ctrl_c_cancels_what_goes_on(notebook: bool) -> None:
+@pytest.mark.parametrize("caller", ["function", "notebook", "coroutine"])
+def test_ctrl_c_cancels_what_goes_on(caller: str) -> None:
     """The work would never end by itself; it is told to, and has put its things away when Ctrl-C is raised."""
     put_away = threading.Event()
 
@@ -54,8 +54,10 @@ def test_ctrl_c_cancels_what_goes_on(notebook: bool) -> None:
         run_to_end(endless())
 
     def work() -> None:
-        if notebook:  # Jupyter runs its loop so; asyncio.run would take the first Ctrl-C for itself
+        if caller == "notebook":  # Jupyter runs its loop so
             asyncio.new_event_loop().run_until_complete(cell())
+        elif caller == "coroutine":  # asyncio.run takes the first Ctrl-C for itself, and cancels the coroutine
+            asyncio.run(cell())
         else:
             run_to_end(endless())
 
