@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from grace_irl.demos.components import in_order
 from grace_irl.demos.files import expand
@@ -14,6 +17,7 @@ from grace_irl.demos.formats import open_source
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.opened import OpenSet
 from grace_irl.demos.source import Source
+from grace_irl.demos.spelling import Spelling
 from grace_irl.demos.trajectory import Demonstrations, Role, Trajectory
 from grace_irl.errors import InputError
 
@@ -74,13 +78,21 @@ def trajectories_of(value: Given, name: str, fields: Sequence[str] = ()) -> Sequ
         InputError: data that cannot be used, or components with names other than `fields`.
     """
     if isinstance(value, list | tuple) and all(isinstance(each, Trajectory) for each in value):
-        return list(value)
+        return [_spelled(each, f"{name}: episode {number}") for number, each in enumerate(value)]
     if are_paths(value):
         require_paths(value, name)
     memory = Memory()
     sources = _sources(value, name, memory, "", Columns())
     found = OpenSet([(source, "expert") for source in sources], "", memory).all()
     return [item.trajectory for item in in_order(found, fields, name)]
+
+
+def _spelled(trajectory: Trajectory, where: str) -> Trajectory:
+    """The trajectory with its states in their canonical spelling, because a caller may have built it from raw dumps."""
+    if not trajectory.state_kind.annotated:
+        return trajectory
+    states = Spelling(trajectory.state_kind).states(trajectory.states, trajectory.source or where)
+    return trajectory if np.array_equal(states, trajectory.states) else replace(trajectory, states=states)
 
 
 def _sources(value: Given, name: str, memory: Memory, kind: str, columns: Columns) -> list[Source]:

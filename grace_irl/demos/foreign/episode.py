@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.header import Header
 from grace_irl.demos.source import build, stated_role, stated_split, unicode_text
+from grace_irl.demos.spelling import Spelling
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role
 from grace_irl.errors import InputError
 from grace_irl.states import KINDS, kinds_of
 from grace_irl.states.kind import Allocate, StateKind, States
 from grace_irl.states.record import RECORD, RecordStates
 from grace_irl.states.texts import pack
-from grace_irl.states.ui import markup
 from grace_irl.states.vector import VECTOR
 
 
@@ -89,10 +89,9 @@ class EpisodesSource:
         self._fields = tuple(fields)
         self._episodes = [_whole(each, self._fields_of(each) if vectors else None) for each in episodes]
         kinds = self._kinds()
-        if kinds[-1].annotated:  # the states are texts: parse each now, so that an invalid screen is reported here
-            for each in self._episodes:
-                for step, screen in enumerate(each.states):
-                    markup.parse(screen, f"{each.where}, step {step}")
+        if kinds[-1].annotated:  # the states are texts: an invalid screen is reported here, when the set is opened
+            spelling = Spelling(kinds[-1])
+            self._episodes = [replace(each, states=spelling.states(each.states, each.where)) for each in self._episodes]
         roles = {each.role for each in episodes} - {None}
         self.header = Header(
             Metadata(kinds[-1].name, fields=self._fields, view=kinds[-1].view),

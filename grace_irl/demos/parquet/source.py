@@ -8,9 +8,8 @@ whole schema.
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -45,8 +44,8 @@ from grace_irl.demos.parquet.schema import (
 from grace_irl.demos.parquet.screenshots import SetPictures
 from grace_irl.demos.screenshots import Screenshot
 from grace_irl.demos.source import Source, build, stated_role, stated_split
+from grace_irl.demos.spelling import Spelling
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, step_rewards
-from grace_irl.demos.ui.texts import PARSED
 from grace_irl.errors import InputError
 from grace_irl.pages import page
 from grace_irl.states import KINDS
@@ -133,7 +132,7 @@ class ParquetSource:
         rows = max(self._lengths) + 2 * self._batch_rows
         memory.require(pages.batch_bytes(self._columns, rows), f"{path}: a batch of rows")
         self._known: dict[str, str] = {}
-        self._canonical: set[bytes] = set()
+        self._spelling = Spelling(self._kind, memory)
 
     @property
     def nbytes(self) -> int:
@@ -252,7 +251,7 @@ class ParquetSource:
             raise pa.ArrowInvalid("a state is null")
         if is_text(self._column(column)):
             texts = [text or "" for text in rows.texts(column, count)]
-            return pack(self._spelled(texts, rows.where), allocate)
+            return pack(self._spelling.texts(texts, rows.where), allocate)
         size = rows.size(column, count)
         shape = next((part.shape for part in self.header.parts if part.name == name), None)
         if shape is None:
@@ -267,25 +266,6 @@ class ParquetSource:
         states = rows.numbers(column, count, allocate, shape)
         assert states is not None  # no state is null
         return states
-
-    def _spelled(self, texts: Sequence[str], where: str) -> list[str]:
-        """Convert texts to the canonical form of states. A text that is known to be canonical is not parsed again."""
-        found: dict[str, str] = {}
-        nbytes = 0
-        for step, text in enumerate(texts):
-            if text in found:
-                continue
-            found[text] = text
-            name = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-            if name not in self._canonical:
-                here = f"{where}, step {step}"
-                self._memory.require(PARSED * len(text), f"{here}: a text of {len(text):,} characters")
-                found[text] = self._kind.canonical(text, here)
-                if found[text] == text:
-                    self._canonical.add(name)
-            nbytes += len(found[text])
-            self._memory.require(nbytes, f"{where}: its texts")
-        return [found[text] for text in texts]
 
     def _actions(self, rows: EpisodeRows, allocate: Allocate) -> NDArray[Any] | None:
         """The actions, in the shape from the file's metadata; None if there are no actions."""
@@ -422,7 +402,7 @@ def _is_wide(schema: pa.Schema) -> bool:
 
     For example, such a table has one column per number of a state.
     """
-    return not part_columns(schema.names) and is_table(schema.names) and _has_numbers(schema)
+    return not part_columns(schema.names) and is_table(schema.names) and _has_states(schema)
 
 
 def _is_labelled(schema: pa.Schema) -> bool:
@@ -430,9 +410,10 @@ def _is_labelled(schema: pa.Schema) -> bool:
     return {"state", "label"} <= set(schema.names) and not {"role", "height"} & set(schema.names)
 
 
-def _has_numbers(schema: pa.Schema) -> bool:
+def _has_states(schema: pa.Schema) -> bool:
     """Return whether a column holds whole states, or a column outside `COLUMNS` holds numbers."""
-    if any(is_list(schema.field(name).type) for name in STATE if name in schema.names):
+    whole = [schema.field(name).type for name in STATE if name in schema.names]
+    if any(is_list(each) or is_text(each) for each in whole):
         return True
     numbers = [
         name for name in schema.names if pa.types.is_integer(k := schema.field(name).type) or pa.types.is_floating(k)
