@@ -243,6 +243,7 @@ def test_history_elements_in_every_form(tmp_path: Path) -> None:
         {"bounds": [[1, 2], [3, 4]]},
         {"bounds": {"left": 1, "top": 2, "right": 3, "bottom": 4}},
         {"bounds_in_screen": {"left": 1.0, "top": 2.0, "right": 3.0, "bottom": 4.0}},
+        {"bounds": {"x": 1, "y": 2, "width": 2, "height": 2}},
         {"x1": 1, "y1": 2, "x2": 3, "y2": 4},
         {"bbox": {"x_min": 1, "y_min": 2, "x_max": 3, "y_max": 4}},
     ],
@@ -254,13 +255,42 @@ def test_bounds_in_every_spelling(bounds: dict[str, object], tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "bounds", [[1, 2, 3], [1, 2, 3, "4"], [1, 2, 3, float("nan")], [1, 2, 3, 1e30], {"left": 1}, 7]
+    "bounds",
+    [[1, 2, 3], [1, 2, 3, "4"], [1, 2, 3, float("nan")], [1, 2, 3, 1e30], {"left": 1}, {"x": 1, "y": 2}, 7, "1,2,3,4"],
 )
-def test_bounds_that_are_none_are_left_out(bounds: object, tmp_path: Path) -> None:
+def test_bounds_that_cannot_be_read_are_refused(bounds: object, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({"children": [{"bounds": bounds}]}))
+    with pytest.raises(InputError, match=r"a\.json, node 1: bounds .*; expected '\[left,top\]"):
+        load([tmp_path / "a.json"], role="expert")
+
+
+@pytest.mark.parametrize("bounds", [None, "", [], {}])
+def test_bounds_that_say_nothing_are_left_out(bounds: object, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps({"children": [{"bounds": bounds, "text": "a\x00\ud800"}]}))
     state = load([tmp_path / "a.json"], role="expert")[0].trajectory.states[0]
     node = Screen.parse(bytes(state)).nodes[1]
     assert (node.bounds, node.text) == (None, "a\ufffd\ufffd")
+
+
+@pytest.mark.parametrize(
+    ("value", "meant"),
+    [
+        *((value, True) for value in (True, 1, 1.0, "True", "TRUE", "1")),
+        *((value, False) for value in (False, 0, "FALSE", "", None)),
+    ],
+)
+def test_flags_in_every_spelling(value: object, meant: bool, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({"children": [{"isChecked": value, "text": 1}]}))
+    state = load([tmp_path / "a.json"], role="expert")[0].trajectory.states[0]
+    node = Screen.parse(bytes(state)).nodes[1]
+    assert (node.checked, node.text) == (meant, "1")
+
+
+@pytest.mark.parametrize("value", [2, -1, "on", "yes"])
+def test_other_flags_are_refused(value: object, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({"children": [{"checked": value}]}))
+    with pytest.raises(InputError, match=r"a\.json, node 1: checked is .*; expected true or false \(or 1 or 0\)"):
+        load([tmp_path / "a.json"], role="expert")
 
 
 def test_an_episode_that_would_be_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
