@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from grace_irl.demos.components import in_order
-from grace_irl.demos.files import expand
+from grace_irl.demos.files import expand, passed_over
 from grace_irl.demos.foreign.objects import are_paths, require_paths, source_of
 from grace_irl.demos.foreign.table import Columns
 from grace_irl.demos.formats import open_source
@@ -63,7 +63,8 @@ def in_memory(
         for name, (value, role) in given.items()
         for source in _sources(value, name, memory, kind, columns)
     ]
-    return OpenSet(wanted, kind, memory).all()
+    paths = [path for name, (value, _) in given.items() if named[name] for path in _paths(value)]
+    return OpenSet(wanted, kind, memory, passed_over(paths)).all()
 
 
 def trajectories_of(value: Given, name: str, fields: Sequence[str] = ()) -> Sequence[Trajectory]:
@@ -98,7 +99,11 @@ def _spelled(trajectory: Trajectory, where: str) -> Trajectory:
 def _sources(value: Given, name: str, memory: Memory, kind: str, columns: Columns) -> list[Source]:
     if not are_paths(value):
         return [source_of(value, name, columns)]
-    paths = [value] if isinstance(value, str | Path) else value
+    paths = _paths(value)
     if not paths:
         raise InputError(f"{name}: an empty list; expected at least one episode, or a path")
     return [open_source(file, memory, kind, columns) for path in paths for file in expand(path)]
+
+
+def _paths(value: Given) -> Sequence[str | Path]:
+    return [value] if isinstance(value, str | Path) else list(value)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from grace_irl.demos.files import SetOfFiles, expand
+from grace_irl.demos.files import SetOfFiles, expand, passed_over
 from grace_irl.demos.foreign.table import Columns
 from grace_irl.demos.header import Header, merge, read_notes, role_of
 from grace_irl.demos.label_rule import RuleEvidence
@@ -209,7 +209,7 @@ def summarise(path: str | Path, kind: str = "", columns: Columns = Columns(), go
         evidence=RuleEvidence(metadata.kind, origins),
         choice=files.choice,
         silent=silent,
-        notes=read_notes(headers, by_name),
+        notes=(*passed_over([path]), *read_notes(headers, by_name)),
         goals=goals,
     )
     for place, name in enumerate(names):

@@ -14,9 +14,12 @@ import numpy as np
 import pytest
 
 from grace_irl.demos import load
-from grace_irl.demos.files import expand, open_source
+from grace_irl.demos.convert import convert
+from grace_irl.demos.files import expand, passed_over
+from grace_irl.demos.formats import open_source
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import FileScreenshot, media_type
+from grace_irl.demos.summary import summarise
 from grace_irl.demos.ui import episode, texts
 from grace_irl.errors import InputError
 from grace_irl.states.ui.screen import Screen
@@ -324,3 +327,22 @@ def test_yaml_needs_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (tmp_path / "clock_utg.yaml").write_text("records: []")
     with pytest.raises(InputError, match=r"grace-irl\[android\]"):
         load([tmp_path / "clock_utg.yaml"], role="expert")
+
+
+def test_data_that_a_folder_passes_over_are_counted(tmp_path: Path) -> None:
+    for role in ("expert", "negative"):
+        folder(tmp_path / "set" / role, {"1.xml": DUMP, "task.json": json.dumps({"role": role})})
+    folder(tmp_path / "set" / "lost", {"task.json": json.dumps({"role": "expert"})})
+    folder(tmp_path / "set" / "pictures", {"1.png": ""})
+    folder(tmp_path / "set", {"a.json.gz": "", "b.json.gz": "", "c.xml": DUMP, "card.json": "{}", "recipe.yaml": ""})
+    line = f"{tmp_path / 'set'}: passed over: 2 .json.gz, 1 .xml, 1 folder without screens"
+    assert load([tmp_path / "set"]).notes == (line,)
+    assert summarise(tmp_path / "set").notes == (line,)
+    copied = convert(tmp_path / "set", tmp_path / "copy")
+    assert [note for one in copied for note in one.notes] == [line]
+
+
+def test_cards_beside_episodes_are_passed_over_without_a_word(tmp_path: Path) -> None:
+    folder(tmp_path / "set" / "expert", {"1.xml": DUMP})
+    folder(tmp_path / "set", {"card.json": "{}", "recipe.yaml": "", "README.md": ""})
+    assert passed_over([tmp_path / "set", tmp_path / "set" / "expert", "D4RL/door/human-v2"]) == ()
