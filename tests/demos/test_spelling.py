@@ -13,12 +13,14 @@ import pytest
 
 import grace_irl
 from grace_irl.demos import load
+from grace_irl.demos.foreign.table import Columns
 from grace_irl.demos.given import in_memory, trajectories_of
 from grace_irl.demos.spelling import Spelling
 from grace_irl.demos.trajectory import Trajectory
 from grace_irl.errors import InputError
 from grace_irl.states import kind_named
 from grace_irl.states.texts import text
+from grace_irl.states.ui import markup
 
 DECLARED = "<?xml version='1.0' encoding='UTF-8' standalone='yes' ?>\n"
 CANONICAL = [f'<hierarchy rotation="0"><node text="{word}"/></hierarchy>' for word in ("größer", "one", "one", "two")]
@@ -94,6 +96,57 @@ def test_each_different_text_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert spelling.texts([" a", "b", " a", "b"], "here") == ["a", "b", "a", "b"]
     assert spelling.texts(["b", "a", "a"], "here") == ["b", "a", "a"]
     assert asked == [" a", "b", "a"]  # "b" is known to be canonical
+
+
+@pytest.mark.parametrize("line", ["UI hierchary dumped to: /dev/tty\n", "\nUI hierarchy dumped to: /sdcard/a.xml\r\n"])
+def test_the_line_behind_a_dump_is_ignored(line: str) -> None:
+    assert markup.write(markup.parse(DUMPS[0] + line)) == CANONICAL[0]
+    with pytest.raises(InputError, match="not well-formed"):
+        markup.parse(DUMPS[0] + line + "<a/>")
+
+
+def test_words_of_actions_in_tables_are_read_as_in_parquet(tmp_path: Path) -> None:
+    words = ["open", "", None, "in the last state"]
+    rows = [
+        {**row, "action_text": word, "step_instruction": f"step {n}"}
+        for n, (row, word) in enumerate(zip(ROWS, words, strict=True))
+    ]
+    path = tmp_path / "expert.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(InputError, match="episode 0, step 2: no action_text, though other steps have one"):
+        load([path])
+    rows[2]["action_text"] = "close"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (found,) = load([path])
+    assert found.trajectory.actions is None
+    assert found.trajectory.action_texts == ("open", "", "close")
+    assert found.trajectory.step_instructions == ("step 0", "step 1", "step 2")
+    again = in_memory((), [found.trajectory], ())
+    assert again is not None
+    assert again.items[0].trajectory.action_texts == found.trajectory.action_texts
+
+
+def test_numbers_called_action_text_are_actions(tmp_path: Path) -> None:
+    (tmp_path / "expert.csv").write_text("episode,x,action_text\n0,1,5\n0,2,6\n")
+    (found,) = load([tmp_path / "expert.csv"])
+    assert found.trajectory.actions is not None
+    assert found.trajectory.actions.tolist() == [5]
+
+
+def test_a_column_of_xml_by_another_name_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "expert.jsonl"
+    path.write_text("".join(json.dumps({"episode": 0, "xml": dump}) + "\n" for dump in DUMPS))
+    with pytest.raises(InputError, match=r"column 'xml' holds XML.*a column of texts 'state'.*--state-columns xml"):
+        load([path])
+    (found,) = load([path], columns=Columns(("xml",)))
+    assert [text(state) for state in found.trajectory.states] == CANONICAL
+
+
+def test_a_null_state_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "expert.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in [*ROWS, {"episode": 0, "state": None}]))
+    with pytest.raises(InputError, match="episode 0, column 'state': null in row 4; expected a value in each row"):
+        load([path])
 
 
 def test_bytes_that_are_no_text_are_refused() -> None:

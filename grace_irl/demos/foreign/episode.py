@@ -38,6 +38,7 @@ class Episode:
         role: role from the data, such as "expert"; None if the data state no role.
         split: split from the data, such as "train"; "" if the data state no split.
         goals: indices of the goal states; None if the data do not mark goal states.
+        action_texts, step_instructions: attributes of `Trajectory`.
     """
 
     states: NDArray[Any] | Mapping[str, NDArray[Any]]
@@ -51,6 +52,8 @@ class Episode:
     role: str | None = None
     split: str = ""
     goals: tuple[int, ...] | None = None
+    action_texts: tuple[str, ...] = ()
+    step_instructions: tuple[str, ...] = ()
 
 
 class EpisodesSource:
@@ -120,6 +123,8 @@ class EpisodesSource:
                 rewards=None if each.rewards is None else np.asarray(each.rewards, np.float64),
                 terminated=each.terminated,
                 truncated=each.truncated,
+                action_texts=each.action_texts if metadata.state_kind.annotated else (),
+                step_instructions=each.step_instructions if metadata.state_kind.annotated else (),
             )
             yield Demonstration(
                 trajectory,
@@ -172,8 +177,13 @@ def rows_of(value: Any, where: str) -> NDArray[Any]:
     """Convert an array or a nested sequence to an array with one row per state or step.
 
     Raises:
-        InputError: rows of different lengths, or values that are neither numbers nor texts.
+        InputError: a row without a value, rows of different lengths, or values that are neither numbers nor texts.
     """
+    missing = next((row for row, each in enumerate(value) if each is None), None) if isinstance(value, list) else None
+    if missing is not None:
+        raise InputError(
+            f"{where}: null in row {missing}; expected a value in each row: fill it in, or drop the episode"
+        )
     try:
         array = np.asarray(value)
     except ValueError:  # rows of different lengths

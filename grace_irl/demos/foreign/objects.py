@@ -210,6 +210,8 @@ def _of_trajectory(trajectory: Trajectory, where: str) -> Episode:
         terminated=trajectory.terminated,
         truncated=trajectory.truncated,
         instruction=trajectory.extra_info,
+        action_texts=trajectory.action_texts,
+        step_instructions=trajectory.step_instructions,
     )
 
 

@@ -43,7 +43,7 @@ from grace_irl.demos.parquet.schema import (
 )
 from grace_irl.demos.parquet.screenshots import SetPictures
 from grace_irl.demos.screenshots import Screenshot
-from grace_irl.demos.source import Source, build, stated_role, stated_split
+from grace_irl.demos.source import Source, build, stated_role, stated_split, stated_words
 from grace_irl.demos.spelling import Spelling
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, step_rewards
 from grace_irl.errors import InputError
@@ -73,9 +73,6 @@ EPISODE_ROWS = 1 << 18
 
 SHARED_TEXTS = 1024
 """Maximum number of texts in memory that later episodes can share (`ParquetSource._shared`)."""
-
-LONGEST_TEXT = 1 << 20
-"""Maximum length of an action text or step instruction in characters. Usual texts have 20 to 300."""
 
 ROW_BYTES = 8 * len(STEP_COLUMNS) + len(STATE_COLUMNS)
 """Size in bytes of the numbers in one row, without the state."""
@@ -278,24 +275,9 @@ class ParquetSource:
         return actions.reshape(len(actions), *shape)
 
     def _words(self, rows: EpisodeRows, name: str) -> tuple[str, ...]:
-        """The texts of a column, one per step; () if there are none.
-
-        Raises:
-            InputError: a text that is missing in only some steps, or a text that is too long.
-        """
-        found = rows.texts(name, len(rows) - 1)
-        texts = tuple(self._shared(text) for text in found if text is not None)
-        if texts and len(texts) < len(found):
-            raise InputError(
-                f"{rows.where}, step {found.index(None)}: no {name}, though other steps have one; expected one for "
-                "each step, or none: fill it in"
-            )
-        longest = max(map(len, texts), default=0)
-        if longest > LONGEST_TEXT:
-            raise InputError(
-                f"{rows.where}: {name} of {longest:,} characters; expected at most {LONGEST_TEXT:,}: cut it"
-            )
-        return texts
+        """The texts of a column, one per step; () if there are none. See `stated_words`."""
+        found = stated_words(rows.texts(name, len(rows) - 1), name, rows.where)
+        return tuple(map(self._shared, found))
 
     def _shared(self, text: str) -> str:
         """Return the equal text of an earlier episode if there is one, so that equal texts share memory."""

@@ -52,6 +52,16 @@ def deep(depth: int) -> dict[str, Any]:
 
 REFUSED: dict[str, tuple[str, str | bytes, str]] = {
     "XML of something else": ("robot.xml", "<mujoco/>", "root <mujoco>"),
+    "Appium's page source": (
+        "a.xml",
+        "<hierarchy><android.widget.FrameLayout/></hierarchy>",
+        "as in the page source of Appium; expected only <node> in a <hierarchy>: dump the screen by `adb shell uiauto",
+    ),
+    "a dump that failed": (
+        "a.xml",
+        "ERROR: could not get idle state.\n",
+        "'ERROR: could not get idle state.' instead of a screen, as uiautomator reports a dump that failed",
+    ),
     "an entity bomb": ("a.xml", '<!DOCTYPE a [<!ENTITY b "c">]><hierarchy/>', "DOCTYPE"),
     "a dump of 50 MB": ("a.xml", f"<hierarchy>{' ' * 50_000_000}</hierarchy>", "longer than 16,777,216 bytes"),
     "a dump 10,000 deep": (
