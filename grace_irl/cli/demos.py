@@ -55,7 +55,7 @@ def inspect(
     """
     marked = None if goals is None else load_goals(goals)
     columns = chosen_columns(state_columns, episode_column)
-    summary = summarise(path, kind or "", columns)
+    summary = summarise(path, kind or "", columns, "" if goals is None else str(goals))
     rows = None if marked is None else goal_rows(iter_trajectories(path, kind=kind or "", columns=columns), marked)
     unknown = sorted(set(marked or ()) - {row.digest for row in rows or ()})
     written = [] if images is None else save_pictures(summary, images)
@@ -83,7 +83,11 @@ def inspect(
         say(note)
     for name in summary.silent[:EXAMPLES]:
         say(f"{name}: no role in the data, and the file's name gives none; --experts or --negatives says which")
-    say(f"to recover a reward: {summary.command}")
+    if len(summary.silent) > EXAMPLES:
+        say(f"and {len(summary.silent) - EXAMPLES} more without a role")
+    how = f"{len(summary.silent)} of {len(summary.files)} files have no role: pass each of them with --experts or "
+    how += "--negatives of grace-irl fit, and the others with --demos"
+    say(f"to recover a reward: {summary.command or how}")
 
 
 @app.command()

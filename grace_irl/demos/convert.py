@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grace_irl.demos.files import SUFFIX, Format, SetOfFiles, expand, open_writer
+from grace_irl.demos.files import SUFFIX, Format, SetOfFiles, expand, open_writer, passed_over
 from grace_irl.demos.foreign.table import Columns
 from grace_irl.demos.header import Header, role_of
 from grace_irl.demos.memory import Memory
@@ -88,7 +88,8 @@ def convert(
     """
     pairs, stated = _targets([source], target, format), stated or Stated()
     files = SetOfFiles([each for each, _ in pairs], stated.kind or "", restated=True, columns=columns)
-    return [_copy(each, *pair, format, stated, None, screenshots) for each, pair in zip(files, pairs, strict=True)]
+    copied = [_copy(each, *pair, format, stated, None, screenshots) for each, pair in zip(files, pairs, strict=True)]
+    return _with_passed_over(copied, [source])
 
 
 def scramble(
@@ -129,7 +130,13 @@ def scramble(
     beside = file.with_name(f"{file.stem}.scramble.json") if len(copied) == 1 and copied[0].path == str(file) else None
     place = beside or file / MAP_NAME
     table.save(place)
-    return copied, place
+    return _with_passed_over(copied, sources), place
+
+
+def _with_passed_over(copied: list[Copied], sources: Sequence[str | Path]) -> list[Copied]:
+    """The records, with the lines about data in the source folders that have no copy in the last record's notes."""
+    last = copied[-1]
+    return [*copied[:-1], replace(last, notes=(*last.notes, *passed_over(sources)))]
 
 
 def _targets(

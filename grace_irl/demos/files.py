@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -14,6 +15,7 @@ from grace_irl.demos import tfrecord
 from grace_irl.demos.foreign.table import Columns
 from grace_irl.demos.formats import (
     ARRAYS,
+    CARDS,
     PICKLES,
     TABLES,
     TEXTS,
@@ -32,6 +34,7 @@ from grace_irl.demos.screenshots import Keep
 from grace_irl.demos.source import SetWriter, Source
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role
 from grace_irl.demos.ui.episode import is_episode
+from grace_irl.demos.ui.texts import TASK
 from grace_irl.errors import InputError
 from grace_irl.states import kind_named
 from grace_irl.states.kind import KindChoice, States
@@ -64,9 +67,9 @@ def expand(path: str | Path) -> list[str | Path]:
     if str(path) == "":  # probably an unset shell variable; Path("") would be the current folder
         raise InputError("a path is empty; expected a file, a folder or a Minari id: check how it is given")
     folder = Path(path)
-    if not folder.is_dir() or dataset_folder(path) is not None or is_episode(folder) or reader_of_folder(folder):
+    if not _is_searched(folder):
         return [path]
-    files = _inside([folder])
+    files, _ = _inside([folder])
     if not files:
         raise InputError(
             f"{path}: no demonstrations in this folder; expected {', '.join(endings())} files, Minari datasets or "
@@ -77,8 +80,48 @@ def expand(path: str | Path) -> list[str | Path]:
     return list(files)
 
 
-def _inside(folders: Sequence[Path], depth: int = 0) -> list[Path]:
-    """The demo files in the folders, sorted by name. If there are none, subfolders are searched, level by level."""
+def passed_over(paths: Sequence[str | Path]) -> tuple[str, ...]:
+    """Lines for the user about data in folders that `expand` leaves out: one line per folder that has such data.
+
+    JSON and YAML files are not data but describe the set, unless they are the only files (docs/demonstrations.md).
+
+    Args:
+        paths: files, folders and Minari ids.
+    """
+    lines = []
+    for path in paths:
+        if not _is_searched(Path(path)):
+            continue
+        _, others = _inside([Path(path)])
+        counts = Counter(filter(None, map(_sort_of_data, others)))
+        folders = counts.pop(_EMPTY, 0)
+        said = [f"{count} {end}" for end, count in counts.items()]
+        said += [f"{folders} folder{'s' if folders > 1 else ''} without screens"] if folders else []
+        lines += [f"{path}: passed over: {', '.join(said)}"] if said else []
+    return tuple(lines)
+
+
+_EMPTY = "folder without screens"
+
+
+def _sort_of_data(file: Path) -> str:
+    """The ending of a file that could be read by itself, or `_EMPTY` for an episode's folder; "" for anything else."""
+    if file.is_dir():
+        return _EMPTY if (file / TASK).is_file() and not is_episode(file) else ""
+    end = next((end for end in endings() if file.name.lower().endswith(end)), "")
+    return "" if end in CARDS else end
+
+
+def _is_searched(folder: Path) -> bool:
+    """Whether a path is a folder of demo files, and no data set by itself."""
+    return folder.is_dir() and not (dataset_folder(folder) or is_episode(folder) or reader_of_folder(folder))
+
+
+def _inside(folders: Sequence[Path], depth: int = 0) -> tuple[list[Path], list[Path]]:
+    """The demo files in the folders, and everything else beside these files, each sorted by name.
+
+    If there are no demo files, subfolders are searched, level by level.
+    """
     inside = [file for folder in folders for file in sorted(folder.iterdir()) if not file.name.startswith(".")]
     known = {*ARRAYS, *PICKLES, *others()}
     files = [
@@ -93,7 +136,10 @@ def _inside(folders: Sequence[Path], depth: int = 0) -> list[Path]:
     ]
     files = files or [file for file in inside if file.name.lower().endswith(TEXTS)]
     deeper = [file for file in inside if file.is_dir() and not file.is_symlink()]
-    return files if files or not deeper or depth == DEEPEST else _inside(deeper, depth + 1)
+    if not files and deeper and depth < DEEPEST:
+        return _inside(deeper, depth + 1)
+    read = set(files)
+    return files, [file for file in inside if file not in read]
 
 
 def _is_named_table(file: Path) -> bool:
@@ -162,7 +208,8 @@ def open_set(
     if not wanted:
         raise InputError("no demonstrations named; expected at least one file, folder or Minari id")
     memory = Memory()
-    return OpenSet([(open_source(path, memory, kind, columns), known) for path, known in wanted], kind, memory)
+    sources = [(open_source(path, memory, kind, columns), known) for path, known in wanted]
+    return OpenSet(sources, kind, memory, passed_over([path for some, _ in given for path in some]))
 
 
 class SetOfFiles:

@@ -60,6 +60,9 @@ TEXTS = (*TABLES, ".json", ".json.gz", "ui_element.txt", "utg.yaml")
 """Endings of text files. In a folder, text files are read only if the folder has no other demonstrations. Beside other
 demonstrations, a text file probably describes the data set, unless its name begins with a role."""
 
+CARDS = (".json", ".yaml", ".yml")
+"""Endings of files that describe a data set, if they lie beside its demonstrations."""
+
 MAGIC = {b"PAR1": ".parquet", b"PK\3\4": ".npz", b"\x93NUMPY": ".npy", b"\x89HDF\r\n\x1a\n": ".hdf5"}
 """Map from the first bytes of a file to an ending. It is used for files whose names have no known ending."""
 

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from grace_irl.demos.components import in_order
-from grace_irl.demos.files import expand
+from grace_irl.demos.files import expand, passed_over
 from grace_irl.demos.foreign.objects import are_paths, require_paths, source_of
 from grace_irl.demos.foreign.table import Columns
 from grace_irl.demos.formats import open_source
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.opened import OpenSet
 from grace_irl.demos.source import Source
+from grace_irl.demos.spelling import spelled, spelled_set
 from grace_irl.demos.trajectory import Demonstrations, Role, Trajectory
 from grace_irl.errors import InputError
 
@@ -51,7 +52,7 @@ def in_memory(
             raise InputError(f"{name}: an empty list; expected at least one episode, or a path")
     plain = given.keys() == {"demos"} and columns == Columns()
     if plain and isinstance(demos, Demonstrations) and kind in ("", demos.metadata.kind):
-        return demos  # with its origins, the choice of its kind, and the sizes of its sample
+        return spelled_set(demos, "demos")  # with its origins, the choice of its kind, and the sizes of its sample
     if all(named.values()):
         return None
     memory = Memory()
@@ -60,7 +61,8 @@ def in_memory(
         for name, (value, role) in given.items()
         for source in _sources(value, name, memory, kind, columns)
     ]
-    return OpenSet(wanted, kind, memory).all()
+    paths = [path for name, (value, _) in given.items() if named[name] for path in _paths(value)]
+    return OpenSet(wanted, kind, memory, passed_over(paths)).all()
 
 
 def trajectories_of(value: Given, name: str, fields: Sequence[str] = ()) -> Sequence[Trajectory]:
@@ -75,7 +77,7 @@ def trajectories_of(value: Given, name: str, fields: Sequence[str] = ()) -> Sequ
         InputError: data that cannot be used, or components with names other than `fields`.
     """
     if isinstance(value, list | tuple) and all(isinstance(each, Trajectory) for each in value):
-        return list(value)
+        return [spelled(each, f"{name}: episode {number}") for number, each in enumerate(value)]
     if are_paths(value):
         require_paths(value, name)
     memory = Memory()
@@ -87,7 +89,11 @@ def trajectories_of(value: Given, name: str, fields: Sequence[str] = ()) -> Sequ
 def _sources(value: Given, name: str, memory: Memory, kind: str, columns: Columns) -> list[Source]:
     if not are_paths(value):
         return [source_of(value, name, columns)]
-    paths = [value] if isinstance(value, str | Path) else value
+    paths = _paths(value)
     if not paths:
         raise InputError(f"{name}: an empty list; expected at least one episode, or a path")
     return [open_source(file, memory, kind, columns) for path in paths for file in expand(path)]
+
+
+def _paths(value: Given) -> Sequence[str | Path]:
+    return [value] if isinstance(value, str | Path) else list(value)

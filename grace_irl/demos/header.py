@@ -224,10 +224,15 @@ def _names(fields: Sequence[str], limit: int = 4) -> str:
     return ", ".join(fields[:limit]) + (", …" if len(fields) > limit else "")
 
 
-def role_of(header: Header, path: str | Path) -> Role | None:
+def role_of(header: Header, path: str | Path, remedy: str = "pass it with --experts or --negatives") -> Role | None:
     """The role of a file's episodes, from the metadata or else from the file name.
 
     The result is None if each episode states its own role.
+
+    Args:
+        header: header of the file.
+        path: path of the file.
+        remedy: how the user's command takes the role, for the message.
 
     Raises:
         InputError: neither the metadata nor the name gives a role.
@@ -243,8 +248,7 @@ def role_of(header: Header, path: str | Path) -> Role | None:
             return role
     raise InputError(
         f"{path}: no role in the file, and its name starts with neither 'expert' nor 'negative'; expected one: rename "
-        "it, pass it with --experts or --negatives, or state its role (grace-irl demos convert --role; in a table a "
-        "column 'label')"
+        f"it, {remedy}, or state its role (grace-irl demos convert --role; in a table a column 'label')"
     )
 
 

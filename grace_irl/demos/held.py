@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from grace_irl.demos.components import in_order
 from grace_irl.demos.header import HeaderBuilder
 from grace_irl.demos.source import build, unicode_text
+from grace_irl.demos.spelling import spelled_set
 from grace_irl.demos.trajectory import Demonstration, Demonstrations, Metadata, Role, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.states import KINDS, kind_of, kinds_of
@@ -42,6 +43,7 @@ class HeldSource:
             kinds = _kinds([each.trajectory for each in items])
             kind = KINDS[kinds[-1]]
             held = Demonstrations(Metadata(kind.name, view=kind.view), items)
+        held = spelled_set(held, name)
         self._held = held
         builder = HeaderBuilder(held.metadata)
         for each in held:

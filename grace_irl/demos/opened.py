@@ -38,6 +38,7 @@ class OpenSet:
         kind: name of the states' kind, such as "grid", if the sources state none; "" chooses by the values of
             the states.
         memory: memory limit of the set.
+        notes: further lines for the user about how the data were found.
 
     Attributes:
         memory: memory limit of the set.
@@ -47,7 +48,9 @@ class OpenSet:
         InputError: data that cannot be used; see `role_of`, `choose_kind` and `merge`.
     """
 
-    def __init__(self, wanted: Sequence[tuple[Source, Role | None]], kind: str, memory: Memory) -> None:
+    def __init__(
+        self, wanted: Sequence[tuple[Source, Role | None]], kind: str, memory: Memory, notes: Sequence[str] = ()
+    ) -> None:
         self.memory = memory
         self._reading = ""
         self._sources = [source for source, _ in wanted]
@@ -70,7 +73,8 @@ class OpenSet:
             if role != "negative"
         )
         silent = (not forced and not source.header.role for source, forced in wanted)
-        self.notes = read_notes(headers, [name for name, each in zip(names, silent, strict=True) if each])
+        by_name = [name for name, each in zip(names, silent, strict=True) if each]
+        self.notes = (*notes, *read_notes(headers, by_name))
 
     def all(self) -> Demonstrations:
         """The whole set in memory.

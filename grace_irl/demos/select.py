@@ -267,7 +267,7 @@ class Selector:
         """
         given = [selection.role for selection in self._selections if selection.conditions.from_role is None]
         try:
-            return role_of(opened.header, file)
+            return role_of(opened.header, file, "name it by --role, without --from-role")
         except InputError:
             if None in given or len(given) < len(self._selections):
                 raise

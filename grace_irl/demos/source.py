@@ -19,6 +19,9 @@ from grace_irl.errors import InputError
 from grace_irl.states import kind_named, kind_of
 from grace_irl.states.kind import Allocate, States
 
+LONGEST_TEXT = 1 << 20
+"""Maximum length of an action text or step instruction in characters. Usual texts have 20 to 300."""
+
 
 class Source(Protocol):
     """An open set of demonstrations on disk. The header is read when the set is opened, trajectories on demand.
@@ -86,6 +89,29 @@ def unicode_text(text: str, where: str) -> str:
     except UnicodeEncodeError:
         raise InputError(f"{where}: {text[:80]!a} is not Unicode; expected text: write it again") from None
     return text
+
+
+def stated_words(texts: Sequence[str | None], name: str, where: str) -> tuple[str, ...]:
+    """Check and return the texts that a file gives to the steps of an episode, such as action texts; () without any.
+
+    Args:
+        texts: one text per step, None for a step without a text.
+        name: name of the column.
+        where: file and episode, for messages.
+
+    Raises:
+        InputError: a text that is missing in only some steps, or a text that is too long.
+    """
+    found = tuple(text for text in texts if text is not None)
+    if found and len(found) < len(texts):
+        raise InputError(
+            f"{where}, step {texts.index(None)}: no {name}, though other steps have one; expected one for each step, "
+            "or none: fill it in"
+        )
+    longest = max(map(len, found), default=0)
+    if longest > LONGEST_TEXT:
+        raise InputError(f"{where}: {name} of {longest:,} characters; expected at most {LONGEST_TEXT:,}: cut it")
+    return found
 
 
 class SetWriter(ABC):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from grace_irl.demos.files import SetOfFiles, expand
+from grace_irl.demos.files import SetOfFiles, expand, passed_over
 from grace_irl.demos.foreign.table import Columns
 from grace_irl.demos.header import Header, merge, read_notes, role_of
 from grace_irl.demos.label_rule import RuleEvidence
@@ -89,6 +89,7 @@ class DemosSummary:
         choice: the chosen kind of states and the reason, if their shape and dtype fit several kinds; else None.
         silent: files that state no role in their data or in their names.
         notes: lines about how the files were read.
+        goals: TOML file in which the user marks goal states, or "".
     """
 
     path: str
@@ -103,6 +104,7 @@ class DemosSummary:
     choice: KindChoice | None = None
     silent: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    goals: str = ""
 
     @property
     def label(self) -> str:
@@ -117,8 +119,14 @@ class DemosSummary:
 
     @property
     def command(self) -> str:
-        """The command that fits a reward to these demonstrations."""
-        return f"grace-irl fit {'--experts' if self.silent else '--demos'} {shlex.quote(str(self.path))}"
+        """The command that fits a reward to these demonstrations; "" if only some of the files state no role.
+
+        If all files state no role, they are probably the experts.
+        """
+        if self.silent and len(self.silent) < len(self.files):
+            return ""
+        words = ["grace-irl", "fit", "--experts" if self.silent else "--demos", self.path]
+        return shlex.join([*words, *(["--label", "goal", "--goals", self.goals] if self.goals else [])])
 
     def add(self, demonstration: Demonstration, *, silent: bool = False) -> None:
         """Count one demonstration.
@@ -172,13 +180,14 @@ class DemosSummary:
         return about | (self.values.to_json(self.metadata.fields, EXAMPLES) if self.values else {})
 
 
-def summarise(path: str | Path, kind: str = "", columns: Columns = Columns()) -> DemosSummary:
+def summarise(path: str | Path, kind: str = "", columns: Columns = Columns(), goals: str = "") -> DemosSummary:
     """Summarise all demonstrations at a path.
 
     Args:
         path: file, folder or Minari id.
         kind: name of the states' kind, such as "grid", if the files state none; "" chooses by the values of the states.
         columns: the user's choice of columns, for tables.
+        goals: TOML file in which the user marks goal states, or "".
 
     Raises:
         InputError: data that cannot be used, or files of different kinds.
@@ -200,7 +209,8 @@ def summarise(path: str | Path, kind: str = "", columns: Columns = Columns()) ->
         evidence=RuleEvidence(metadata.kind, origins),
         choice=files.choice,
         silent=silent,
-        notes=read_notes(headers, by_name),
+        notes=(*passed_over([path]), *read_notes(headers, by_name)),
+        goals=goals,
     )
     for place, name in enumerate(names):
         for demonstration in files.demonstrations(place, "expert" if name in silent else None):

@@ -16,6 +16,7 @@ from grace_irl.demos.trajectory import Demonstrations, Metadata, Trajectory
 from grace_irl.errors import InputError
 from grace_irl.rewards.view import StateView
 from grace_irl.rl.environments import is_adapter, make, names_code, quiet
+from grace_irl.rl.observers import OBSERVERS, observed_kinds
 
 NEWEST = "v5"
 _POSITION = "exclude_current_positions_from_observation"
@@ -143,10 +144,15 @@ def environment_for(demonstrations: Demonstrations, name: str = "", *, max_steps
         max_steps: time limit of an episode in steps; None keeps the environment's own limit.
 
     Raises:
-        InputError: there is no name or no demonstration, the metadata's name would run code (`names_code`), or the
-            environment's states differ from those of the demonstrations.
+        InputError: no policy can observe states of this kind, there is no name or no demonstration, the metadata's name
+            would run code (`names_code`), or the environment's states differ from those of the demonstrations.
     """
     metadata = demonstrations.metadata
+    if metadata.kind not in OBSERVERS:
+        raise InputError(
+            f"the demonstrations are {metadata.state_kind.plural}, which no environment plays, so no policy can be "
+            f"trained; expected {observed_kinds()}: recover the reward by grace-irl fit without --expand"
+        )
     chosen = name or metadata.environment
     if not chosen:
         raise InputError("the demonstrations do not name their environment; expected --env, for example Hopper-v5")

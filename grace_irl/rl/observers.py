@@ -346,9 +346,8 @@ def observer_for(view: StateView, state: Any, instruction: str = "") -> Observer
     """
     kind = view.metadata.state_kind
     if kind.name not in OBSERVERS or not kind.recognises_state(state):
-        known = " or ".join(kind_named(name).plural for name in OBSERVERS)
         found = f"{kind.plural} of shape {np.shape(state)}"
-        raise InputError(f"states that are {found}; expected {known}: PPO reads no others")
+        raise InputError(f"states that are {found}; expected {observed_kinds()}: PPO reads no others")
     return OBSERVERS[kind.name](view, state, instruction)
 
 
@@ -364,6 +363,11 @@ OBSERVERS: dict[str, Callable[[StateView, Any, str], Observer]] = {
     RECORD.name: lambda _view, state, text: RecordObserver.of(state, text),
 }
 """Functions from a view, a state and its instruction to an observer, by the kind of the state."""
+
+
+def observed_kinds() -> str:
+    """The kinds of states that policies can observe, for messages."""
+    return " or ".join(kind_named(name).plural for name in OBSERVERS)
 
 
 def observe_trajectory(observer: Observer, trajectory: Trajectory) -> NDArray[Any]:

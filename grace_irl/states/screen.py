@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -12,8 +15,8 @@ from numpy.typing import NDArray
 from grace_irl.states.kind import Census, PartLayout, Scrambler, StateKind, States
 from grace_irl.states.texts import pack, text
 
-WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_a-zA-Z]+")
-"""Pattern of one word. A run of letters beyond ASCII is a separate word."""
+MARKED = range(0x300, 0x20000)
+"""Code points among which Unicode has its marks (categories `M`), apart from the rare selectors of variants."""
 
 NAMES = frozenset({"text", "content-desc", "hint", "resource-id", "class", "package"})
 """Attributes whose value is text, even if it is "true" or "false"."""
@@ -108,10 +111,11 @@ class ScreenKind(StateKind):
 class ScreenScrambler(Scrambler):
     """Scrambler that replaces the words of screens and instructions, so that knowledge of Android does not help.
 
-    A word is a run of letters, split before a capital that follows a lower-case letter ("alarmTab", "FrameLayout").
-    The scrambler replaces words in texts, descriptions, hints, ids, classes, packages and all other attributes. Words
-    of the instruction get the same replacements, so equal words stay equal. Numbers, punctuation, booleans ("true",
-    "false"), bounds, attribute names and the tree stay, because a method must find the relations between them.
+    A word is a run of letters and their marks, split before a capital that follows a lower-case letter ("alarmTab",
+    "FrameLayout"). The scrambler replaces words in texts, descriptions, hints, ids, classes, packages and all other
+    attributes. Words of the instruction get the same replacements, so equal words stay equal. Numbers, punctuation,
+    booleans ("true", "false"), bounds, attribute names and the tree stay, because a method must find the relations
+    between them.
     """
 
     def states(self, states: NDArray[Any], word: Callable[[str], str], where: str) -> NDArray[np.bytes_]:
@@ -136,7 +140,22 @@ def in_other_words(text: str, word: Callable[[str], str]) -> str:
         text: the original text.
         word: function from a lower-case word to its replacement.
     """
-    return WORD.sub(lambda match: _spelled_like(match[0], word(match[0].lower())), text)
+    return word_pattern().sub(lambda match: _spelled_like(match[0], word(match[0].lower())), text)
+
+
+@cache
+def word_pattern() -> re.Pattern[str]:
+    """Pattern of one word. A run of letters beyond ASCII is a separate word.
+
+    Marks belong to the word before them. In many scripts, such as that of Hindi, vowels within a word are marks.
+    Python's regular expressions have no class for marks, so this function makes one, at the first use because that
+    takes time.
+    """
+    marks = [code for code in MARKED if unicodedata.category(chr(code)).startswith("M")]
+    # In a run of consecutive code points, each is as far from its place in the list as its neighbours.
+    runs = [[code for _, code in run] for _, run in groupby(enumerate(marks), lambda each: each[1] - each[0])]
+    mark = "".join(f"{chr(run[0])}-{chr(run[-1])}" for run in runs)
+    return re.compile(rf"(?:[A-Z]+(?![a-z])|[A-Z]?[a-z]+)[{mark}]*|[^\W\d_a-zA-Z](?:[^\W\d_a-zA-Z]|[{mark}])*")
 
 
 def disguised(state: str, word: Callable[[str], str]) -> str:

@@ -243,3 +243,27 @@ def test_the_command_that_inspect_names_runs_as_it_is(capsys: pytest.CaptureFixt
     assert main(["demos", "inspect", str(path)]) == 0
     named = capsys.readouterr().out.split("to recover a reward: ")[1].splitlines()[0]
     assert shlex.split(named) == ["grace-irl", "fit", "--experts", str(path)]
+
+
+def test_inspect_names_no_experts_among_files_that_state_failures(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for number in range(9):
+        about = "episode,x,label\n0,1,negative\n" if number == 8 else "episode,x\n0,1\n"
+        (tmp_path / f"{number}.csv").write_text(about)
+    assert main(["demos", "inspect", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert out.count("no role in the data") == 5
+    assert "and 3 more without a role" in out
+    assert "to recover a reward: 8 of 9 files have no role: pass each of them with --experts or --negatives" in out
+    assert main(["demos", "inspect", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["command"] == ""
+
+
+def test_inspect_keeps_the_file_of_goal_states(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    goals = tmp_path / "my goals.toml"
+    goals.write_text("")
+    demos = "datasets/babyai-go-to-obj"
+    assert main(["demos", "inspect", demos, "--goals", str(goals), "--no-picture"]) == 0
+    named = capsys.readouterr().out.split("to recover a reward: ")[1].splitlines()[0]
+    assert shlex.split(named) == ["grace-irl", "fit", "--demos", demos, "--label", "goal", "--goals", str(goals)]

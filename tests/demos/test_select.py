@@ -186,7 +186,7 @@ def test_files_without_a_role(tmp_path: Path) -> None:
     chosen([path], Selection(out, role="negative"))
     assert [item.role for item in iter_trajectories(out)] == ["negative"]
     for selection in (Selection(out), Selection(out, Conditions(from_role="expert"), role="expert")):
-        with pytest.raises(InputError, match="no role in the file"):
+        with pytest.raises(InputError, match=r"no role in the file.*name it by --role, without --from-role"):
             Selector([path], [selection]).choose()
 
 

@@ -30,6 +30,9 @@ def data(environment: str, shape: tuple[int, ...] = (11,), **metadata: Any) -> D
     return Demonstrations(about, (Demonstration(Trajectory(states), "expert"),))
 
 
+SCREENS = Demonstrations(Metadata("ui"), (Demonstration(Trajectory(np.array([b"<hierarchy/>"])), "expert"),))
+
+
 @pytest.mark.parametrize(("name", "width"), WIDTHS)
 def test_every_layout_has_the_width_that_tells_it(name: str, width: int) -> None:
     environment, view = environment_for(data(f"{name}-v4", (width,)))()
@@ -112,6 +115,10 @@ def test_older_data_in_a_newer_environment_is_said_so() -> None:
         (data("Hopper-v5", fields=tuple("abcdefghijk")), "", "its fields are z_torso"),
         (Demonstrations(Metadata("vector", environment="Hopper-v5")), "", "no demonstrations"),
         (data("No-v0"), "", "no such environment"),
+        *(
+            (SCREENS, name, "are screens, which no environment plays, so no policy can be")
+            for name in ("", "Hopper-v5")
+        ),
     ],
 )
 def test_environments_that_do_not_fit_are_refused(demonstrations: Demonstrations, name: str, message: str) -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from grace_irl.demos.header import Header
 from grace_irl.demos.source import build, unicode_text
+from grace_irl.demos.spelling import Spelling
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, stated_role, stated_split
 from grace_irl.errors import InputError
 from grace_irl.states import KINDS, kinds_of
@@ -19,7 +20,6 @@ from grace_irl.states.kind import Allocate, StateKind, States
 from grace_irl.states.masks import require_unmasked
 from grace_irl.states.record import RECORD, RecordStates
 from grace_irl.states.texts import pack
-from grace_irl.states.ui import markup
 from grace_irl.states.vector import VECTOR
 
 
@@ -39,6 +39,7 @@ class Episode:
         role: role from the data, such as "expert"; None if the data state no role.
         split: split from the data, such as "train"; "" if the data state no split.
         goals: indices of the goal states; None if the data do not mark goal states.
+        action_texts, step_instructions: attributes of `Trajectory`.
     """
 
     states: NDArray[Any] | Mapping[str, NDArray[Any]]
@@ -52,6 +53,8 @@ class Episode:
     role: str | None = None
     split: str = ""
     goals: tuple[int, ...] | None = None
+    action_texts: tuple[str, ...] = ()
+    step_instructions: tuple[str, ...] = ()
 
 
 class EpisodesSource:
@@ -90,10 +93,9 @@ class EpisodesSource:
         self._fields = tuple(fields)
         self._episodes = [_whole(each, self._fields_of(each) if vectors else None) for each in episodes]
         kinds = self._kinds()
-        if kinds[-1].annotated:  # the states are texts: parse each now, so that an invalid screen is reported here
-            for each in self._episodes:
-                for step, screen in enumerate(each.states):
-                    markup.parse(screen, f"{each.where}, step {step}")
+        if kinds[-1].annotated:  # the states are texts: an invalid screen is reported here, when the set is opened
+            spelling = Spelling(kinds[-1])
+            self._episodes = [replace(each, states=spelling.states(each.states, each.where)) for each in self._episodes]
         roles = {each.role for each in episodes} - {None}
         self.header = Header(
             Metadata(kinds[-1].name, fields=self._fields, view=kinds[-1].view),
@@ -122,6 +124,8 @@ class EpisodesSource:
                 rewards=None if each.rewards is None else np.asarray(each.rewards, np.float64),
                 terminated=each.terminated,
                 truncated=each.truncated,
+                action_texts=each.action_texts if metadata.state_kind.annotated else (),
+                step_instructions=each.step_instructions if metadata.state_kind.annotated else (),
             )
             yield Demonstration(
                 trajectory,
@@ -174,9 +178,15 @@ def rows_of(value: Any, where: str) -> NDArray[Any]:
     """Convert an array or a nested sequence to an array with one row per state or step.
 
     Raises:
-        InputError: masked values, rows of different lengths, or values that are neither numbers nor texts.
+        InputError: masked values, a row without a value, rows of different lengths, or values that are neither numbers
+            nor texts.
     """
     require_unmasked(value, where)
+    missing = next((row for row, each in enumerate(value) if each is None), None) if isinstance(value, list) else None
+    if missing is not None:
+        raise InputError(
+            f"{where}: null in row {missing}; expected a value in each row: fill it in, or drop the episode"
+        )
     try:
         array = np.asarray(value)
     except ValueError:  # rows of different lengths

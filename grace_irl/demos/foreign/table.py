@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grace_irl.demos.foreign.episode import Episode, EpisodesSource, rows_of
+from grace_irl.demos.source import stated_words
 from grace_irl.demos.trajectory import Role, step_rewards
 from grace_irl.errors import InputError
 
@@ -45,6 +46,8 @@ ROLES_OF_COLUMNS: dict[str, tuple[str, ...]] = {
     "task": ("task",),
     "split": ("split",),
     "goal": ("goal", "is_goal"),
+    "action_text": ("action_text",),
+    "step_instruction": ("step_instruction",),
 }
 """Possible names of further columns, by the content of the column."""
 
@@ -150,6 +153,9 @@ class _Layout:
         beside = {role: name for role, name in beside.items() if name not in columns.state and name != by_episode}
         if "goal" in beside and not _is_flag(table[beside["goal"]]):  # for example a target position, not a flag
             del beside["goal"]
+        for words in ("action_text", "step_instruction"):
+            if words in beside and table[beside[words]].dtype.kind in "biuf":
+                del beside[words]
         if by_episode is None and not {"terminated", "truncated"} & beside.keys():
             raise InputError(
                 f"{path}: no column of episodes among {_listed(list(table))}; expected a number for each episode, in a "
@@ -163,6 +169,11 @@ class _Layout:
         states = whole or tuple(numbers)
         for name in () if whole else (each for each in free if not _is_aside(each)):
             _require_no_spoilt(table[name], f"{path}: column {name!r}")
+        if not states and (xml := next((name for name in free if _holds_xml(table[name])), None)) is not None:
+            raise InputError(
+                f"{path}: column {xml!r} holds XML, and no column the states; expected screens in a column of texts "
+                f"'state': rename it, or name it (--state-columns {xml})"
+            )
         if not states:
             raise InputError(
                 f"{path}: no column of numbers for the states among {_listed(list(table))}; expected one column for "
@@ -224,6 +235,8 @@ class _Layout:
             role=self._role(rows, where),
             split=self._text("split", rows, where),
             goals=None if goal is None else tuple(np.flatnonzero(self._marks("goal", goal)).tolist()),
+            action_texts=self._words("action_text", slice(start, stop - 1), where),
+            step_instructions=self._words("step_instruction", slice(start, stop - 1), where),
         )
 
     def line(self) -> str:
@@ -273,6 +286,11 @@ class _Layout:
                 "of an episode"
             )
         return str(texts.pop()) if texts else ""
+
+    def _words(self, role: str, steps: slice, where: str) -> tuple[str, ...]:
+        column = self._beside(role, steps)
+        texts = [] if column is None else [None if each is None else str(each) for each in column.tolist()]
+        return stated_words(texts, self.beside[role], where) if any(texts) else ()
 
     def _role(self, rows: slice, where: str) -> Role | None:
         text = self._text("role", rows, where)
@@ -366,6 +384,11 @@ def _numbers(column: NDArray[Any], where: str, name: str) -> NDArray[Any]:
     if column.dtype.kind not in "biuf":
         raise InputError(f"{where}: column {name!r} holds {str(column[0])[:40]!r}; expected numbers")
     return column
+
+
+def _holds_xml(column: NDArray[Any]) -> bool:
+    first = next((each for each in column.tolist() if each), None)
+    return isinstance(first, str) and first.lstrip().startswith("<")
 
 
 def _require_no_spoilt(column: NDArray[Any], where: str) -> None:

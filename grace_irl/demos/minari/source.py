@@ -34,6 +34,7 @@ from grace_irl.demos.header import KEY, Header, require_numbers
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.minari.layout import Layout, box_of, described
 from grace_irl.demos.source import build, unicode_text
+from grace_irl.demos.spelling import Spelling
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, stated_role, stated_split
 from grace_irl.demos.ui.texts import MAX_BYTES, read_json
 from grace_irl.errors import InputError
@@ -132,6 +133,7 @@ class MinariSource:
         stated = self._stated(about)
         kind = kind if stated is None else stated.metadata.kind
         self._layout = Layout(about.get("observation_space"), str(path), kind)
+        self._spelling = Spelling(self._layout.kind, memory)
         self._actions = described(about.get("action_space"), "action_space", str(path))
         if about.get("jpeg_encoding", True) and any(box.image for box in self._layout.boxes.values()):
             shape = next(iter(self._layout.boxes.values())).shape
@@ -194,7 +196,7 @@ class MinariSource:
             texts = episodes.texts(index, ("observations", *name.split("/")), where)
             if len(texts) != steps + 1:
                 raise InputError(f"{where}: {len(texts)} texts for {steps} steps; expected {steps + 1}")
-            parts[name] = pack([self._layout.kind.canonical(text, where) for text in texts])
+            parts[name] = pack(self._spelling.texts(texts, where))
         kind, states = self._layout.kind, self._layout.whole(parts)
         placed = {name: allocate(part.shape, part.dtype) for name, part in kind.parts(states).items()}
         for name, part in kind.parts(states).items():

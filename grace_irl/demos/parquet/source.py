@@ -8,9 +8,8 @@ whole schema.
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -44,9 +43,9 @@ from grace_irl.demos.parquet.schema import (
 )
 from grace_irl.demos.parquet.screenshots import SetPictures
 from grace_irl.demos.screenshots import Screenshot
-from grace_irl.demos.source import Source, build
+from grace_irl.demos.source import Source, build, stated_words
+from grace_irl.demos.spelling import Spelling
 from grace_irl.demos.trajectory import Demonstration, Metadata, Role, stated_role, stated_split, step_rewards
-from grace_irl.demos.ui.texts import PARSED
 from grace_irl.errors import InputError
 from grace_irl.pages import page
 from grace_irl.states import KINDS
@@ -74,9 +73,6 @@ EPISODE_ROWS = 1 << 18
 
 SHARED_TEXTS = 1024
 """Maximum number of texts in memory that later episodes can share (`ParquetSource._shared`)."""
-
-LONGEST_TEXT = 1 << 20
-"""Maximum length of an action text or step instruction in characters. Usual texts have 20 to 300."""
 
 ROW_BYTES = 8 * len(STEP_COLUMNS) + len(STATE_COLUMNS)
 """Size in bytes of the numbers in one row, without the state."""
@@ -133,7 +129,7 @@ class ParquetSource:
         rows = max(self._lengths) + 2 * self._batch_rows
         memory.require(pages.batch_bytes(self._columns, rows), f"{path}: a batch of rows")
         self._known: dict[str, str] = {}
-        self._canonical: set[bytes] = set()
+        self._spelling = Spelling(self._kind, memory)
 
     @property
     def nbytes(self) -> int:
@@ -252,7 +248,7 @@ class ParquetSource:
             raise pa.ArrowInvalid("a state is null")
         if is_text(self._column(column)):
             texts = [text or "" for text in rows.texts(column, count)]
-            return pack(self._spelled(texts, rows.where), allocate)
+            return pack(self._spelling.texts(texts, rows.where), allocate)
         size = rows.size(column, count)
         shape = next((part.shape for part in self.header.parts if part.name == name), None)
         if shape is None:
@@ -268,25 +264,6 @@ class ParquetSource:
         assert states is not None  # no state is null
         return states
 
-    def _spelled(self, texts: Sequence[str], where: str) -> list[str]:
-        """Convert texts to the canonical form of states. A text that is known to be canonical is not parsed again."""
-        found: dict[str, str] = {}
-        nbytes = 0
-        for step, text in enumerate(texts):
-            if text in found:
-                continue
-            found[text] = text
-            name = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-            if name not in self._canonical:
-                here = f"{where}, step {step}"
-                self._memory.require(PARSED * len(text), f"{here}: a text of {len(text):,} characters")
-                found[text] = self._kind.canonical(text, here)
-                if found[text] == text:
-                    self._canonical.add(name)
-            nbytes += len(found[text])
-            self._memory.require(nbytes, f"{where}: its texts")
-        return [found[text] for text in texts]
-
     def _actions(self, rows: EpisodeRows, allocate: Allocate) -> NDArray[Any] | None:
         """The actions, in the shape from the file's metadata; None if there are no actions."""
         actions, shape = rows.numbers("action", len(rows) - 1, allocate), self.header.action_shape
@@ -298,24 +275,9 @@ class ParquetSource:
         return actions.reshape(len(actions), *shape)
 
     def _words(self, rows: EpisodeRows, name: str) -> tuple[str, ...]:
-        """The texts of a column, one per step; () if there are none.
-
-        Raises:
-            InputError: a text that is missing in only some steps, or a text that is too long.
-        """
-        found = rows.texts(name, len(rows) - 1)
-        texts = tuple(self._shared(text) for text in found if text is not None)
-        if texts and len(texts) < len(found):
-            raise InputError(
-                f"{rows.where}, step {found.index(None)}: no {name}, though other steps have one; expected one for "
-                "each step, or none: fill it in"
-            )
-        longest = max(map(len, texts), default=0)
-        if longest > LONGEST_TEXT:
-            raise InputError(
-                f"{rows.where}: {name} of {longest:,} characters; expected at most {LONGEST_TEXT:,}: cut it"
-            )
-        return texts
+        """The texts of a column, one per step; () if there are none. See `stated_words`."""
+        found = stated_words(rows.texts(name, len(rows) - 1), name, rows.where)
+        return tuple(map(self._shared, found))
 
     def _shared(self, text: str) -> str:
         """Return the equal text of an earlier episode if there is one, so that equal texts share memory."""
@@ -422,7 +384,7 @@ def _is_wide(schema: pa.Schema) -> bool:
 
     For example, such a table has one column per number of a state.
     """
-    return not part_columns(schema.names) and is_table(schema.names) and _has_numbers(schema)
+    return not part_columns(schema.names) and is_table(schema.names) and _has_states(schema)
 
 
 def _is_labelled(schema: pa.Schema) -> bool:
@@ -430,9 +392,10 @@ def _is_labelled(schema: pa.Schema) -> bool:
     return {"state", "label"} <= set(schema.names) and not {"role", "height"} & set(schema.names)
 
 
-def _has_numbers(schema: pa.Schema) -> bool:
+def _has_states(schema: pa.Schema) -> bool:
     """Return whether a column holds whole states, or a column outside `COLUMNS` holds numbers."""
-    if any(is_list(schema.field(name).type) for name in STATE if name in schema.names):
+    whole = [schema.field(name).type for name in STATE if name in schema.names]
+    if any(is_list(each) or is_text(each) for each in whole):
         return True
     numbers = [
         name for name in schema.names if pa.types.is_integer(k := schema.field(name).type) or pa.types.is_floating(k)

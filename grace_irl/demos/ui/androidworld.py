@@ -145,7 +145,7 @@ def read_elements(text: str, where: str) -> list[dict[str, object]]:
                 break
         else:
             raise InputError(f"{where}: cannot be read at character {at:,}; expected UIElement(text='…', …)")
-        elements.append(attributes(fields))
+        elements.append(attributes(f"{where}, element {len(elements)}", fields))
     if not elements or text[at:].strip(" \t\r\n,[]"):
         raise InputError(
             f"{where}: {text[at : at + 40].strip()!r} at character {at:,}; expected UIElement(text='…', …)"
@@ -199,15 +199,15 @@ def _element(element: object, where: str) -> dict[str, object]:
     if isinstance(element, Mapping) and isinstance(element.get("ui_description"), str):
         box = element.get("ui_bbox")
         limits = dict(zip(("x_min", "x_max", "y_min", "y_max"), box, strict=False)) if isinstance(box, list) else {}
-        return attributes(read_description(element["ui_description"], where), {"bbox": limits})
+        return attributes(where, read_description(element["ui_description"], where), {"bbox": limits})
     if isinstance(element, Mapping):
-        return attributes(element)
+        return attributes(where, element)
     if isinstance(element, str) and element.lstrip().startswith("UIElement("):
         read = read_elements(element, where)
         if len(read) == 1:
             return read[0]
     if isinstance(element, str):
-        return attributes(read_description(element, where))
+        return attributes(where, read_description(element, where))
     raise InputError(f"{where}: {reprlib.repr(element)}; expected an object or a text")
 
 

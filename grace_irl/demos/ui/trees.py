@@ -80,7 +80,8 @@ def write_tree(found: object, where: str, memory: Memory) -> str:
         memory: memory limit of the set.
 
     Raises:
-        InputError: no tree, too many nodes, too deep nesting, or a tree that needs more memory than the limit.
+        InputError: no tree, too many nodes, too deep nesting, a tree that needs more memory than the limit, or a node
+            that `attributes` refuses.
     """
     root = markup.hierarchy()
     count = 0
@@ -96,7 +97,8 @@ def write_tree(found: object, where: str, memory: Memory) -> str:
             raise InputError(f"{where}: more than {markup.MAX_NODES:,} nodes; expected the tree of one screen")
         memory.require(markup.NODE_BYTES * (count + len(stack)), f"{where}: a tree of {count + len(stack):,} nodes")
         detail = node.get("driverDetail")
-        element = markup.add(parent, attributes(*([detail] if isinstance(detail, Mapping) else []), node))
+        details = [detail] if isinstance(detail, Mapping) else []
+        element = markup.add(parent, attributes(f"{where}, node {count - 1}", *details, node))
         children = node.get("children")
         if isinstance(children, list):
             # Some tools write null for a child that they could not read.

@@ -48,6 +48,11 @@ ATTRIBUTES: dict[str, str] = {
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DECLARATION = re.compile(r"\s*<\?xml\s[^>]*?\?>")
 _ENCODING = re.compile(r"""encoding\s*=\s*["']([^"'>]*)["']""")
+_TRAILER = re.compile(r"UI hier(?:chary|archy) dumped to: [^\n<>]*\s*\Z")
+"""The line that `uiautomator dump /dev/tty` prints behind the XML, in both spellings of Android's versions."""
+_LONGEST_TRAILER = 500
+_FAILED = re.compile(r"\s*(ERROR: [^\n<]*)")
+"""The start of the text that uiautomator writes if it could not dump the screen."""
 _BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
@@ -58,7 +63,8 @@ def parse(data: bytes | str, where: str = "") -> etree._Element:
     before it is parsed. Bytes are UTF-8, or UTF-16 with a byte order mark.
 
     Args:
-        data: XML, with or without a declaration. The encoding that a `str` declares is ignored.
+        data: XML, with or without a declaration. The encoding that a `str` declares is ignored, and so is the line
+            that uiautomator prints behind the XML.
         where: file and step, for messages.
 
     Raises:
@@ -73,6 +79,15 @@ def parse(data: bytes | str, where: str = "") -> etree._Element:
     declaration = _DECLARATION.match(text)
     if declaration:
         text = text[declaration.end() :]
+    trailer = _TRAILER.search(text, max(len(text) - _LONGEST_TRAILER, 0))
+    if trailer:
+        text = text[: trailer.start()]
+    failed = _FAILED.match(text)
+    if failed:
+        raise InputError(
+            f"{where}: {failed[1].strip()[:160]!r} instead of a screen, as uiautomator reports a dump that failed; "
+            "expected XML: dump the screen again, or drop it"
+        )
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise InputError(f"{where}: XML with a DOCTYPE or entities; expected a plain <hierarchy>: remove them")
     if text.count("<") > 2 * MAX_NODES:
@@ -170,6 +185,11 @@ def _checked(root: etree._Element, where: str) -> etree._Element:
     if root.tag != "hierarchy":
         raise InputError(f"{where}: root <{str(root.tag)[:80]}>; expected <hierarchy>, as uiautomator dumps it")
     for element in root.iter():
+        if element is not root and re.fullmatch(r"[\w$]+(\.[\w$]+)+", str(element.tag)):  # the name of a class
+            raise InputError(
+                f"{where}: an element <{str(element.tag)[:80]}>, as in the page source of Appium; expected only <node> "
+                "in a <hierarchy>: dump the screen by `adb shell uiautomator dump`"
+            )
         if element is not root and element.tag != "node":
             raise InputError(f"{where}: an element <{str(element.tag)[:80]}>; expected only <node> in a <hierarchy>")
         for between in (element.text, element.tail):

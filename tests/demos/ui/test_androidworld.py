@@ -69,7 +69,9 @@ ELEMENTS = st.builds(
 @given(st.lists(ELEMENTS, min_size=1, max_size=4), st.booleans())
 def test_what_python_prints_is_read_back(elements: list[UIElement], as_list: bool) -> None:
     printed = repr(elements) if as_list else "\n".join(map(repr, elements))
-    assert androidworld.read_elements(printed, "a.txt") == [attributes(asdict(element)) for element in elements]
+    assert androidworld.read_elements(printed, "a.txt") == [
+        attributes("a.txt", asdict(element)) for element in elements
+    ]
 
 
 # No text that looks like what may follow a text: of such, nobody can say where it ends.

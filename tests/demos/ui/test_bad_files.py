@@ -14,9 +14,12 @@ import numpy as np
 import pytest
 
 from grace_irl.demos import load
-from grace_irl.demos.files import expand, open_source
+from grace_irl.demos.convert import convert
+from grace_irl.demos.files import expand, passed_over
+from grace_irl.demos.formats import open_source
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.screenshots import FileScreenshot, media_type
+from grace_irl.demos.summary import summarise
 from grace_irl.demos.ui import episode, texts
 from grace_irl.errors import InputError
 from grace_irl.states.ui.screen import Screen
@@ -49,6 +52,16 @@ def deep(depth: int) -> dict[str, Any]:
 
 REFUSED: dict[str, tuple[str, str | bytes, str]] = {
     "XML of something else": ("robot.xml", "<mujoco/>", "root <mujoco>"),
+    "Appium's page source": (
+        "a.xml",
+        "<hierarchy><android.widget.FrameLayout/></hierarchy>",
+        "as in the page source of Appium; expected only <node> in a <hierarchy>: dump the screen by `adb shell uiauto",
+    ),
+    "a dump that failed": (
+        "a.xml",
+        "ERROR: could not get idle state.\n",
+        "'ERROR: could not get idle state.' instead of a screen, as uiautomator reports a dump that failed",
+    ),
     "an entity bomb": ("a.xml", '<!DOCTYPE a [<!ENTITY b "c">]><hierarchy/>', "DOCTYPE"),
     "a dump of 50 MB": ("a.xml", f"<hierarchy>{' ' * 50_000_000}</hierarchy>", "longer than 16,777,216 bytes"),
     "a dump 10,000 deep": (
@@ -243,6 +256,7 @@ def test_history_elements_in_every_form(tmp_path: Path) -> None:
         {"bounds": [[1, 2], [3, 4]]},
         {"bounds": {"left": 1, "top": 2, "right": 3, "bottom": 4}},
         {"bounds_in_screen": {"left": 1.0, "top": 2.0, "right": 3.0, "bottom": 4.0}},
+        {"bounds": {"x": 1, "y": 2, "width": 2, "height": 2}},
         {"x1": 1, "y1": 2, "x2": 3, "y2": 4},
         {"bbox": {"x_min": 1, "y_min": 2, "x_max": 3, "y_max": 4}},
     ],
@@ -254,13 +268,42 @@ def test_bounds_in_every_spelling(bounds: dict[str, object], tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    "bounds", [[1, 2, 3], [1, 2, 3, "4"], [1, 2, 3, float("nan")], [1, 2, 3, 1e30], {"left": 1}, 7]
+    "bounds",
+    [[1, 2, 3], [1, 2, 3, "4"], [1, 2, 3, float("nan")], [1, 2, 3, 1e30], {"left": 1}, {"x": 1, "y": 2}, 7, "1,2,3,4"],
 )
-def test_bounds_that_are_none_are_left_out(bounds: object, tmp_path: Path) -> None:
+def test_bounds_that_cannot_be_read_are_refused(bounds: object, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({"children": [{"bounds": bounds}]}))
+    with pytest.raises(InputError, match=r"a\.json, node 1: bounds .*; expected '\[left,top\]"):
+        load([tmp_path / "a.json"], role="expert")
+
+
+@pytest.mark.parametrize("bounds", [None, "", [], {}])
+def test_bounds_that_say_nothing_are_left_out(bounds: object, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps({"children": [{"bounds": bounds, "text": "a\x00\ud800"}]}))
     state = load([tmp_path / "a.json"], role="expert")[0].trajectory.states[0]
     node = Screen.parse(bytes(state)).nodes[1]
     assert (node.bounds, node.text) == (None, "a\ufffd\ufffd")
+
+
+@pytest.mark.parametrize(
+    ("value", "meant"),
+    [
+        *((value, True) for value in (True, 1, 1.0, "True", "TRUE", "1")),
+        *((value, False) for value in (False, 0, "FALSE", "", None)),
+    ],
+)
+def test_flags_in_every_spelling(value: object, meant: bool, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({"children": [{"isChecked": value, "text": 1}]}))
+    state = load([tmp_path / "a.json"], role="expert")[0].trajectory.states[0]
+    node = Screen.parse(bytes(state)).nodes[1]
+    assert (node.checked, node.text) == (meant, "1")
+
+
+@pytest.mark.parametrize("value", [2, -1, "on", "yes"])
+def test_other_flags_are_refused(value: object, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json.dumps({"children": [{"checked": value}]}))
+    with pytest.raises(InputError, match=r"a\.json, node 1: checked is .*; expected true or false \(or 1 or 0\)"):
+        load([tmp_path / "a.json"], role="expert")
 
 
 def test_an_episode_that_would_be_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,3 +337,22 @@ def test_yaml_needs_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (tmp_path / "clock_utg.yaml").write_text("records: []")
     with pytest.raises(InputError, match=r"grace-irl\[android\]"):
         load([tmp_path / "clock_utg.yaml"], role="expert")
+
+
+def test_data_that_a_folder_passes_over_are_counted(tmp_path: Path) -> None:
+    for role in ("expert", "negative"):
+        folder(tmp_path / "set" / role, {"1.xml": DUMP, "task.json": json.dumps({"role": role})})
+    folder(tmp_path / "set" / "lost", {"task.json": json.dumps({"role": "expert"})})
+    folder(tmp_path / "set" / "pictures", {"1.png": ""})
+    folder(tmp_path / "set", {"a.json.gz": "", "b.json.gz": "", "c.xml": DUMP, "card.json": "{}", "recipe.yaml": ""})
+    line = f"{tmp_path / 'set'}: passed over: 2 .json.gz, 1 .xml, 1 folder without screens"
+    assert load([tmp_path / "set"]).notes == (line,)
+    assert summarise(tmp_path / "set").notes == (line,)
+    copied = convert(tmp_path / "set", tmp_path / "copy")
+    assert [note for one in copied for note in one.notes] == [line]
+
+
+def test_cards_beside_episodes_are_passed_over_without_a_word(tmp_path: Path) -> None:
+    folder(tmp_path / "set" / "expert", {"1.xml": DUMP})
+    folder(tmp_path / "set", {"card.json": "{}", "recipe.yaml": "", "README.md": ""})
+    assert passed_over([tmp_path / "set", tmp_path / "set" / "expert", "D4RL/door/human-v2"]) == ()

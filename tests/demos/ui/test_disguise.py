@@ -35,6 +35,19 @@ def test_words_agree_in_all_places_and_spellings() -> None:
     assert put == "X y bodiga Q 8:25 RETO: bodiga_zulo, bodigaZulo"
 
 
+def test_marks_belong_to_their_word() -> None:
+    """The vowels of Hindi are marks, and so are accents of their own."""
+    met: list[str] = []
+
+    def word(old: str) -> str:
+        met.append(old)
+        return "zulo"
+
+    said = "चालू करें 8:25, हिन्दी_alarm, cafe\u0301s, größer, ตั้งปลุก"
+    assert in_other_words(said, word) == "zulo zulo 8:25, zulo_zulo, zulozulo, zulozulozulo, zulo"
+    assert met == ["चालू", "करें", "हिन्दी", "alarm", "cafe\u0301", "s", "gr", "öß", "er", "ตั้งปลุก"]
+
+
 def test_what_stays_and_what_does_not() -> None:
     state = screen(
         text="true 8:25 AM", checked=True, **{"resource-id": "com.clock:id/alarm", "content-desc": "Alarm 12"}

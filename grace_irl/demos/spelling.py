@@ -1,0 +1,91 @@
+"""The canonical spelling of texts that are states, shared by all readers of texts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from grace_irl.demos.memory import Memory
+from grace_irl.demos.trajectory import Demonstrations, Trajectory
+from grace_irl.demos.ui.texts import PARSED
+from grace_irl.states.kind import StateKind, States
+from grace_irl.states.texts import pack, require_utf8
+
+
+class Spelling:
+    """A converter of a set's texts to the canonical spelling of their kind (`StateKind.canonical`).
+
+    Args:
+        kind: kind of the states.
+        memory: memory limit of the set; None for a limit of its own.
+    """
+
+    def __init__(self, kind: StateKind, memory: Memory | None = None) -> None:
+        self._kind = kind
+        self._memory = Memory() if memory is None else memory
+        self._canonical: set[bytes] = set()
+
+    def texts(self, texts: Sequence[str], where: str) -> list[str]:
+        """The texts of one trajectory's states, converted. A text that is known to be canonical is not parsed again.
+
+        Args:
+            texts: one text per state.
+            where: file and episode, for messages.
+
+        Raises:
+            InputError: a text that is no state, or texts that exceed the memory limit.
+        """
+        found: dict[str, str] = {}
+        nbytes = 0
+        for step, text in enumerate(texts):
+            if text in found:
+                continue
+            found[text] = text
+            name = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+            if name not in self._canonical:
+                here = f"{where}, step {step}"
+                self._memory.require(PARSED * len(text), f"{here}: a text of {len(text):,} characters")
+                found[text] = self._kind.canonical(text, here)
+                if found[text] == text:
+                    self._canonical.add(name)
+            nbytes += len(found[text])
+            self._memory.require(nbytes, f"{where}: its texts")
+        return [found[text] for text in texts]
+
+    def states(self, states: States, where: str) -> States:
+        """The states of one trajectory, an array of texts in UTF-8, converted.
+
+        Raises:
+            InputError: see `texts`; or a text that is not UTF-8.
+        """
+        encoded = states.tolist()
+        for value in dict.fromkeys(encoded):
+            require_utf8(value, where)
+        return pack(self.texts([value.decode() for value in encoded], where))
+
+
+def spelled(trajectory: Trajectory, where: str) -> Trajectory:
+    """The trajectory with its states in their canonical spelling, because a caller may have built it from raw dumps.
+
+    Raises:
+        InputError: see `Spelling.states`.
+    """
+    if not trajectory.state_kind.annotated:
+        return trajectory
+    states = Spelling(trajectory.state_kind).states(trajectory.states, trajectory.source or where)
+    return trajectory if np.array_equal(states, trajectory.states) else replace(trajectory, states=states)
+
+
+def spelled_set(held: Demonstrations, where: str) -> Demonstrations:
+    """The set with all states in their canonical spelling. A set from files (`Demonstrations.origins`) has it already.
+
+    Raises:
+        InputError: see `Spelling.states`.
+    """
+    if held.origins or not held.metadata.state_kind.annotated:
+        return held
+    items = [replace(each, trajectory=spelled(each.trajectory, f"{where}: episode {n}")) for n, each in enumerate(held)]
+    return replace(held, items=tuple(items))
