@@ -38,6 +38,7 @@ NAMED = 8
 """Maximum number of words that a warning names."""
 
 WRONG_GOALS = "bring episodes with a wrong goal (collect --near-miss), or expand the run"
+RECORDED = "record episodes that end at a wrong goal"
 
 
 def examine(subject: Subject) -> tuple[Contrast | None, list[RewardWarning]]:
@@ -111,7 +112,16 @@ def _ignored(subject: Subject, found: Contrast, asked: StatedGoals) -> Iterator[
 
 def _near_misses(subject: Subject) -> str:
     """Advice to bring negatives that come near a goal of another instruction."""
-    return WRONG_GOALS if _has_swaps(subject) else f"add swaps of instructions (--swaps, for BabyAI), {WRONG_GOALS}"
+    wrong = _wrong_goals(subject)
+    return (
+        wrong
+        if _has_swaps(subject) or subject.recorded
+        else f"add swaps of instructions (--swaps, for BabyAI), {wrong}"
+    )
+
+
+def _wrong_goals(subject: Subject) -> str:
+    return RECORDED if subject.recorded else WRONG_GOALS
 
 
 def _has_swaps(subject: Subject) -> bool:
@@ -211,7 +221,7 @@ def _far(subject: Subject, found: Contrast) -> Iterator[RewardWarning]:
         said = "no negative comes near what the reward pays: none would be paid under the instructions tried"
         if any(near):
             said = f"hardly any negative comes near what the reward pays: only {sum(near)} of {len(near)} negatives do"
-        yield RewardWarning("negatives-far", said, WRONG_GOALS)
+        yield RewardWarning("negatives-far", said, _wrong_goals(subject))
 
 
 def _paid_under(subject: Subject, items: Sequence[Labelled], texts: Sequence[str]) -> list[bool]:

@@ -39,7 +39,7 @@ FAILING = 2 / 3
 negatives have similar sums, the probability is about 1/2."""
 
 MARKS = "mark all states that reach the goal (--label goal), since these experts stay there"
-CLOSER = "search longer, or bring negative episodes that come close to a goal (collect --near-miss)"
+CLOSER = "search longer, or bring negative episodes that come close to a goal"
 
 
 def of_figures(subject: Subject) -> Iterator[RewardWarning]:
@@ -111,11 +111,15 @@ def _by_episode(subject: Subject, episodes: EpisodeMetrics) -> Iterator[RewardWa
         if staying > early / 2:
             found, advice = f"{found}, {staying} of them in a state that equals the goal", MARKS
         else:
-            advice = CLOSER
+            advice = _closer(subject)
         yield RewardWarning("early", found, advice)
     if _pays_negatives(episodes):
         found = f"the reward pays {false} of {episodes.negatives} {side} negative episodes"
-        yield RewardWarning("false", found, CLOSER)
+        yield RewardWarning("false", found, _closer(subject))
+
+
+def _closer(subject: Subject) -> str:
+    return CLOSER if subject.recorded else f"{CLOSER} (collect --near-miss)"
 
 
 def _staying(subject: Subject) -> int:
@@ -140,7 +144,7 @@ def _paid_in_training(subject: Subject) -> Iterator[RewardWarning]:
     if _pays_negatives(train.episodes):
         count = _wrong(train.episodes)[2]
         found = f"the reward pays {count} of {train.episodes.negatives} training negative episodes"
-        yield RewardWarning("false", found, f"look whether they do the task (report), {CLOSER}")
+        yield RewardWarning("false", found, f"look whether they do the task (report), {_closer(subject)}")
 
 
 def _pays_negatives(episodes: EpisodeMetrics) -> bool:

@@ -59,6 +59,11 @@ class Subject:
         """Name of the data of `tested`."""
         return "held-out" if self.separation.held_out else "training"
 
+    @property
+    def recorded(self) -> bool:
+        """Whether the states are recorded on devices, so that no environment can make further episodes."""
+        return self.problem.metadata.state_kind.annotated
+
     def values(self, item: Labelled) -> NDArray[np.float64]:
         """Rewards along a trajectory of the problem, `(T+1,)`."""
         return self.rewards[item.trajectory.digest]

@@ -17,6 +17,7 @@ from grace_irl.propose.material import Workbench
 from grace_irl.runs.auditing import audited
 from grace_irl.runs.record import Record
 from grace_irl.states.record import RecordStates
+from grace_irl.states.texts import pack
 from tests.audit.bench import codes, drawn, examined, warned
 from tests.fakes.in_process_sandbox import InProcessSandbox
 
@@ -684,3 +685,21 @@ def test_one_lucky_order_of_few_states_is_no_cue() -> None:
             items.append(Demonstration(Trajectory(states, np.zeros(length - 1)), role))
         audit = examined(Demonstrations(Metadata("vector"), tuple(items)), GOOD, held_out=0.0)
         assert not [each for each in audit.warnings if each.found.startswith("the reward tells experts from")]
+
+
+def test_no_environment_is_advised_for_screens() -> None:
+    """Screens are recorded on devices: nothing collects near misses there, expands, or swaps instructions."""
+
+    def screens(number: int, role: Role) -> Demonstration:
+        shown = f"switch {number % 3} is on" if role == "expert" else "all switches are off"
+        states = pack([f'<hierarchy><node text="{text}"/></hierarchy>' for text in (f"page {number}", shown)])
+        made = Trajectory(states, extra_info=f"turn on switch {number % 3}", source=f"{role} {number}")
+        return Demonstration(made, role)
+
+    roles: tuple[Role, ...] = ("expert", "negative")
+    items = tuple(screens(number, role) for role in roles for number in range(24))
+    audit = examined(Demonstrations(Metadata("ui"), items), "return float('is on' in state)")
+    found = {each.code: each.advice for each in audit.warnings}
+    assert found["instruction-ignored"] == "record episodes that end at a wrong goal"
+    every = examined(Demonstrations(Metadata("ui"), items), "return float('page' not in state)")
+    assert warned(every, "false").advice == "search longer, or bring negative episodes that come close to a goal"
