@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-
-import numpy as np
+from typing import Any
 
 from grace_irl.demos.memory import Memory
 from grace_irl.demos.trajectory import Demonstrations, Trajectory
@@ -73,10 +72,25 @@ def spelled(trajectory: Trajectory, where: str) -> Trajectory:
     Raises:
         InputError: see `Spelling.states`.
     """
-    if not trajectory.state_kind.annotated:
+    kind, where = trajectory.state_kind, trajectory.source or where
+    states: Any = trajectory.states
+    if not kind.annotated or _is_canonical(kind, states, where):
         return trajectory
-    states = Spelling(trajectory.state_kind).states(trajectory.states, trajectory.source or where)
-    return trajectory if np.array_equal(states, trajectory.states) else replace(trajectory, states=states)
+    return replace(trajectory, states=Spelling(kind).states(states, where))
+
+
+def _is_canonical(kind: StateKind, states: Iterable[bytes], where: str) -> bool:
+    """Whether all states have their canonical spelling. One text is looked at after the other, since texts are long."""
+    known: set[bytes] = set()
+    for state in states:
+        digest = hashlib.blake2b(state, digest_size=16).digest()
+        if digest not in known:
+            require_utf8(state, where)
+            text = state.decode()
+            if kind.canonical(text, where) != text:
+                return False
+            known.add(digest)
+    return True
 
 
 def spelled_set(held: Demonstrations, where: str) -> Demonstrations:

@@ -28,6 +28,7 @@ from grace_irl.evaluate.metrics import metrics_of, monotonicity, ranking, task_m
 from grace_irl.evaluate.separation import Metrics
 from grace_irl.programs.export import calibration_of
 from grace_irl.rewards.file import RewardFile, load_reward
+from grace_irl.rewards.runner import SandboxedRunner
 from grace_irl.runs.parts import EVERY, rewarded
 from grace_irl.sandbox import open_sandbox
 from grace_irl.sandbox.protocol import Sandbox
@@ -151,7 +152,7 @@ def score(
         sandbox = sandbox or stack.enter_context(open_sandbox(workers=workers, allow_weak=allow_weak))
         takes_action = sandbox.inspect(file.source).takes_action
         if held is not None:
-            rewards = file.rewards([item.trajectory for item in problem.items], sandbox=sandbox)
+            rewards = _run(file, [item.trajectory for item in problem.items], sandbox)
             by_digest = {item.trajectory.digest: each for item, each in zip(problem.items, rewards, strict=True)}
         else:
             assert isinstance(demonstrations, OpenSet)
@@ -203,6 +204,11 @@ def _labelled(demonstrations: Demonstrations, rule: LabelRule | None) -> tuple[R
     return chosen, problem
 
 
+def _run(file: RewardFile, trajectories: Sequence[Trajectory], sandbox: Sandbox) -> list[Floats]:
+    """The rewards of trajectories that come from readers. What `RewardFile.rewards` takes from callers is checked."""
+    return SandboxedRunner(file.source, str(file.path), sandbox=sandbox).rewards(trajectories)
+
+
 def _outlines(
     every: OpenSet, file: RewardFile, sandbox: Sandbox, show: Callable[[str], None]
 ) -> tuple[Demonstrations, dict[str, Floats]]:
@@ -217,7 +223,7 @@ def _outlines(
 
     def rewards(part: Sequence[Trajectory]) -> list[Floats]:
         ordered = in_order(every.of([Demonstration(each, "expert") for each in part]), file.fields, "demonstrations")
-        return file.rewards([item.trajectory for item in ordered], sandbox=sandbox)
+        return _run(file, [item.trajectory for item in ordered], sandbox)
 
     items: list[Demonstration] = []
     by_digest: dict[str, Floats] = {}

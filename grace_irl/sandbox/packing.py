@@ -147,15 +147,14 @@ def pack(trajectories: Sequence[Trajectory]) -> Package:
     """Make a package: one type for each part of the states, and actions for all trajectories or none.
 
     Raises:
-        InputError: states of different kinds or with different parts, texts that are not UTF-8, or actions that are not
-            numbers.
+        InputError: states of different kinds or with different parts, or texts that are not UTF-8.
     """
     kinds = {trajectory.kind: trajectory.state_kind for trajectory in trajectories}
     kind = next(iter(kinds.values()), next(iter(KINDS.values())))
     if len(kinds) > 1:
         raise InputError(f"states of kinds {', '.join(sorted(kinds))}; expected one kind: score each kind separately")
     acted = kind.shows_actions and all(trajectory.actions is not None for trajectory in trajectories)
-    actions = [_actions(trajectory) if acted else None for trajectory in trajectories]
+    actions = [trajectory.actions if acted else None for trajectory in trajectories]
     shape = action_shape([each.shape[1:] for each in actions if each is not None])
     table = TextTable()
     stored, columns = _columns(kind, trajectories, table)
@@ -185,16 +184,6 @@ def _columns(
         raise InputError(f"states with different parts among {names[:200]}; expected the same in all")
     stored = (part if part.is_text else part._replace(dtype=common_dtype(column).str) for part, column in found.items())
     return tuple(stored), list(found.values())
-
-
-def _actions(trajectory: Trajectory) -> NDArray[Any] | None:
-    if trajectory.actions is None:
-        return None
-    actions = np.asarray(trajectory.actions)
-    if actions.dtype.kind not in "fiub":
-        found = f"{trajectory.source or 'trajectory'}: actions are {actions.dtype}"
-        raise InputError(f"{found}; expected numbers: convert them, or leave the actions out")
-    return actions
 
 
 def common_dtype(arrays: Sequence[NDArray[Any]]) -> np.dtype[Any]:

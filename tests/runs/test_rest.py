@@ -268,7 +268,7 @@ def test_a_whole_set_has_no_rest(file: Path, tmp_path: Path) -> None:
 
 def test_a_sample_of_demonstrations_in_memory_is_refused() -> None:
     arrays = [item.trajectory.states for item in vector_set()]
-    with pytest.raises(InputError, match="sample= 1M with demonstrations in memory; expected their files"):
+    with pytest.raises(InputError, match="sample=1M with demonstrations in memory; expected their files"):
         grace_irl.fit(experts=arrays[:6], negatives=arrays[6:], sample="1M")
 
 

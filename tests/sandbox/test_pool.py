@@ -185,12 +185,6 @@ def test_a_long_run_takes_several_children(pool: ZygotePool, mode: Mode, monkeyp
     assert "state 1 of trajectory 3" in huge.message
 
 
-def test_actions_that_are_no_numbers_are_refused(pool: ZygotePool) -> None:
-    trajectory = Trajectory(np.zeros((2, 2)), actions=np.array([{"a": 1}], dtype=object), source="x.npz")
-    with pytest.raises(InputError, match=r"x\.npz: actions are object"):
-        pool.put([trajectory])
-
-
 def test_the_environment_of_a_zygote_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GRACE_SECRET", "TREASURE")
     with ZygotePool(1) as fresh:

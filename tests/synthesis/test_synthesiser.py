@@ -136,7 +136,8 @@ class _Poison:
 
 @pytest.mark.parametrize("data", [grids, vectors], ids=["grid", "vector"])
 def test_only_training_trajectories_are_looked_at(data: Any) -> None:
-    held_out = Demonstration(_Poison(), "expert", split="held_out")  # type: ignore[arg-type]
+    held_out = replace(data().items[0].demonstration, split="held_out")
+    object.__setattr__(held_out, "trajectory", _Poison())
     poisoned = Labelled(held_out, _Poison())  # type: ignore[arg-type]
     with pytest.raises(AssertionError, match="looked at"):
         _ = held_out.trajectory.states
