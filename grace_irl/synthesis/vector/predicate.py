@@ -211,13 +211,19 @@ class PredicateSearch:
         """The cost of a predicate in nats."""
         if predicate not in self._costs:
             rewards = predicate.rewards_of_episodes(self._rows, self._starts)
-            wrong = self._wrong_under(rewards)
-            fails = np.add.reduceat((rewards < 1.0) & self._positive, self._starts, dtype=np.float64)
-            missed = sum((fails / np.maximum(self._goals, 1)).tolist())
             parts = np.split(-rewards[self._places][:, None], self._ends)
             rising = sum(float(_rises(part)[0]) for part in parts)
-            self._costs[predicate] = WRONG * (wrong + 6 * missed) + RISING * rising + self.description(predicate)
+            self._costs[predicate] = self._mistakes(rewards) + RISING * rising + self.description(predicate)
         return self._costs[predicate]
+
+    def mistakes(self, predicate: Predicate) -> float:
+        """The part of `cost` for wrong episodes and violated goals, in nats."""
+        return self._mistakes(predicate.rewards_of_episodes(self._rows, self._starts))
+
+    def _mistakes(self, rewards: Floats) -> float:
+        fails = np.add.reduceat((rewards < 1.0) & self._positive, self._starts, dtype=np.float64)
+        missed = sum((fails / np.maximum(self._goals, 1)).tolist())
+        return WRONG * (self._wrong_under(rewards) + 6 * float(missed))
 
     def _wrong_under(self, rewards: Floats) -> int:
         """Number of episodes with a state that is no goal and has the reward 1."""
@@ -290,13 +296,9 @@ class PredicateSearch:
 
     def rounded(self, predicate: Predicate) -> Predicate:
         """Drop superfluous limits, and move the others to round numbers between goals and the nearest other states."""
-        limits = list(predicate.limits)
-        for limit in predicate.limits:
-            if len(limits) > 1:
-                fewer = replace(predicate, limits=tuple(each for each in limits if each != limit))
-                if self.cost(fewer) <= self.cost(replace(predicate, limits=tuple(limits))):
-                    limits.remove(limit)
-        whole = [Predicate(tuple(limits), predicate.held)]
+        needed = self._needed(predicate)
+        limits = list(needed.limits)
+        whole = [needed]
         for i, limit in enumerate(limits):
             others = [each for each in whole[-1].limits if each != limit]
             near = np.ones(len(self._rows), dtype=bool)
@@ -317,6 +319,22 @@ class PredicateSearch:
             changed[i] = replace(limit, limit=moved)
             whole.append(replace(whole[-1], limits=tuple(changed)))
         return whole[-1]
+
+    def _needed(self, predicate: Predicate) -> Predicate:
+        """Drop limits, as long as this lowers the cost or adds no mistake (`mistakes`).
+
+        With many experts, a limit may lower the cost only because `lacking` then falls along experts, such as "moves",
+        which is false at their starts alone. No mistake would show that such a limit is wrong.
+        """
+        while len(predicate.limits) > 1:
+            limits = predicate.limits
+            fewer = [replace(predicate, limits=(*limits[:i], *limits[i + 1 :])) for i in range(len(limits))]
+            costs, mistakes = self.cost(predicate), self.mistakes(predicate)
+            spared = [each for each in fewer if self.cost(each) <= costs or self.mistakes(each) <= mistakes]
+            if not spared:
+                break
+            predicate = min(spared, key=self.cost)
+        return predicate
 
     def _completing(self, predicate: Predicate, place: int, values: Floats) -> Floats:
         """Those of the increasing values that a limit cannot reach without another wrong episode.
@@ -345,13 +363,13 @@ def found_in(quantities: Sequence[Quantity], evidence: Evidence, nats: Floats, k
 
     The result maps predicates to their costs in nats, lowest cost first.
 
-    If no predicate exists, or the best one costs `WRONG` or more besides its description, the search also tries
-    predicates that must hold for several states. This requires complete episodes (`Evidence.whole`).
+    If no predicate exists, or the mistakes of the best one cost `WRONG` or more, the search also tries predicates that
+    must hold for several states. This requires complete episodes (`Evidence.whole`).
     """
     search = PredicateSearch(quantities, evidence, nats)
     rounded = search.best(kept)
     first = next(iter(rounded), None)
-    if evidence.whole and (first is None or rounded[first] - search.description(first) >= WRONG):
+    if evidence.whole and (first is None or search.mistakes(first) >= WRONG):
         lengths = [int(np.argmax(goals)) + 1 for goals in evidence.goals if goals.any()]
         for held in range(2, min(MOST_HELD, *lengths) + 1):
             rounded |= PredicateSearch(quantities, evidence, nats, held).best(kept)

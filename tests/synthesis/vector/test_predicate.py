@@ -91,6 +91,29 @@ def test_two_conditions_are_found_among_noise(seed: int) -> None:
     assert found[first] == min(found.values())
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_limit_that_no_episode_needs_is_left_out_however_many_experts_there_are(seed: int) -> None:
+    """All episodes begin at rest, so that "moves" is true of nearly all states but the first ones."""
+    rng = np.random.default_rng(seed)
+    values, goals = [], []
+    for number in range(80):
+        length, expert = int(rng.integers(15, 30)), number < 40
+        distance = np.abs(np.linspace(rng.uniform(0.5, 1.0), 0.0, length) + rng.normal(0, 0.2, length))
+        distance[:-1] = np.maximum(distance[:-1], 0.11)
+        distance[-1] = rng.uniform(0.0, 0.1) if expert else rng.uniform(0.11, 0.3)
+        moved = np.minimum(np.linspace(0.0, 4.0, length), 1.0) + rng.uniform(0.01, 0.1, length)
+        moved[:2] = 0.0
+        values.append(np.column_stack([distance, moved]))
+        goals.append((np.arange(length) == length - 1) & expert)
+    found = found_in(
+        [Quantity("number", (0,)), Quantity("number", (1,))], Evidence(tuple(values), tuple(goals)), np.zeros(2), 5
+    )
+    first = next(iter(found))
+    assert [(limit.quantity, limit.side) for limit in first.limits] == [(0, "<=")]
+    # It separates, so nothing speaks for one that must hold for several states, however noisy the way to the goal is.
+    assert {each.held for each in found} == {1}
+
+
 def test_a_quantity_that_may_have_no_limit_has_none() -> None:
     quantities = [Quantity("number", (i,)) for i in range(22)]
     nats = np.zeros(22)
