@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -59,6 +59,7 @@ class Lexicon:
             times the factor, to the instruction's key.
         count: number of different instructions.
         between: whether an instruction describes a thing between two others.
+        minima: readings that no single change improves, as far as walks know them (`Walk.descend` has the keys).
     """
 
     def __init__(self, evidence: GridEvidence, plan: Plan) -> None:
@@ -94,6 +95,7 @@ class Lexicon:
                 factors.update(dict.fromkeys(part, 1 << self._size * place))
             for word, factor in factors.items():
                 self.shares[word].append((instruction, factor))
+        self.minima: set[Hashable] = set()
         self._costs: dict[tuple[int, ...], list[dict[int, float]]] = {}
         self._parts: dict[tuple[int, tuple[int, ...]], Columns] = {}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -185,40 +185,59 @@ class Walk:
         Args:
             frozen: index of a word. The meaning of this word and the constants do not change. With -1, all may change.
             steepest: True to make the change that lowers the cost most, False to make every change that lowers it.
+
+        Most descents after a kick end where an earlier one did. So they stop as soon as they reach a known minimum.
         """
-        improved = True
-        while improved:
-            improved = False
+        minima = self.lexicon.minima
+        since = math.inf  # the place of the last change in the pass before, which weighed all neighbours beyond it
+        while self._state(frozen) not in minima:
+            made = math.inf
             if steepest:
                 least, best = -LEAST, None
-                for change in self._neighbours(frozen):
+                for _, change in self._neighbours(frozen):
                     delta = self.weigh(change, least)
                     if delta < least:
                         least, best = delta, change
                 if best is not None:
                     self.make(best, least)
-                    improved = True
-                continue
-            for change in self._neighbours(frozen):
-                delta = self.weigh(change, -LEAST)
-                if delta < -LEAST:
-                    self.make(change, delta)
-                    improved = True
+                    made = -1
+            else:
+                for place, change in self._neighbours(frozen):
+                    if made == math.inf and place > since:
+                        break
+                    delta = self.weigh(change, -LEAST)
+                    if delta < -LEAST:
+                        self.make(change, delta)
+                        made = place
+                        if self._state(frozen) in minima:
+                            return
+            if made == math.inf:
+                minima.add(self._state(frozen))
+            since = made
 
-    def _neighbours(self, frozen: int) -> Iterator[Change]:
-        """Generate the changes of one meaning or constant of the current reading."""
+    def _state(self, frozen: int) -> Hashable:
+        """The current reading, and the word whose meaning must not change, as a key of `Lexicon.minima`."""
+        return frozen, tuple(self._meanings), frozenset(self._constants.values())
+
+    def _neighbours(self, frozen: int) -> Iterator[tuple[int, Change]]:
+        """Generate the changes of one meaning or constant of the current reading, each with its place in a fixed order.
+
+        The place depends on the word and the column alone, so it is the same for all readings.
+        """
+        columns = len(self.lexicon.features)
         for word in range(len(self._meanings)):
             if word != frozen:
-                for column in range(-1, len(self.lexicon.features)):
+                for column in range(-1, columns):
                     if self._meanings[word] != column:
-                        yield Change(((word, column),))
+                        yield word * (columns + 1) + column + 1, Change(((word, column),))
         if frozen < 0:
             for column, feature in enumerate(self.lexicon.features):
                 if feature not in SPOKEN:
                     taken = self._constants.get(feature) == column
                     # A reading needs an event, so the event is never removed.
                     if not (taken and feature == "event"):
-                        yield Change(constant=(feature, -1 if taken else column))
+                        place = len(self._meanings) * (columns + 1) + column
+                        yield place, Change(constant=(feature, -1 if taken else column))
 
     def _draw(self, kind: float, one: float, two: float) -> Change | None:
         """Choose a change of the current reading by three random numbers in [0, 1); None for no change."""

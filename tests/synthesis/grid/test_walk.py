@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
@@ -13,7 +14,7 @@ from grace_irl.synthesis.grid.lexicon import Lexicon
 from grace_irl.synthesis.grid.meaning import Plan
 from grace_irl.synthesis.grid.reading import GridReading
 from grace_irl.synthesis.grid.search import view
-from grace_irl.synthesis.grid.walk import Change, Walk
+from grace_irl.synthesis.grid.walk import LEAST, Change, Walk
 from tests.synthesis.grid.scenes import FACED, FIVE, ONE, TAKEN, TINY, TWO, reading
 from tests.synthesis.grid.test_search import put_beside, two_steps
 from tests.synthesis.worlds import go_to_set, labelled
@@ -44,6 +45,23 @@ def test_a_walk_keeps_the_cost_of_its_reading(name: str, seed: int) -> None:
     assert walk.cost == pytest.approx(lexicon.total(walk.reading))
     again = Walk(lexicon, walk.reading)
     assert (again.cost, again.reading) == (pytest.approx(walk.cost), walk.reading)
+
+
+@pytest.mark.parametrize("name", LEXICONS)
+@pytest.mark.parametrize("seed", range(12))
+def test_a_descent_ends_at_the_same_minimum_with_known_minima_and_without(name: str, seed: int) -> None:
+    """A descent weighs all neighbours of its last reading, though in two passes, unless the reading is known."""
+    lexicon, fresh = LEXICONS[name], copy.copy(LEXICONS[name])
+    fresh.minima = set()
+    frozen, ends = (-1, 0)[seed % 2], []
+    for one in (fresh, fresh, lexicon):
+        walk = Walk(one, start(lexicon))
+        walk.kick(30, np.random.default_rng(seed))
+        walk.descend(frozen, steepest=seed % 3 == 0)
+        ends.append(walk.reading)
+    assert ends[0] == ends[1] == ends[2]
+    assert len(fresh.minima) == 1
+    assert all(walk.weigh(change) >= -LEAST for _, change in walk._neighbours(frozen))
 
 
 @pytest.mark.parametrize("name", LEXICONS)
@@ -106,7 +124,7 @@ def test_a_limit_hides_what_costs_more_and_changes_nothing_else(name: str, limit
     walk = Walk(fresh, start(fresh))
     walk.kick(6, np.random.default_rng(0))
     at, seen = walk.reading, {"below": 0, "above": 0}
-    for change in list(walk._neighbours(-1)):
+    for _, change in list(walk._neighbours(-1)):
         limited, whole = walk.weigh(change, limit), walk.weigh(change)
         other = Walk(known, at)
         other.make(change, 0.0)
