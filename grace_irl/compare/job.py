@@ -28,6 +28,7 @@ from grace_irl.errors import GraceError, InputError
 from grace_irl.rl.method import Kept, Policy, PolicyMethod, PolicyProblem, Trained, TransitionReward, Watch
 from grace_irl.runs.folder import RunLock
 from grace_irl.work import Tell
+from grace_irl.work.process import missing
 
 if TYPE_CHECKING:
     from grace_irl.rl.curve import Point
@@ -97,6 +98,9 @@ def run_job(folder: Path, method: str, seed: int, workers: int | None = None, di
             result = _Job(contest, place, method, seed).result()
         except GraceError as error:
             result = _failed(place, method, seed, str(error))
+        except ImportError as error:
+            traceback.print_exc()
+            result = _failed(place, method, seed, missing(error))
         except Exception as error:  # a defect of one job must not stop the others
             traceback.print_exc()
             result = _failed(place, method, seed, f"{type(error).__name__}: {error}")
