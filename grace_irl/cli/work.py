@@ -46,9 +46,13 @@ def work(
             f"--index {index}: {folder} holds {len(there)} jobs; expected a number from 0 to {len(there) - 1}"
         )
     ended: list[str] = []
+    refused: set[str] = set()
 
     def tell(job: StoredJob) -> None:
         said = work_on(job, stop)
+        if said.startswith("refused") and said not in refused:
+            refused.add(said)
+            say(f"grace-irl: {said.removeprefix('refused: ')}", err=True)
         if said == "done" or said.startswith("failed"):
             ended.append(said)
             say(f"{job.folder}: {said}")
@@ -67,13 +71,15 @@ def work(
     left = [job for job in jobs_of(folder) if not job.done] if stop.is_set() and folder.is_dir() else []
     if as_json:
         print_json({"done": len(ended) - failed, "failed": failed, "left": len(left), "before": len(before)})
-    else:
+    elif ended or not refused:
         say(_said(len(ended) - failed, failed, before))
     if stop.is_set():
         say(f"grace-irl: stopped; {_jobs(len(left))} {'is' if len(left) == 1 else 'are'} left", err=True)
         raise typer.Exit(130)
     if failed or any(job.failed for job in before):
         raise typer.Exit(1)
+    if refused and not ended:
+        raise typer.Exit(2)
 
 
 def _said(done: int, failed: int, before: list[StoredJob]) -> str:

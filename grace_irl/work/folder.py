@@ -22,7 +22,19 @@ from typing import Any
 from grace_irl.errors import GraceError, InputError
 from grace_irl.work.executor import Job, Tell
 from grace_irl.work.local import LocalExecutor
-from grace_irl.work.stored import CLAIM, JOB, SOONEST_S, TOLD, Beat, Cancelled, Pulse, StoredJob, TakenError, pause
+from grace_irl.work.stored import (
+    CLAIM,
+    JOB,
+    SOONEST_S,
+    TOLD,
+    Beat,
+    Cancelled,
+    OtherVersionError,
+    Pulse,
+    StoredJob,
+    TakenError,
+    pause,
+)
 
 SUBMITTER = "submitter"
 """File with the heartbeat of the process that waits for the jobs of a folder."""
@@ -142,6 +154,7 @@ def free_jobs(folder: Path, wait_s: float, stop: threading.Event) -> Iterator[St
 
     The iteration waits for further jobs. It ends when no job is unfinished, no submitter has a heartbeat, and `wait_s`
     seconds have passed since the caller finished the last yielded job. A submitter is a process that waits for jobs.
+    Submitters of another version do not count.
 
     Args:
         folder: folder of the jobs.
@@ -157,24 +170,28 @@ def free_jobs(folder: Path, wait_s: float, stop: threading.Event) -> Iterator[St
         return pulses.setdefault(path, Pulse(path))
 
     left: set[Path] = set()  # yielded jobs that are done or cannot be worked on
+    others: set[Path] = set()  # folders of submitters of another version
     last = time.monotonic()
     while not stop.is_set():
         wanted = [job for job in jobs_of(folder) if not (job.done or job.cancelled or job.folder in left)]
         free = next((job for job in wanted if job.free(pulse(job.folder / CLAIM))), None)
         if free is not None:
             yield free
+            if not free.same_version():
+                others.add(free.folder.parent)
             if not free.claimed:
                 left.add(free.folder)
             last = time.monotonic()
             continue
-        waited_for = any(not pulse(path).stopped() for path in folder.glob(f"*/{SUBMITTER}"))
+        submitters = [path for path in folder.glob(f"*/{SUBMITTER}") if path.parent not in others]
+        waited_for = any(not pulse(path).stopped() for path in submitters)
         if not wanted and not waited_for and time.monotonic() - last >= wait_s:
             return
         stop.wait(pause(time.monotonic() - last))
 
 
 def work_on(job: StoredJob, stop: threading.Event) -> str:
-    """Work on a job. Return its outcome: "done", "taken", "cancelled" or "failed: …".
+    """Work on a job. Return its outcome: "done", "taken", "cancelled", "refused: …" or "failed: …".
 
     Args:
         job: the job.
@@ -187,6 +204,8 @@ def work_on(job: StoredJob, stop: threading.Event) -> str:
         return "taken"
     except (Cancelled, FileNotFoundError):  # a submitter that closes removes its folder
         return "cancelled"
+    except OtherVersionError as error:
+        return f"refused: {error}"
     except GraceError as error:
         return f"failed: {error}"
     return "done"

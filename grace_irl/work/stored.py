@@ -30,6 +30,7 @@ from typing import Any
 
 from grace_irl.atomic import part_of, write_atomically
 from grace_irl.errors import GraceError, InputError
+from grace_irl.version import __version__
 from grace_irl.work.executor import Job, JobError
 from grace_irl.work.process import ERRORS, JobProcess, kind_of
 
@@ -62,6 +63,12 @@ def pause(waited_s: float) -> float:
 
 class TakenError(GraceError):
     """Another worker works on the job."""
+
+
+class OtherVersionError(GraceError):
+    """Another version of this program wrote the job, so this worker leaves it to others."""
+
+    exit_code = 2
 
 
 class Cancelled(JobError):  # noqa: N818 - the error of a job that ended as it should
@@ -163,6 +170,7 @@ class StoredJob:
         """
         content = {
             "format": FORMAT,
+            "version": __version__,
             "task": job.task,
             "arguments": dict(job.arguments),
             "log": None if job.log is None else str(job.log.absolute()),
@@ -200,6 +208,12 @@ class StoredJob:
         """Whether a worker works on the job, or died while working on it."""
         return (self.folder / CLAIM).exists()
 
+    def same_version(self) -> bool:
+        """Whether this version of the program wrote the job, as far as its file says."""
+        with contextlib.suppress(InputError):
+            return bool(_read(self.folder / JOB).get("version", __version__) == __version__)
+        return True
+
     def cancel(self) -> None:
         """Cancel the job. A worker that works on the job ends it, and no other worker begins it."""
         (self.folder / CANCEL).touch()
@@ -224,6 +238,7 @@ class StoredJob:
 
         Raises:
             TakenError: another worker works on the job.
+            OtherVersionError: another version of this program wrote the job.
             InputError: the file of the job is damaged, or belongs to another user.
             Cancelled: the job ended early.
         """
@@ -269,8 +284,13 @@ class StoredJob:
     def _job(self) -> tuple[Job, Pulse | None]:
         path = self.folder / JOB
         found = _read(path)
-        if (version := found.get("format")) != FORMAT:
-            raise InputError(f"{path}: format {version!r}; expected {FORMAT}: use the version that wrote it")
+        if (version := found.get("version", __version__)) != __version__:  # earlier versions wrote none
+            raise OtherVersionError(
+                f"{path.parent.parent}: jobs of grace-irl {version}, and this worker is {__version__}; expected the "
+                "same version on all machines: install it here; they are left to others"
+            )
+        if (form := found.get("format")) != FORMAT:
+            raise InputError(f"{path}: format {form!r}; expected {FORMAT}: use the version that wrote it")
         try:
             task, submitter = str(found["task"]), found["submitter"]
             log = None if found["log"] is None else Path(found["log"])

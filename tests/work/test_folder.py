@@ -18,6 +18,7 @@ import pytest
 
 from grace_irl.errors import InputError
 from grace_irl.testing.executors import TASKS, ExecutorSuite, there, until
+from grace_irl.version import __version__
 from grace_irl.work import Executor, FolderExecutor, Job, JobError, stored
 from grace_irl.work.folder import free_jobs, jobs_of, work_on
 from grace_irl.work.stored import DONE, StoredJob
@@ -198,6 +199,24 @@ def test_files_that_are_no_jobs(tmp_path: Path, change: dict[str, Any] | None, s
     with pytest.raises(JobError, match=r"job\.json: ") as caught:  # who waits for it is told
         job.result()
     assert said in str(caught.value)
+
+
+def test_jobs_of_another_version_are_left_to_others(tmp_path: Path) -> None:
+    jobs = [stored_job(tmp_path / "fit" / name, "add", first=1, second=1) for name in "ab"]
+    older = [stored_job(tmp_path / "older", "add", first=1, second=1)]
+    for job, version in ((jobs[0], "9.9"), (jobs[1], "9.9"), (older[0], None)):
+        found = json.loads((job.folder / "job.json").read_text())
+        assert found.pop("version") == __version__
+        (job.folder / "job.json").write_text(json.dumps(found | ({"version": version} if version else {})))
+    (tmp_path / "fit" / "submitter").write_text("alive 0")
+    said = f"grace-irl: {tmp_path}/fit: jobs of grace-irl 9.9, and this worker is {__version__}; expected the same "
+    said += "version on all machines: install it here; they are left to others\n"
+    done = command(str(tmp_path))
+    assert (done.returncode, done.stderr, done.stdout.splitlines()[-1]) == (0, said, "1 job done")
+    again = command(str(tmp_path))
+    assert (again.returncode, again.stderr, again.stdout) == (2, said, "")
+    assert not any(job.done or job.claimed for job in jobs)
+    assert older[0].result() == 2
 
 
 def test_a_file_names_slow_modules_of_this_program_only(tmp_path: Path) -> None:
