@@ -10,6 +10,7 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ import pytest
 pytest.importorskip("imitation", reason="not installed: pip install --no-deps imitation==1.0.1")
 
 from grace_irl.cli import main
+from grace_irl.compare import job as jobs
 from grace_irl.compare.comparison import Compared, ComparisonState, resume, start
 from grace_irl.compare.contest import Contest
 from grace_irl.compare.fitted import Fitted
@@ -32,6 +34,8 @@ from grace_irl.methods.registry import METHODS
 from grace_irl.programs.export import export_source
 from grace_irl.rewards.file import load_reward
 from grace_irl.runs.config import resolve
+from grace_irl.runs.folder import RunLock
+from grace_irl.work.stored import STALE_S
 from tests.compare.rewards import ENDS, FAILS, UPRIGHT
 
 STEPS = 2048
@@ -380,3 +384,19 @@ def test_a_reward_file_is_paid_as_it_is_if_nothing_says_its_scale(
     method = contest.method("grace", tmp_path / "fit")
     assert isinstance(method, Fitted)
     assert method._reward(method.config, None).form == form
+
+
+def test_a_job_waits_for_its_dead_predecessor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert jobs.LOCK_S > STALE_S
+    before = RunLock(tmp_path / "lock")
+    timer = threading.Timer(1.0, before.release)
+    timer.start()
+    jobs._lock(tmp_path / "lock").release()
+    timer.join()
+    monkeypatch.setattr(jobs, "LOCK_S", 0.0)
+    with RunLock(tmp_path / "lock"), pytest.raises(InputError, match="is being worked on"):
+        jobs._lock(tmp_path / "lock")
+    (tmp_path / "lock").unlink()
+    (tmp_path / "lock").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError):
+        jobs._lock(tmp_path / "lock")
