@@ -260,7 +260,14 @@ class StoredJob:
 
             ended = _EndedEarly(self, claim, submitter, stop or threading.Event())
             ended.require_wanted()
-            process = JobProcess(replace(job, log=job.log or self.folder / LOG))
+            log = job.log or self.folder / LOG
+            try:
+                process = JobProcess(replace(job, log=log))
+            except (FileNotFoundError, NotADirectoryError):
+                if log.parent.is_dir() or not self.there:  # a submitter that closes removes its folder
+                    raise
+                self._write({"error": "input", "text": _absent(log.parent)})
+                return
             try:
                 with ended.watching(process.end):
                     content = {"result": process.result(tell)}
@@ -375,6 +382,13 @@ class _EndedEarly:
         finally:
             over.set()
             thread.join()
+
+
+def _absent(folder: Path) -> str:
+    return (
+        f"{folder}: no such folder on {socket.gethostname()}; expected the files of the run at the same paths on all "
+        "machines: share the folder, or begin the run in a shared one"
+    )
 
 
 def _read(path: Path) -> dict[str, Any]:

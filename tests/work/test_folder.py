@@ -219,6 +219,17 @@ def test_jobs_of_another_version_are_left_to_others(tmp_path: Path) -> None:
     assert older[0].result() == 2
 
 
+def test_a_worker_without_the_files_of_the_run_says_so(tmp_path: Path) -> None:
+    (tmp_path / "job").mkdir()
+    absent = tmp_path / "run" / "log.txt"
+    job = StoredJob.write(tmp_path / "job", Job(f"{TASKS}:add", {"first": 1, "second": 1}, absent))
+    done = command(str(tmp_path))
+    assert done.returncode == 1
+    assert f"{tmp_path}/job: failed: {absent.parent}: no such folder on " in done.stdout
+    with pytest.raises(InputError, match="expected the files of the run at the same paths on all machines"):
+        job.result()  # who waits for it is told
+
+
 def test_a_file_names_slow_modules_of_this_program_only(tmp_path: Path) -> None:
     job = Job(f"{TASKS}:add", {"first": 2, "second": 3}, imports=("grace_irl.atomic", "antigravity"))
     found = StoredJob.write(tmp_path, job)
