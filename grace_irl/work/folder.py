@@ -208,4 +208,7 @@ def work_on(job: StoredJob, stop: threading.Event) -> str:
         return f"refused: {error}"
     except GraceError as error:
         return f"failed: {error}"
+    except OSError as error:
+        where = error.filename or job.folder
+        return f"failed: {where}: {error.strerror or error}; expected a disk with room that this user may write to"
     return "done"

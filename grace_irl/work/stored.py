@@ -98,8 +98,13 @@ class Beat:
         Raises:
             FileExistsError: the file exists.
         """
-        with self._path.open("x") as file:
-            file.write(f"{self._name} 0\n")
+        file = self._path.open("x")
+        try:
+            with file:
+                file.write(f"{self._name} 0\n")
+        except OSError:  # a full disk: others must not wait for a claim without an owner
+            self._path.unlink(missing_ok=True)
+            raise
         self._thread.start()
         return self
 

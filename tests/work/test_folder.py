@@ -230,6 +230,20 @@ def test_a_worker_without_the_files_of_the_run_says_so(tmp_path: Path) -> None:
         job.result()  # who waits for it is told
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_is_told_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = stored_job(tmp_path / "job", "count", upto=3)
+    (job.folder / "told.jsonl").symlink_to("/dev/full")
+    said = f"failed: {job.folder}: No space left on device; expected a disk with room"
+    assert work_on(job, threading.Event()).startswith(said)
+    assert not job.claimed
+    (tmp_path / "claims").mkdir()
+    monkeypatch.setattr(Path, "open", lambda self, mode: (self.touch(), open("/dev/full", "w"))[1])  # noqa: SIM115
+    with pytest.raises(OSError, match="No space left"):
+        stored.Beat(tmp_path / "claims" / "claim").__enter__()
+    assert list((tmp_path / "claims").iterdir()) == []
+
+
 def test_a_file_names_slow_modules_of_this_program_only(tmp_path: Path) -> None:
     job = Job(f"{TASKS}:add", {"first": 2, "second": 3}, imports=("grace_irl.atomic", "antigravity"))
     found = StoredJob.write(tmp_path, job)
